@@ -18,6 +18,7 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use crate::client::settings::WaitWarning;
 use crate::client::worker::Worker;
 use crate::error::LockError;
 use crate::events::Witness;
@@ -149,18 +150,13 @@ impl Attempt {
     /// Waits until the deadline, and logs meanwhile that the call waits long.
     async fn expiry(&self, deadline: Option<Instant>) {
         let since = Instant::now().into_std();
-        let long_waits = &self.worker.settings().long_waits;
-        let mut pace = long_waits.pace();
+        let mut warning = WaitWarning::new(self.worker.settings());
         loop {
-            let log = pace.next(since).map(Instant::from_std);
+            let log = warning.check(since, || self.long_wait()).map(Instant::from_std);
             let next = deadline.into_iter().chain(log).min();
             expiry(next).await;
             if next == deadline {
                 return;
-            }
-            let now = Instant::now().into_std();
-            if pace.is_due(since, now) {
-                long_waits.log(self.long_wait(since), now);
             }
         }
     }

@@ -1,36 +1,24 @@
 //! Waits for changes of a state that several tasks share.
 
 use std::pin::pin;
-use std::sync::atomic::{Ordering, fence};
 
-use once_cell::race::OnceBox;
 use tokio::sync::Notify;
 
-/// Wakes all tasks that wait for a change. It is small until a task waits for the first time, because most states of a
-/// lock are never waited for.
+/// Wakes all tasks that wait for a change.
 #[derive(Debug, Default)]
-pub(crate) struct Signal(OnceBox<Notify>);
+pub(crate) struct Signal(Notify);
 
 impl Signal {
     /// Tells of a change that has been made.
     pub(crate) fn notify(&self) {
-        // Either this sees the waiter, or the look of the waiter sees the change.
-        fence(Ordering::SeqCst);
-        if let Some(waiters) = self.0.get() {
-            waiters.notify_waiters();
-        }
+        self.0.notify_waiters();
     }
 
     /// Waits until `look` finds an answer. It looks at once, and again after each change.
     ///
     /// Dropping the future loses nothing.
     pub(crate) async fn until<T>(&self, look: impl Fn() -> Option<T>) -> T {
-        if let Some(answer) = look() {
-            return answer;
-        }
-        let waiters = self.0.get_or_init(Box::default);
-        fence(Ordering::SeqCst);
-        until(waiters, look).await
+        until(&self.0, look).await
     }
 }
 
@@ -53,7 +41,7 @@ pub(crate) async fn until<T>(changed: &Notify, look: impl Fn() -> Option<T>) -> 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
 
     use futures_lite::future::block_on;
@@ -64,7 +52,7 @@ mod tests {
     const ROUNDS: usize = if cfg!(soak) { 10_000 } else { 1_000 };
 
     #[test]
-    fn no_change_is_missed_that_is_made_while_the_first_task_begins_to_wait() {
+    fn no_change_is_missed_that_is_made_while_a_task_begins_to_wait() {
         for _ in 0..ROUNDS {
             let shared = Arc::new((Signal::default(), AtomicBool::new(false)));
             let changes = shared.clone();

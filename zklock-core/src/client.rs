@@ -4,12 +4,7 @@
 
 pub(crate) mod config;
 mod connect_string;
-pub(crate) mod long_waits;
-#[cfg(feature = "metrics")]
-mod metrics;
-pub(crate) mod queueing;
-mod readiness;
-mod settings;
+pub(crate) mod settings;
 mod slot;
 #[cfg(test)]
 mod staged;
@@ -28,7 +23,6 @@ use crate::session::Health;
 use self::slot::Slot;
 use self::worker::Worker;
 
-pub use self::readiness::Readiness;
 #[cfg(test)]
 pub(crate) use self::staged::connected;
 
@@ -81,13 +75,12 @@ struct Owner {
     worker: Arc<Worker>,
     candidates: Slot,
     cohorts: Slot,
-    readers: Slot,
 }
 
 impl Client {
     pub(crate) fn new(worker: Arc<Worker>) -> Self {
-        let (candidates, cohorts, readers) = Default::default();
-        Self { owner: Arc::new(Owner { worker, candidates, cohorts, readers }) }
+        let (candidates, cohorts) = Default::default();
+        Self { owner: Arc::new(Owner { worker, candidates, cohorts }) }
     }
 
     /// Returns the events of this client's locks from now on.
@@ -102,7 +95,12 @@ impl Client {
 
     /// Returns whether this client can take locks and lead now, from memory.
     pub fn readiness(&self) -> Readiness {
-        self.worker().readiness()
+        match self.health() {
+            _ if self.worker().is_closing() => Readiness::Closing,
+            Health::Connected => Readiness::Ready,
+            Health::Suspended => Readiness::Suspended,
+            Health::Lost => Readiness::Disconnected { reason: self.worker().failure() },
+        }
     }
 
     /// Returns the id of the current session, as the servers know it; `None` while no session is open.
@@ -170,11 +168,6 @@ impl Client {
         &self.owner.cohorts
     }
 
-    /// The slot for the readers of ticks, which calls of this client share.
-    pub(crate) fn readers(&self) -> &Slot {
-        &self.owner.readers
-    }
-
     /// Returns the identity of this client.
     #[doc(hidden)]
     #[inline]
@@ -208,5 +201,90 @@ impl fmt::Debug for Client {
 impl Drop for Owner {
     fn drop(&mut self) {
         self.worker.stop();
+    }
+}
+
+/// The readiness of a client to take locks and lead at this instant, as far as it knows.
+///
+/// It is about the session. A candidate that the servers refuse says so by [`Leader::failure`](crate::Leader::failure).
+///
+/// The values are ordered from the best to the worst, so that the greatest over several clients is the
+/// readiness of all of them together.
+///
+/// # Examples
+///
+/// ```
+/// use zklock_core::Readiness;
+///
+/// assert!(Readiness::Ready < Readiness::Suspended);
+/// assert_eq!(Readiness::Suspended.to_string(), "the connection to the servers is broken");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Readiness {
+    /// The session is open and connected.
+    Ready,
+    /// The session is disconnected, or has reconnected without an answer yet; it may still be alive.
+    Suspended,
+    /// No session is open; the client keeps trying to open the next one.
+    #[non_exhaustive]
+    Disconnected {
+        /// The last failure to open one, with the reason of each server. `None` before the first failure.
+        reason: Option<String>,
+    },
+    /// The shutdown of the client has begun or is over; it takes no more locks.
+    Closing,
+    /// There is no client to ask; [`Client::readiness`](crate::Client::readiness) never returns this value.
+    NotInstalled,
+}
+
+impl Readiness {
+    /// Returns whether the client can take locks and lead.
+    pub fn is_ready(&self) -> bool {
+        *self == Self::Ready
+    }
+}
+
+impl fmt::Display for Readiness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ready => "ready",
+            Self::Suspended => "the connection to the servers is broken",
+            Self::Disconnected { reason: None } => "there is no session with the servers",
+            Self::Disconnected { reason: Some(reason) } => {
+                return write!(f, "there is no session with the servers: {reason}");
+            }
+            Self::Closing => "the client is shut down",
+            Self::NotInstalled => "no client is installed",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_of_several_clients_is_the_greatest() {
+        let from_best_to_worst = [
+            Readiness::Ready,
+            Readiness::Suspended,
+            Readiness::Disconnected { reason: None },
+            Readiness::Disconnected { reason: Some("refused".into()) },
+            Readiness::Closing,
+            Readiness::NotInstalled,
+        ];
+        assert!(from_best_to_worst.is_sorted());
+        for pair in from_best_to_worst.windows(2) {
+            assert_eq!(pair.iter().max(), Some(&pair[1]));
+        }
+    }
+
+    #[test]
+    fn only_a_connected_session_is_ready() {
+        use Readiness::{Closing, Disconnected, NotInstalled, Ready, Suspended};
+        assert!(Ready.is_ready());
+        let others = [Suspended, Disconnected { reason: None }, Closing, NotInstalled];
+        assert!(!others.iter().any(Readiness::is_ready));
     }
 }

@@ -1,34 +1,515 @@
 //! The events of a client's locks and candidates, for logs, metrics and tests.
 //!
-//! * [`event`]: an event, and its kinds.
-//! * [`life`]: the life of one call's attempt, or of one candidate, which tells each of its ends once.
-//! * [`course`]: the events that a life may have next, and their order.
-//! * [`hub`]: delivers events to listeners.
-//! * [`spans`]: the spans of calls for `tracing`, which are those of their callers' tasks.
-//! * [`subject`], [`outcome`]: the lock that a life or a span is about, and the ends of its wait.
-//! * `meter`, `times`: count the events for the feature `metrics`.
+//! The life of a call or of a candidate consists of parts, each of which is a value: [`Attempt`], [`Candidacy`] and
+//! [`Holding`]. Its methods that end the part consume it. A part that is dropped without a word tells its end as well: an
+//! attempt is cancelled, a hold is lost, a candidate has withdrawn. So each end is told exactly once. Nothing is allocated
+//! if nobody listens when the life begins, and nothing is counted.
 //!
-//! Uses the floors below: `path`, `mode`, `token`, `error` and `interleaving`.
+//! * [`event`]: an event, and its kinds.
+//! * [`spans`]: the spans of calls for `tracing`, which are those of their callers' tasks.
+//!
+//! Uses the layers below: `metrics`, `path`, `mode`, `token`, `error` and `interleaving`.
 
-mod course;
-mod event;
-mod hub;
-mod life;
-#[cfg(feature = "metrics")]
-mod meter;
-mod outcome;
+pub(crate) mod event;
 mod spans;
-mod subject;
-#[cfg(feature = "metrics")]
-mod times;
 
+use std::borrow::Cow;
+use std::iter;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use tokio::sync::broadcast;
+use tokio_stream::wrappers::BroadcastStream;
+use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
+use tokio_stream::{Stream, StreamExt};
+
+use crate::error::{LockError, LossReason};
+use crate::interleaving;
+#[cfg(feature = "metrics")]
+use crate::metrics::{Counters, LockCounters};
+use crate::mode::Mode;
+use crate::path::NodePath;
+use crate::token::FencingToken;
+
+use self::event::Outcome;
+
+pub(crate) use self::event::Subject;
 pub use self::event::{LockEvent, LockEventKind};
-pub use self::hub::Events;
-pub(crate) use self::hub::{Hub, Source};
-pub(crate) use self::life::{Attempt, Candidacy, Holding, Witness};
-#[cfg(feature = "metrics")]
-pub(crate) use self::meter::{Calls, Meter, Series};
 pub(crate) use self::spans::{HoldSpan, WaitSpan};
-pub(crate) use self::subject::Subject;
-#[cfg(feature = "metrics")]
-pub(crate) use self::times::Times;
+
+/// The events of a client's locks and candidates, from the call of [`Client::events`](crate::Client::events) until
+/// the client is gone.
+///
+/// It is also a `Stream` of the crate `futures`. A slow listener misses the oldest events. Each event has the number
+/// of those that were [missed](LockEvent::missed) right before it, and [`missed`](Self::missed) counts all of them. A
+/// slow listener delays neither the locks nor other listeners.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(client: zklock_core::Client) {
+/// let mut events = client.events();
+/// tokio::spawn(async move {
+///     while let Some(event) = events.next().await {
+///         println!("{} {}: {:?}", event.id, event.path, event.kind);
+///     }
+/// });
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Events {
+    stream: BroadcastStream<LockEvent>,
+    missed: u64,
+    /// The number of events missed since the last one was returned.
+    gap: u64,
+}
+
+impl Events {
+    /// Waits for the next event; `None` after the client is gone.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    pub async fn next(&mut self) -> Option<LockEvent> {
+        StreamExt::next(self).await
+    }
+
+    /// Returns the number of events missed so far, because more than 1024 were waiting to be taken.
+    pub fn missed(&self) -> u64 {
+        self.missed
+    }
+}
+
+impl Stream for Events {
+    type Item = LockEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<LockEvent>> {
+        loop {
+            match ready!(Pin::new(&mut self.stream).poll_next(context)) {
+                Some(Ok(event)) => {
+                    let missed = std::mem::take(&mut self.gap);
+                    return Poll::Ready(Some(LockEvent { missed, ..event }));
+                }
+                Some(Err(BroadcastStreamRecvError::Lagged(missed))) => {
+                    self.missed += missed;
+                    self.gap += missed;
+                }
+                None => return Poll::Ready(None),
+            }
+        }
+    }
+}
+
+/// The sender of events to the listeners of one client. The end of its last clone ends their streams.
+#[derive(Clone, Debug)]
+pub(crate) struct EventSender(Arc<Channel>);
+
+#[derive(Debug)]
+struct Channel {
+    sender: broadcast::Sender<LockEvent>,
+    last_id: AtomicU64,
+    #[cfg(feature = "metrics")]
+    counters: Arc<Counters>,
+}
+
+impl EventSender {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Channel {
+            sender: broadcast::Sender::new(KEPT),
+            last_id: AtomicU64::new(0),
+            #[cfg(feature = "metrics")]
+            counters: Arc::default(),
+        }))
+    }
+
+    pub(crate) fn listen(&self) -> Events {
+        Events { stream: BroadcastStream::new(self.0.sender.subscribe()), missed: 0, gap: 0 }
+    }
+
+    /// Returns whether there are listeners.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.0.sender.receiver_count() > 0
+    }
+
+    #[cfg(feature = "metrics")]
+    pub(crate) fn counters(&self) -> &Arc<Counters> {
+        &self.0.counters
+    }
+
+    /// Returns an id that no other attempt, candidate or group of this client has.
+    pub(crate) fn new_id(&self) -> u64 {
+        self.0.last_id.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Tells the listeners that the record of a last start is ahead of the servers' clock.
+    pub(crate) fn tick_ahead(&self, tick: &NodePath, ahead: Duration) {
+        self.send(LockEvent {
+            id: self.new_id(),
+            path: tick.relative().to_owned(),
+            label: "unnamed".into(),
+            mode: Mode::Exclusive,
+            group: None,
+            missed: 0,
+            kind: LockEventKind::TickAhead { ahead },
+        });
+    }
+
+    fn send(&self, event: LockEvent) {
+        // An error means that nobody listens any more.
+        self.0.sender.send(event).ok();
+    }
+}
+
+/// An attempt that waits. Dropping it tells that it was cancelled.
+#[derive(Debug)]
+#[must_use = "an attempt that is dropped is cancelled"]
+pub(crate) struct Attempt {
+    events: Option<Arc<LockEvents>>,
+    span: WaitSpan,
+}
+
+/// A candidate in its election. Dropping it tells that it has withdrawn.
+#[derive(Debug)]
+#[must_use = "a candidate that is dropped has withdrawn"]
+pub(crate) struct Candidacy(Option<Arc<LockEvents>>);
+
+/// The hold of one node, of an attempt that has acquired it or of an elected candidate. Dropping it tells that it was
+/// lost with the session.
+#[derive(Debug)]
+#[must_use = "a hold that is dropped is lost"]
+pub(crate) struct Holding(Option<Arc<LockEvents>>);
+
+/// An observer of a life, which tells what happens to it before its end.
+#[derive(Clone, Debug)]
+pub(crate) struct Witness(Option<Arc<LockEvents>>);
+
+impl Attempt {
+    /// Begins an attempt. Without a sender, it tells the listeners nothing.
+    pub(crate) fn begin(sender: Option<EventSender>, subject: Subject<'_>) -> Self {
+        let span = WaitSpan::begin(&subject);
+        Self { events: sender.map(|sender| LockEvents::begin(sender, subject, Kind::Attempt)), span }
+    }
+
+    pub(crate) fn witness(&self) -> Witness {
+        Witness(self.events.clone())
+    }
+
+    /// Ends the wait with a hold of this many nodes, and returns the holds of each. `token` is that of the call.
+    pub(crate) fn acquired(mut self, token: FencingToken, nodes: usize) -> impl Iterator<Item = Holding> {
+        let events = self.events.take();
+        tell(&events, |state| state.hold(token, nodes));
+        self.span.acquired(token);
+        iter::repeat_with(move || Holding(events.clone())).take(nodes)
+    }
+
+    /// Ends an attempt that does not wait.
+    pub(crate) fn contended(mut self) {
+        self.end(|waited| LockEventKind::Contended { waited });
+        self.span.contended();
+    }
+
+    /// Ends the attempt with the error of its call.
+    pub(crate) fn failed(mut self, error: &LockError) {
+        self.end(|waited| {
+            let (outcome, error) = (Outcome::of(error), error.clone());
+            match outcome {
+                Outcome::TimedOut => LockEventKind::TimedOut { waited, error },
+                Outcome::Refused => LockEventKind::Refused { waited, error },
+                _ => LockEventKind::Failed { waited, error },
+            }
+        });
+        self.span.failed(error);
+    }
+
+    fn end(&mut self, kind: impl FnOnce(Duration) -> LockEventKind) {
+        tell(&self.events.take(), |state| state.end(kind));
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        self.end(|waited| LockEventKind::Cancelled { waited });
+    }
+}
+
+impl Candidacy {
+    /// Joins an election. Without a sender, the candidate tells nothing.
+    pub(crate) fn begin(sender: Option<EventSender>, subject: Subject<'_>) -> Self {
+        Self(sender.map(|sender| LockEvents::begin(sender, subject, Kind::Candidate)))
+    }
+
+    pub(crate) fn witness(&self) -> Witness {
+        Witness(self.0.clone())
+    }
+
+    /// Begins a term.
+    pub(crate) fn elected(&self, token: FencingToken) -> Holding {
+        tell(&self.0, |state| state.hold(token, 1));
+        Holding(self.0.clone())
+    }
+
+    /// Tells that the servers have refused the candidate.
+    pub(crate) fn rejected(&self, error: &LockError) {
+        tell(&self.0, |state| state.while_waiting(LockEventKind::Rejected { error: error.clone() }));
+    }
+}
+
+impl Drop for Candidacy {
+    fn drop(&mut self) {
+        // A term that is not over by now ended with the client's thread.
+        tell(&self.0, |state| state.end_hold(HoldEnd::Lost(LossReason::SessionEnded)));
+        tell(&self.0, |state| state.end(|_| LockEventKind::Withdrawn));
+    }
+}
+
+impl Holding {
+    /// Counts the node of this hold, under which nobody has held the lock before.
+    pub(crate) fn takes_turn(&self) {
+        #[cfg(feature = "metrics")]
+        if let Some(events) = &self.0 {
+            events.counters.note_turn();
+        }
+    }
+
+    pub(crate) fn witness(&self) -> Witness {
+        Witness(self.0.clone())
+    }
+
+    pub(crate) fn released(mut self) {
+        self.end(HoldEnd::Released);
+    }
+
+    /// Ends the hold of a call whose lock another call of the client has now.
+    pub(crate) fn passed_on(mut self) {
+        self.end(HoldEnd::PassedOn);
+    }
+
+    pub(crate) fn lost(mut self, reason: LossReason) {
+        self.end(HoldEnd::Lost(reason));
+    }
+
+    pub(crate) fn release_failed(mut self, error: &LockError) {
+        self.end(HoldEnd::Failed(error.clone()));
+    }
+
+    fn end(&mut self, end: HoldEnd) {
+        tell(&self.0.take(), |state| state.end_hold(end));
+    }
+}
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        self.end(HoldEnd::Lost(LossReason::SessionEnded));
+    }
+}
+
+impl Witness {
+    /// Returns whether somebody listened when the life began.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.0.as_ref().is_some_and(|events| events.is_heard)
+    }
+
+    pub(crate) fn queued(&self, ahead: usize) {
+        tell(&self.0, |state| state.while_waiting(LockEventKind::Queued { ahead }));
+    }
+
+    pub(crate) fn suspended(&self) {
+        tell(&self.0, |state| {
+            state.while_holding(|fencing_token| LockEventKind::Suspended { fencing_token })
+        });
+    }
+
+    pub(crate) fn confirmed(&self) {
+        tell(&self.0, |state| {
+            state.while_holding(|fencing_token| LockEventKind::Confirmed { fencing_token })
+        });
+    }
+
+    pub(crate) fn downgraded(&self) {
+        tell(&self.0, |state| {
+            state.while_holding(|fencing_token| LockEventKind::Downgraded { fencing_token })
+        });
+    }
+}
+
+/// The events of one life.
+#[derive(Debug)]
+struct LockEvents {
+    sender: EventSender,
+    /// Somebody listened when the life began.
+    is_heard: bool,
+    id: u64,
+    path: NodePath,
+    label: Cow<'static, str>,
+    mode: Mode,
+    group: Option<u64>,
+    /// Held while an event is sent, so that changes of several threads make one sequence of events.
+    state: Mutex<State>,
+    #[cfg(feature = "metrics")]
+    counters: Arc<LockCounters>,
+}
+
+/// Makes a change to a life, and sends the event that follows from it.
+fn tell(events: &Option<Arc<LockEvents>>, change: impl FnOnce(&mut State) -> Option<LockEventKind>) {
+    if let Some(events) = events {
+        interleaving::point();
+        let mut state = events.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kind) = change(&mut state) {
+            events.send(kind);
+        }
+    }
+}
+
+impl LockEvents {
+    fn begin(sender: EventSender, subject: Subject<'_>, kind: Kind) -> Arc<Self> {
+        let Subject { path, label, mode, group } = subject;
+        let events = Self {
+            is_heard: sender.is_heard(),
+            id: sender.new_id(),
+            path: path.clone(),
+            label: label.clone(),
+            mode,
+            group,
+            state: Mutex::new(State { kind, part: Part::Waits, since: Instant::now() }),
+            #[cfg(feature = "metrics")]
+            counters: sender.counters().of(label, mode),
+            sender,
+        };
+        events.send(LockEventKind::Begun);
+        Arc::new(events)
+    }
+
+    fn send(&self, kind: LockEventKind) {
+        #[cfg(feature = "metrics")]
+        self.counters.note(&kind);
+        if self.is_heard {
+            self.sender.send(LockEvent {
+                id: self.id,
+                path: self.path.relative().to_owned(),
+                label: self.label.clone(),
+                mode: self.mode,
+                group: self.group,
+                missed: 0,
+                kind,
+            });
+        }
+    }
+}
+
+/// The present part of a life, by which it is known which events may follow.
+#[derive(Debug)]
+struct State {
+    kind: Kind,
+    part: Part,
+    /// The beginning of the part.
+    since: Instant,
+}
+
+/// Whether a life goes on after a hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Attempt,
+    Candidate,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Waits,
+    Holds {
+        token: FencingToken,
+        /// The number of nodes that are held, which end one by one.
+        nodes: usize,
+    },
+    Over,
+}
+
+/// The end of the hold of one node.
+#[derive(Debug)]
+enum HoldEnd {
+    Released,
+    PassedOn,
+    Lost(LossReason),
+    Failed(LockError),
+}
+
+impl State {
+    fn while_waiting(&self, kind: LockEventKind) -> Option<LockEventKind> {
+        (self.part == Part::Waits).then_some(kind)
+    }
+
+    fn while_holding(&self, kind: impl FnOnce(FencingToken) -> LockEventKind) -> Option<LockEventKind> {
+        match self.part {
+            Part::Holds { token, .. } => Some(kind(token)),
+            Part::Waits | Part::Over => None,
+        }
+    }
+
+    /// Ends the wait without a hold.
+    fn end(&mut self, kind: impl FnOnce(Duration) -> LockEventKind) -> Option<LockEventKind> {
+        (self.part == Part::Waits).then(|| kind(self.enter(Part::Over)))
+    }
+
+    /// Begins a hold of this many nodes.
+    fn hold(&mut self, token: FencingToken, nodes: usize) -> Option<LockEventKind> {
+        if self.part != Part::Waits {
+            return None;
+        }
+        let (fencing_token, waited) = (token, self.enter(Part::Holds { token, nodes }));
+        Some(match self.kind {
+            Kind::Attempt => LockEventKind::Acquired { fencing_token, waited },
+            Kind::Candidate => LockEventKind::Elected { fencing_token, waited },
+        })
+    }
+
+    /// Ends the hold of one node. The hold ends with its last node, or with the first one that is lost or not released.
+    fn end_hold(&mut self, end: HoldEnd) -> Option<LockEventKind> {
+        let Part::Holds { token: fencing_token, nodes } = &mut self.part else { return None };
+        if *nodes > 1 && matches!(end, HoldEnd::Released | HoldEnd::PassedOn) {
+            *nodes -= 1;
+            return None;
+        }
+        let fencing_token = *fencing_token;
+        let held = self.enter(match self.kind {
+            Kind::Attempt => Part::Over,
+            Kind::Candidate => Part::Waits,
+        });
+        Some(match (end, self.kind) {
+            (HoldEnd::Lost(reason), _) => LockEventKind::Lost { fencing_token, held, reason },
+            (HoldEnd::Failed(error), _) => LockEventKind::ReleaseFailed { fencing_token, held, error },
+            (_, Kind::Candidate) => LockEventKind::Resigned { fencing_token, held },
+            (HoldEnd::Released, Kind::Attempt) => LockEventKind::Released { fencing_token, held },
+            (HoldEnd::PassedOn, Kind::Attempt) => LockEventKind::PassedOn { fencing_token, held },
+        })
+    }
+
+    /// Enters a part, and returns the length of the one before.
+    fn enter(&mut self, part: Part) -> Duration {
+        let now = Instant::now();
+        self.part = part;
+        now.duration_since(std::mem::replace(&mut self.since, now))
+    }
+}
+
+/// The number of events that are kept for a listener.
+const KEPT: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sender_is_heard_until_its_last_listener_is_gone() {
+        let sender = EventSender::new();
+        assert!(!sender.is_heard());
+        let (first, second) = (sender.listen(), sender.listen());
+        drop(first);
+        assert!(sender.is_heard());
+        drop(second);
+        assert!(!sender.is_heard());
+        let _third = sender.listen();
+        assert!(sender.is_heard());
+    }
+}

@@ -265,7 +265,7 @@ mod tests {
         let guard = client.mutex("/a").unwrap().lock().await.unwrap();
         let (tell, told) = mpsc::channel();
         // The client drops this value after it has begun to close its session.
-        let slow: &Slow = client.readers().get_or_default();
+        let slow: &Slow = client.candidates().get_or_default();
         *slow.0.lock().unwrap() = Some(told);
         let listens = tokio::spawn(async move {
             let is_held =

@@ -10,9 +10,7 @@
 //! * [`leadership`]: one term of either.
 //! * [`office`]: the position that a candidate runs for.
 //! * [`roster`]: the shared candidates of a client, one per path.
-//! * [`backoff`]: the pauses before a candidate runs again after a failure.
 
-mod backoff;
 mod campaign;
 mod changes;
 mod election;

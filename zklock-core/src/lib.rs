@@ -14,8 +14,11 @@ mod events;
 mod guard;
 mod hold;
 mod interleaving;
+mod last_start;
 mod leader;
 mod lease;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod mode;
 mod multi;
 mod mutex;
@@ -28,13 +31,12 @@ mod semaphore;
 mod session;
 mod survey;
 mod tasks;
-mod tick;
 mod token;
 
 #[doc(hidden)]
 pub use client::ClientId;
 pub use client::config::Config;
-pub use client::queueing::{Queueing, Release};
+pub use client::settings::{Queueing, Release};
 pub use client::{Client, Readiness};
 #[doc(hidden)]
 pub use current::held;

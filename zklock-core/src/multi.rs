@@ -198,7 +198,7 @@ impl MultiLock {
     async fn enter(&self, patience: Patience) -> Result<Result<MultiGuard, &Door>, LockError> {
         let started = Instant::now();
         let left = || patience.spent(started.elapsed());
-        let group = self.client.worker().hub().map(|hub| hub.new_id());
+        let group = self.client.worker().events().map(|events| events.new_id());
         loop {
             let guard = match self.enter_each(left, group).await? {
                 Ok(holds) => MultiGuard::new(holds),

@@ -1,33 +1,33 @@
 //! Work that starts at most once per period, regardless of which client holds the lock or leads.
 //!
 //! A persistent node, the *tick*, remembers the last start. A client that is about to start writes to it, in
-//! one transaction with a check of its own lock's node ([`attempt`]). The server stamps the write with the
-//! server's time. From the data and that time every client can tell whether the write was a start, or came
-//! too early and changed nothing ([`tick`](crate::tick)). No client's clock has a part in that. A client only
-//! remembers for how long asking again cannot succeed ([`Memory`](crate::tick::Memory)). Calls that wait for
-//! their lock share one reader of the tick ([`readers`]).
+//! one transaction with a check of its own lock's node. The server stamps the write with the server's time. From
+//! the data and that time every client can tell whether the write was a start, or came too early and changed
+//! nothing ([`LastStart`]). No client's clock has a part in that. A client only remembers for how long asking
+//! again cannot succeed ([`PeriodCache`](crate::last_start::PeriodCache)). Calls that wait for their lock share
+//! one poller.
 //!
-//! Uses the floors below: `guard`, `client`, `lease`, `session`, `tick`, `path` and `error`.
-
-mod attempt;
-mod readers;
+//! Uses the layers below: `guard`, `client`, `lease`, `session`, `last_start`, `path` and `error`.
 
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
 use boot_time::Instant;
+use tokio::sync::watch;
+use tokio::time::sleep;
+use uuid::Uuid;
 
 use crate::client::Client;
 use crate::client::worker::Worker;
-use crate::error::LockError;
+use crate::error::{LockError, LossReason, Refusal};
 use crate::guard::Guard;
-use crate::lease::Share;
+use crate::last_start::{LastStart, NotATick, Period, Polled, Record};
+use crate::lease::{Share, WritePermit};
 use crate::path::NodePath;
-use crate::tick::Period;
-
-use self::attempt::{Attempt, Obstacle};
-use self::readers::Readers;
+use crate::session::Session;
+use crate::session::fault::Fault;
+use crate::session::ops::{Base, Guards, Stamped};
 
 impl<K> Guard<K> {
     /// Returns `true` if the caller may start work that is to start at most once per `period` in the whole
@@ -91,7 +91,7 @@ impl Client {
     /// Returns `true` if this client remembers that no start is possible yet at `tick`. No request is sent.
     #[doc(hidden)]
     pub fn is_begun(&self, tick: &str, period: Duration) -> Result<bool, LockError> {
-        let is_begun = self.worker().memory().is_closed(&self.path(tick)?, Period::new(period)?);
+        let is_begun = self.worker().periods().is_closed(&self.path(tick)?, Period::new(period)?);
         if is_begun {
             self.worker().note_skip();
         }
@@ -101,13 +101,13 @@ impl Client {
     /// Forgets which periods are not over yet. A test that has set the servers' clock forward calls this.
     #[doc(hidden)]
     pub fn forget_periods(&self) {
-        self.worker().memory().forget();
+        self.worker().periods().forget();
     }
 
     /// Returns `true` if no start is possible yet at `tick`. Asks the servers unless this client remembers it.
     #[doc(hidden)]
     pub async fn has_begun(&self, tick: &str, period: Duration) -> Result<bool, LockError> {
-        let has_begun = attempt::has_begun(self.worker(), &self.path(tick)?, Period::new(period)?).await?;
+        let has_begun = has_begun(self.worker(), &self.path(tick)?, Period::new(period)?).await?;
         if has_begun {
             self.worker().note_skip();
         }
@@ -117,13 +117,17 @@ impl Client {
     /// Waits until the servers confirm that the period at `tick` has begun.
     ///
     /// A waiter for the lock calls this to learn of another client's start before the lock is free. All
-    /// waiters of this client share one reader of the tick. The caller bounds the time: if the servers refuse
+    /// waiters of this client share one poller. The caller bounds the time: if the servers refuse
     /// the requests, the future stays pending.
     #[doc(hidden)]
     pub async fn until_begun(&self, tick: &str, period: Duration) {
         let (Ok(tick), Ok(period)) = (self.path(tick), Period::new(period)) else { return pending().await };
-        let readers: &Readers = self.readers().get_or_default();
-        let mut begun = readers.join(self.worker(), tick, period);
+        let polled = (tick, period);
+        let (mut begun, sender) = self.worker().periods().join(&polled);
+        if let Some(begun) = sender {
+            let poller = PeriodPoller { worker: self.worker().clone(), polled, begun };
+            self.worker().spawn(poller.run());
+        }
         if begun.wait_for(|begun| *begun).await.is_err() {
             pending().await
         }
@@ -141,27 +145,27 @@ pub(crate) async fn start(
     (tick, period): (&str, Duration),
 ) -> Result<bool, LockError> {
     let (path, period) = (NodePath::new(worker.root(), tick)?, Period::new(period)?);
-    if worker.memory().is_closed(&path, period) {
+    if worker.periods().is_closed(&path, period) {
         worker.note_skip();
         return Ok(false);
     }
     let (asked, within) = (Instant::now(), worker.default_wait());
     let attempt = Attempt::new(shares.clone(), path.clone(), period, check.clone());
-    let claim = attempt.claim();
-    let tick = match worker.call(within, attempt.run()).await {
-        Ok(Ok(tick)) => tick,
+    let id = attempt.id;
+    let last = match worker.call(within, attempt.run()).await {
+        Ok(Ok(last)) => last,
         // The lease is ended here, where the guard still exists, and not by the task, which the caller may
         // have abandoned.
-        Ok(Err(Obstacle::Lost(index, reason))) => {
+        Ok(Err(StartError::Lost(index, reason))) => {
             let tenure = shares[index].tenure();
             return Err(tenure.lost_error(tenure.lose(reason)));
         }
-        Ok(Err(Obstacle::Over(error))) => return Err(error),
-        Ok(Err(Obstacle::Fault(fault))) => return Err(fault.into_error(path.relative())),
+        Ok(Err(StartError::Over(error))) => return Err(error),
+        Ok(Err(StartError::Fault(fault))) => return Err(fault.into_error(path.relative())),
         Err(unanswered) => return Err(unanswered.into_error(&path, within)),
     };
-    attempt::note(worker, &path, tick, period, asked);
-    let may_start = tick.is_start_of(claim);
+    note(worker, &path, last, period, asked);
+    let may_start = last.is_start_of(id);
     // The answer may have been delayed for longer than the lease.
     if may_start {
         check()?;
@@ -170,4 +174,282 @@ pub(crate) async fn start(
         worker.note_skip();
     }
     Ok(may_start)
+}
+
+/// One attempt to begin a period.
+struct Attempt<C> {
+    shares: Vec<Arc<Share>>,
+    path: NodePath,
+    period: Period,
+    /// Fails if the work may not go on.
+    check: C,
+    /// The identifier of this attempt's record, by which it is found if the reply to its write was lost.
+    id: Uuid,
+}
+
+/// The reason why an attempt has no answer.
+enum StartError {
+    Fault(Fault),
+    /// The lease with this index is lost.
+    Lost(usize, LossReason),
+    /// The lock is lost, or the check failed.
+    Over(LockError),
+}
+
+impl From<Fault> for StartError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::SessionOver => Self::Lost(0, LossReason::SessionEnded),
+            fault => Self::Fault(fault),
+        }
+    }
+}
+
+impl From<LockError> for StartError {
+    fn from(over: LockError) -> Self {
+        Self::Over(over)
+    }
+}
+
+impl<C: Fn() -> Result<(), LockError>> Attempt<C> {
+    fn new(shares: Vec<Arc<Share>>, path: NodePath, period: Period, check: C) -> Self {
+        Self { shares, path, period, check, id: Uuid::new_v4() }
+    }
+
+    /// Repeats the attempt until it has an answer. The caller bounds the time.
+    async fn run(self) -> Result<LastStart, StartError> {
+        loop {
+            match self.write().await {
+                Ok(Some(tick)) => return Ok(tick),
+                Ok(None) => {}
+                Err(StartError::Fault(Fault::Unknown(_))) => sleep(PAUSE).await,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Reads the node and writes a record based on it. Returns `None` if the node has to be read again.
+    async fn write(&self) -> Result<Option<LastStart>, StartError> {
+        let session = self.shares[0].tenure().session();
+        let (before, base) = match read(session, &self.path).await? {
+            (Some(last), _) if last.settles(self.id) => return Ok(Some(last)),
+            read => read,
+        };
+        let record = Record::new(before, self.period, self.id);
+        // One permit for each request: the attempt goes on without its caller, and the lock may have a later
+        // holder by now.
+        let permit = WritePermit::take(&self.shares)?.ready().await?;
+        (self.check)()?;
+        let (ops, data) = (session.ops(), record.to_string());
+        match permit.send(|guards| ops.stamp(guards, self.path.full(), data.as_bytes(), base)).await {
+            Ok(Stamped::At(written)) => Ok(Some(record.written_at(written))),
+            Ok(Stamped::Created) | Err(Fault::Refused(Refusal::BadVersion | Refusal::NodeExists)) => Ok(None),
+            Ok(Stamped::Unguarded(index)) => Err(StartError::Lost(index, LossReason::NodeDeleted)),
+            Err(Fault::NoNode) => {
+                ops.prepare_parents(self.path.parent()).await?;
+                Ok(None)
+            }
+            Err(fault) => Err(fault.into()),
+        }
+    }
+}
+
+/// Remembers a start that was written no earlier than `asked`, and tells if it is far ahead of the servers' clock.
+fn note(worker: &Worker, path: &NodePath, last: LastStart, period: Period, asked: Instant) {
+    let Some(ahead) = worker.periods().note(path, last, period, asked) else { return };
+    tracing::warn!(%path, ?ahead, "the last start under once_per is ahead of the servers' clock");
+    if let Some(events) = worker.events() {
+        events.tick_ahead(path, ahead);
+    }
+}
+
+/// Asks the servers whether no start is possible yet at the tick, unless the client remembers it.
+async fn has_begun(worker: &Arc<Worker>, tick: &NodePath, period: Period) -> Result<bool, LockError> {
+    if worker.periods().is_closed(tick, period) {
+        return Ok(true);
+    }
+    let (asked, about) = (Instant::now(), tick.clone());
+    let question = move |session: Arc<_>| async move { ask(&session, &about, period).await };
+    let Some(last) = worker.ask(tick, question).await? else { return Ok(false) };
+    note(worker, tick, last, period, asked);
+    Ok(!last.closed_for(period).is_zero())
+}
+
+/// Returns the last start as of the servers' present time, or `None` if nothing has started yet.
+///
+/// It writes a record that is no start, because the servers tell their time only by the stamp of a write.
+async fn ask(session: &Session, path: &NodePath, period: Period) -> Result<Option<LastStart>, Fault> {
+    let mut is_overtaken = false;
+    loop {
+        let (Some(last), base) = read(session, path).await? else { return Ok(None) };
+        // Many clients may ask at the same time. A record that another one wrote meanwhile has the present
+        // time too.
+        if is_overtaken {
+            return Ok(Some(last));
+        }
+        let record = Record::question(last, period);
+        match session.ops().stamp(Guards::none(), path.full(), record.to_string().as_bytes(), base).await {
+            Ok(Stamped::At(written)) => return Ok(Some(record.written_at(written))),
+            Err(Fault::Refused(Refusal::BadVersion)) => is_overtaken = true,
+            // Another client deleted the node.
+            Ok(Stamped::Created | Stamped::Unguarded(_)) | Err(Fault::NoNode) => {}
+            Err(fault) => return Err(fault),
+        }
+    }
+}
+
+/// A task on the client's thread that looks at one node once a second as long as calls wait for its period.
+struct PeriodPoller {
+    worker: Arc<Worker>,
+    polled: Polled,
+    /// Becomes `true` when the period has begun.
+    begun: watch::Sender<bool>,
+}
+
+impl PeriodPoller {
+    async fn run(self) {
+        let mut known = None;
+        loop {
+            tokio::select! {
+                biased;
+                () = self.worker.closing().cancelled() => return,
+                () = self.begun.closed() => {}
+                () = sleep(LOOK_EVERY) => {}
+            }
+            if self.worker.periods().leave_if_unused(&self.polled, &self.begun) {
+                return;
+            }
+            match self.look(&mut known).await {
+                Ok(true) => {
+                    self.begun.send_replace(true);
+                    return;
+                }
+                Ok(false) | Err(LockError::Timeout { .. } | LockError::OutcomeUnknown { .. }) => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Asks whether the period has begun, but only if the last start is not that of the `known` attempt.
+    async fn look(&self, known: &mut Option<Uuid>) -> Result<bool, LockError> {
+        let (worker, (tick, period)) = (&self.worker, &self.polled);
+        // Another call of this client may have learned it.
+        if worker.periods().is_closed(tick, *period) {
+            return Ok(true);
+        }
+        let about = tick.clone();
+        // Reading the last start writes nothing, whereas the question in `has_begun` is a write.
+        let look = move |session: Arc<Session>| async move { read(&session, &about).await };
+        let last = worker.ask(tick, look).await?.0.map(|last| last.started_by());
+        if last == *known {
+            return Ok(false);
+        }
+        let has_begun = has_begun(worker, tick, *period).await?;
+        *known = last;
+        Ok(has_begun)
+    }
+}
+
+impl Drop for PeriodPoller {
+    /// The next call starts another poller, also after a panic of this one.
+    fn drop(&mut self) {
+        self.worker.periods().leave(&self.polled, &self.begun);
+    }
+}
+
+async fn read(session: &Session, path: &NodePath) -> Result<(Option<LastStart>, Base), Fault> {
+    let refused = |reason: &str| Fault::Refused(Refusal::Other(reason.into()));
+    match session.ops().read(path.full()).await? {
+        // Servers delete ephemeral nodes, and empty containers that had children. They do not tell whether a
+        // node is a container, so every node that ever had children is refused.
+        Some(read) if read.owner != 0 || read.child_changes != 0 => {
+            Err(refused("a tick must be persistent, and never have had children"))
+        }
+        Some(read) => match LastStart::read(&read.data, read.written_ms) {
+            Ok(last) => Ok((last, Base::Version(read.version))),
+            Err(NotATick) => Err(refused("its data is not that of a tick")),
+        },
+        None => Ok((None, Base::Missing)),
+    }
+}
+
+/// The pause after an attempt whose outcome is unknown.
+const PAUSE: Duration = Duration::from_millis(20);
+/// The pause between two looks of a poller.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use futures_util::poll;
+    use tokio::time::timeout;
+    use zklock_testkit::wire::Opcode;
+    use zklock_testkit::{EmbeddedServer, How, Proxy};
+
+    use super::*;
+    use crate::lease::Tenure;
+    use crate::lease::writes::Writing;
+    use crate::{Client, Config, Heartbeat, MutexGuard};
+
+    const PERIOD: Duration = Duration::from_secs(3600);
+
+    /// A client whose only transactions are its stamps.
+    async fn proxied() -> (EmbeddedServer, Proxy, Client) {
+        let server = EmbeddedServer::start().unwrap();
+        let proxy = Proxy::start(server.address()).unwrap();
+        let config = Config::new(proxy.connect_string()).heartbeat(Heartbeat::Read);
+        let client = config.connect().await.unwrap();
+        (server, proxy, client)
+    }
+
+    async fn soon<T>(future: impl Future<Output = T>) -> T {
+        timeout(Duration::from_secs(20), future).await.expect("it happens within 20 s")
+    }
+
+    fn tenure(guard: &MutexGuard) -> &Tenure {
+        guard.holds()[0].tenure()
+    }
+
+    #[tokio::test]
+    async fn each_stamp_of_an_attempt_is_under_way_until_it_is_answered() {
+        let (_server, proxy, client) = proxied().await;
+        let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+        // The first one finds no parent, and the second one creates the node.
+        for nth in 1..=2 {
+            let held = proxy.on_reply(Opcode::MULTI).nth(nth).hold();
+            let tick = format!("/tick/of/{nth}/own");
+            let mut start = Box::pin(guard.once_per(&tick, PERIOD));
+            tokio::select! {
+                biased;
+                answer = &mut start => panic!("answered without stamp {nth}: {answer:?}"),
+                () = soon(held.struck()) => {}
+            }
+            assert_eq!(tenure(&guard).writes().state(), Writing::UnderWay, "stamp {nth}");
+            held.release();
+            assert!(soon(start).await.unwrap());
+            assert_eq!(tenure(&guard).writes().state(), Writing::Idle, "stamp {nth}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stamp_whose_caller_has_gone_is_under_way_until_it_is_answered() {
+        let (_server, proxy, client) = proxied().await;
+        let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+        let held = proxy.on_reply(Opcode::MULTI).hold();
+        let mut start = Box::pin(guard.once_per("/tick", PERIOD));
+        assert!(poll!(&mut start).is_pending());
+        drop(start);
+        soon(held.struck()).await;
+        assert_eq!(tenure(&guard).writes().state(), Writing::UnderWay);
+        held.release();
+        assert_eq!(soon(tenure(&guard).writes().drained()).await, Writing::Idle);
+    }
+
+    #[tokio::test]
+    async fn a_stamp_of_unknown_outcome_leaves_doubt_although_the_attempt_finds_its_answer() {
+        let (_server, proxy, client) = proxied().await;
+        let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+        let cut = proxy.on_reply(Opcode::MULTI).cut(How::Rst);
+        assert!(soon(guard.once_per("/tick", PERIOD)).await.unwrap());
+        assert_eq!((tenure(&guard).writes().state(), cut.hits()), (Writing::Doubtful, 1));
+    }
 }

@@ -1,13 +1,12 @@
 //! Lists the holders and waiters of a lock, and asks them to leave.
 //!
-//! Uses the floors below: `hold`, `cohort`, `acquire`, `client`, `lease`, `session`, `queue`, `path`, `mode`, `token`
+//! Uses the layers below: `hold`, `cohort`, `acquire`, `client`, `lease`, `session`, `queue`, `path`, `mode`, `token`
 //! and `error`.
 
-mod request;
-
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+
+use tokio::join;
 
 use crate::acquire::{Count, Wanted};
 use crate::client::Client;
@@ -17,13 +16,14 @@ use crate::error::LockError;
 use crate::hold::{Door, Entry};
 use crate::mode::Mode;
 use crate::path::NodePath;
-use crate::queue::claim::{Claim, GATE, LEASES, Place, Role};
+use crate::queue::claim::{self, Claim, GATE, LEASES, Role};
 use crate::queue::contender::Contender;
 use crate::queue::turn;
 use crate::session::Session;
 use crate::session::counter::Counter;
 use crate::session::fault::Fault;
-use crate::session::ops::Described;
+use crate::session::ops::{Described, Ops};
+use crate::session::sentry::REVOKE;
 use crate::token::FencingToken;
 
 /// A contender for a lock, as others see it.
@@ -110,103 +110,190 @@ pub(crate) async fn list_with_line(client: &Client, door: &Door) -> Result<Vec<P
     Ok(participants)
 }
 
+/// Lists the participants, holders before waiters.
 pub(crate) async fn list(worker: &Arc<Worker>, door: &Door) -> Result<Vec<Participant>, LockError> {
-    let within = worker.default_wait();
-    let asked = ask(worker.clone(), door.clone());
-    let answer = worker.call(within, asked).await;
-    answer.unwrap_or_else(|unanswered| Err(unanswered.into_error(&door.path, within)))
+    let asked = door.clone();
+    let request = move |session: Arc<Session>| {
+        let door = asked.clone();
+        async move { ask(&session, &door).await }
+    };
+    worker.ask_until_answered(&door.path, request).await
 }
 
-async fn ask(worker: Arc<Worker>, door: Door) -> Result<Vec<Participant>, LockError> {
-    loop {
-        let session = worker.session(&door.path, worker.closing()).await?;
-        let (listed, asked) = match &door.wanted {
-            Wanted::Place(place) | Wanted::NextPlace(place) => {
-                let claim = |role| place_of(role, place);
-                (in_queue(&session, &door.path, door.strangers(), claim).await, &door.path)
-            }
-            Wanted::Permits(permits) => match count(&session, &permits.count).await {
-                Ok(of) => {
-                    let listed = in_semaphore(&session, &door.path, of).await;
-                    let mode = mode_of(door.entry);
-                    (listed.map(|participants| with_mode(participants, mode)), &door.path)
-                }
-                Err((fault, counter)) => (Err(fault), counter),
-            },
-            Wanted::Office { place, .. } => {
-                let claim = |role| place_of(role, place);
-                (in_queue(&session, &door.path, &[], claim).await, &door.path)
-            }
-        };
-        match listed {
-            Ok(participants) => return Ok(participants),
-            Err(Fault::Unknown(_) | Fault::SessionOver) => tokio::time::sleep(PAUSE).await,
-            Err(refused) => return Err(refused.into_error(asked.relative())),
+/// Returns the participants, or a failure with the path that it is about.
+async fn ask(session: &Session, door: &Door) -> Result<Vec<Participant>, (Fault, String)> {
+    let (ops, path) = (session.ops(), &door.path);
+    let failed = |fault| (fault, path.relative().to_owned());
+    let (queues, mode) = match &door.wanted {
+        Wanted::Place(place) | Wanted::NextPlace(place) | Wanted::Office { place, .. } => {
+            let queue = Queue::list(ops, path, door.strangers(), |role| place_of(role, place)).await;
+            (vec![queue.map_err(failed)?], None)
         }
+        Wanted::Permits(permits) => {
+            let of = count(session, &permits.count).await?;
+            // The only permit of `Client::exclusive` is a mutex.
+            let mode = if door.entry == Entry::Sole { Mode::Exclusive } else { Mode::Permit };
+            (semaphore(ops, path, of).await.map_err(failed)?.into(), Some(mode))
+        }
+    };
+    let mut participants = Vec::new();
+    for queue in &queues {
+        participants.extend(queue.describe(ops, &queue.places).await.map_err(failed)?);
     }
-}
-
-/// The mode of a participant with a permit: the only permit of
-/// [`Client::exclusive`](crate::Client::exclusive) is a mutex.
-fn mode_of(entry: Entry) -> Mode {
-    if entry == Entry::Sole { Mode::Exclusive } else { Mode::Permit }
-}
-
-fn with_mode(participants: Vec<Participant>, mode: Mode) -> Vec<Participant> {
-    participants.into_iter().map(|participant| Participant { mode, ..participant }).collect()
+    if let Some(mode) = mode {
+        participants.iter_mut().for_each(|participant| participant.mode = mode);
+    }
+    Ok(participants)
 }
 
 /// The claim of a listed contender. The names that its own client also waits for are unknown; those of `ours`
 /// are assumed.
-fn place_of(role: Role, ours: &Place) -> Claim {
-    Claim::Place(Place { role, also_behind: ours.also_behind.clone() })
+fn place_of(role: Role, ours: &claim::Place) -> Claim {
+    Claim::Place(claim::Place { role, also_behind: ours.also_behind.clone() })
 }
 
 /// Returns the number of permits, or a failure together with the path of the node that contains the number.
-async fn count<'a>(session: &Session, count: &'a Count) -> Result<u32, (Fault, &'a NodePath)> {
+async fn count(session: &Session, count: &Count) -> Result<u32, (Fault, String)> {
     match count {
         Count::Agreed(of) => Ok(*of),
         Count::Shared { path, seed } => {
             let counter = Counter::new(path.clone(), *seed);
-            counter.read(session.ops()).await.map_err(|fault| (fault, path))
+            counter.read(session.ops()).await.map_err(|fault| (fault, path.relative().to_owned()))
         }
     }
 }
 
-/// Lists the holders of permits, and then the waiters at the gate.
-async fn in_semaphore(session: &Session, path: &NodePath, of: u32) -> Result<Vec<Participant>, Fault> {
-    let mut participants = in_queue(session, &path.below(LEASES), &[], |_| Claim::Permit { of }).await?;
-    let mut gate = in_queue(session, &path.below(GATE), &[], Claim::place).await?;
-    // The contender that has passed the gate has a node in both queues while it waits for permits.
-    let inside = participants.last().filter(|last| last.standing == Standing::Waits);
-    let inside = inside.map(|inside| inside.session_id);
-    if gate.first().is_some_and(|first| Some(first.session_id) == inside) {
-        gate.remove(0);
+/// A queue as it was listed.
+#[derive(Clone, Debug)]
+pub(crate) struct Queue {
+    path: NodePath,
+    /// Its contenders in order.
+    pub(crate) places: Vec<Place>,
+}
+
+/// One place in a queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) name: String,
+    pub(crate) role: Role,
+    pub(crate) holds: bool,
+}
+
+impl Queue {
+    /// Reads the contenders among the names of the children at this path.
+    pub(crate) fn read(
+        path: &NodePath,
+        names: &[String],
+        strangers: &[String],
+        claim: impl Fn(Role) -> Claim,
+    ) -> Self {
+        let contenders = turn::in_order(names, strangers);
+        let holders = turn::holders(&contenders, claim);
+        let place = |(contender, holds): (Contender<'_>, bool)| Place {
+            name: contender.name.to_owned(),
+            role: contender.role,
+            holds,
+        };
+        Self { path: path.clone(), places: contenders.into_iter().zip(holders).map(place).collect() }
     }
-    gate.iter_mut().for_each(|waiter| waiter.standing = Standing::Waits);
-    participants.append(&mut gate);
-    Ok(participants)
+
+    async fn list(
+        ops: &Ops,
+        path: &NodePath,
+        strangers: &[String],
+        claim: impl Fn(Role) -> Claim,
+    ) -> Result<Self, Fault> {
+        let names = match ops.names(path.full()).await {
+            Err(Fault::NoNode) => Vec::new(),
+            listed => listed?,
+        };
+        Ok(Self::read(path, &names, strangers, claim))
+    }
+
+    /// Describes some of the places. Those that have left meanwhile are left out.
+    pub(crate) async fn describe(&self, ops: &Ops, places: &[Place]) -> Result<Vec<Participant>, Fault> {
+        let names = places.iter().map(|place| place.name.clone());
+        let mut described = ops.describe_each(self.path.full(), names).await?.into_iter().peekable();
+        let mut participants = Vec::new();
+        for Place { name, role, holds } in places {
+            if let Some(described) = described.next_if(|described| described.name == *name) {
+                let standing = if *holds { Standing::Holds } else { Standing::Waits };
+                participants.push(Participant::new(&self.path, *role, standing, described));
+            }
+        }
+        Ok(participants)
+    }
+
+    async fn owner(&self, ops: &Ops, place: &Place) -> Result<Option<i64>, Fault> {
+        ops.owner_here(&self.path.child(&place.name)).await
+    }
 }
 
-async fn in_queue(
-    session: &Session,
-    queue: &NodePath,
-    strangers: &[String],
-    claim: impl Fn(Role) -> Claim,
-) -> Result<Vec<Participant>, Fault> {
-    let is_contender = |name: &str| Contender::parse_any(name, strangers).is_some();
-    let described = session.ops().describe(queue.full(), is_contender).await?;
-    let names: Vec<_> = described.iter().map(|described| described.name.clone()).collect();
-    let mut by_name: HashMap<_, _> =
-        described.into_iter().map(|described| (described.name.clone(), described)).collect();
-    let contenders = turn::in_order(&names, strangers);
-    let holders = turn::holders(&contenders, claim);
-    let participant = |(contender, holds): (Contender<'_>, bool)| {
-        let standing = if holds { Standing::Holds } else { Standing::Waits };
-        Some(Participant::new(queue, contender.role, standing, by_name.remove(contender.name)?))
-    };
-    Ok(contenders.into_iter().zip(holders).filter_map(participant).collect())
+/// Lists the queues of a semaphore: the holders of permits, and then the waiters at the gate.
+pub(crate) async fn semaphore(ops: &Ops, path: &NodePath, of: u32) -> Result<[Queue; 2], Fault> {
+    let permits = Queue::list(ops, &path.below(LEASES), &[], |_| Claim::Permit { of }).await?;
+    let mut gate = Queue::list(ops, &path.below(GATE), &[], Claim::place).await?;
+    // The contender that has passed the gate has a node in both queues while it waits for permits. It may have left the gate
+    // between the two lists.
+    if let (Some(inside), Some(first)) =
+        (permits.places.last().filter(|last| !last.holds), gate.places.first())
+    {
+        let (inside, first) = join!(permits.owner(ops, inside), gate.owner(ops, first));
+        if first?.is_some_and(|first| inside.is_ok_and(|inside| inside == Some(first))) {
+            gate.places.remove(0);
+        }
+    }
+    gate.places.iter_mut().for_each(|waiter| waiter.holds = false);
+    Ok([permits, gate])
 }
 
-/// The pause after an attempt without an answer.
-const PAUSE: Duration = Duration::from_millis(50);
+impl Client {
+    /// Asks a holder to release its lock; see [`MutexGuard::revoked`](crate::MutexGuard::revoked).
+    ///
+    /// The holder decides whether it releases. On the wire it is Curator's `Revoker`, so that holders in Java
+    /// that made their lock revocable are asked too. It is not an error if the participant is already gone.
+    ///
+    /// # Errors
+    ///
+    /// * [`LockError::Denied`] if this client may not write to the participant's node.
+    /// * [`LockError::Timeout`] if the servers do not answer within the client's default wait.
+    /// * [`LockError::OutcomeUnknown`] if the connection broke.
+    /// * [`LockError::Closed`] if the client is shut down.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the outcome unknown.
+    pub async fn revoke(&self, participant: &Participant) -> Result<(), LockError> {
+        let queue = self.path(&participant.path)?;
+        let node = queue.child(&participant.node);
+        let ask = move |session: Arc<Session>| async move {
+            match session.ops().write(&node, REVOKE, None).await {
+                Err(Fault::NoNode) => Ok(()),
+                outcome => outcome,
+            }
+        };
+        self.worker().ask(&queue, ask).await
+    }
+
+    /// Deletes a participant's node by force, whether it holds the lock or waits for it.
+    ///
+    /// The lock passes to the next contender at once. A holder that uses zklock learns of its loss only
+    /// afterwards: until then, only the fencing token and guarded writes distinguish it from the next holder.
+    /// A waiter enters the queue again, at its tail. One that has waited for less than a second does so when
+    /// the contender in front of it leaves; later it watches its own node, and does so at once. It is not an
+    /// error if the participant is already gone.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`revoke`](Self::revoke).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the outcome unknown.
+    pub async fn break_lock(&self, participant: &Participant) -> Result<(), LockError> {
+        let queue = self.path(&participant.path)?;
+        let node = queue.child(&participant.node);
+        let delete = move |session: Arc<Session>| async move { session.ops().delete(&node).await };
+        self.worker().ask(&queue, delete).await
+    }
+}

@@ -1,29 +1,25 @@
 //! Lists the locks below a path, whoever uses them.
 //!
-//! Uses the floors below: `participant`, `client`, `session`, `queue`, `path` and `error`.
+//! Uses the layers below: `participant`, `client`, `session`, `queue`, `path` and `error`.
 //!
 //! A survey is for people and dashboards. It never takes part in a lock, sets no watch, and has only few requests under
 //! way at a time. They are not counted among those of acquisitions, and do not wait for them.
-//!
-//! * [`lock`]: a lock that was found.
-//! * [`reading`]: the kind of lock that a node is, from the names of its children, as a pure function.
-//! * [`visit`]: the requests for one node.
-
-mod lock;
-mod reading;
-mod visit;
 
 use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use crate::client::Client;
 use crate::error::LockError;
+use crate::participant::{self, Participant, Place, Queue};
 use crate::path::NodePath;
-
-use self::visit::{Detail, Visited, look};
-
-pub use self::lock::{LockKind, SurveyedLock};
+use crate::queue::claim::{Claim, GATE, LEASES, Role};
+use crate::queue::contender::{Contender, is_numbered};
+use crate::session::Session;
+use crate::session::fault::Fault;
+use crate::session::ops::Ops;
 
 /// The locks below a path, before they are listed.
 ///
@@ -61,6 +57,50 @@ pub struct Surveyed {
     pub left_out: u64,
     /// The first refusal to read a node or a participant: a [`LockError::Denied`] with its path.
     pub denied: Option<LockError>,
+}
+
+/// A lock that is held or waited for.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SurveyedLock {
+    /// Its path below the client's namespace.
+    pub path: String,
+    /// Its kind.
+    pub kind: LockKind,
+    /// The number of places in its queue that hold it.
+    pub holding: u32,
+    /// The number of places in its queue that wait. The calls of one client share a place; see
+    /// [`Participant::waiting_here`].
+    pub waiting: u32,
+    /// The first of its participants, holders before waiters, up to the bound of the survey. Some may have left between
+    /// the requests, and some may have an ACL that keeps this client from reading them.
+    pub participants: Vec<Participant>,
+}
+
+/// The kind of a lock, by the names of the nodes in its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LockKind {
+    /// A mutex, or the election of [`LeaderSelector`](crate::LeaderSelector)s, which are equal on the servers. Also a
+    /// lock of kazoo without readers.
+    Mutex,
+    /// A read-write lock.
+    RwLock,
+    /// A semaphore, or a mutex of [`Client::exclusive`](crate::Client::exclusive).
+    Semaphore,
+    /// The election of [`LeaderLatch`](crate::LeaderLatch)es.
+    Election,
+}
+
+impl fmt::Display for LockKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Mutex => "a mutex",
+            Self::RwLock => "a read-write lock",
+            Self::Semaphore => "a semaphore",
+            Self::Election => "an election",
+        })
+    }
 }
 
 impl Client {
@@ -125,7 +165,7 @@ impl Survey {
                 visits.push(async move { (self.look(node.clone()).await, node, depth) });
             }
             let Some((visited, node, depth)) = visits.next().await else { break };
-            let Visited { locks, below, left_out, denied } = visited?;
+            let NodeReport { locks, below, left_out, denied } = visited?;
             surveyed.locks.extend(locks);
             surveyed.denied = surveyed.denied.or(denied);
             surveyed.left_out += left_out;
@@ -143,17 +183,216 @@ impl Survey {
         Ok(surveyed)
     }
 
-    async fn look(&self, node: NodePath) -> Result<Visited, LockError> {
-        let detail = Detail { longest: LONGEST, participants: self.participants };
-        let (worker, within) = (self.client.worker(), self.client.default_wait());
-        let answer = worker.call(within, look(worker.clone(), node.clone(), detail)).await;
-        answer.unwrap_or_else(|unanswered| Err(unanswered.into_error(&node, within)))
+    async fn look(&self, node: NodePath) -> Result<NodeReport, LockError> {
+        let (about, limit) = (node.clone(), self.participants as usize);
+        let request = move |session: Arc<Session>| {
+            let node = about.clone();
+            async move { inspect(session.ops(), &node, limit).await }
+        };
+        self.client.worker().ask_until_answered(&node, request).await
     }
 }
 
+/// The locks that a node is, and its children that may be others.
+#[derive(Debug, Default)]
+struct NodeReport {
+    locks: Vec<SurveyedLock>,
+    below: Vec<String>,
+    left_out: u64,
+    /// The first refusal to read the node or a participant.
+    denied: Option<LockError>,
+}
+
+/// Looks at one node, and describes up to `limit` participants of each lock. A failure has the path that it is about.
+async fn inspect(ops: &Ops, node: &NodePath, limit: usize) -> Result<NodeReport, (Fault, String)> {
+    let mut report = NodeReport::default();
+    match report.read(ops, node, limit).await {
+        Ok(()) => Ok(report),
+        Err(denied @ Fault::Denied(_)) => {
+            let denied = Some(denied.into_error(&shown_path(node)));
+            Ok(NodeReport { left_out: 1, denied, ..NodeReport::default() })
+        }
+        Err(fault) => Err((fault, shown_path(node))),
+    }
+}
+
+impl NodeReport {
+    async fn read(&mut self, ops: &Ops, node: &NodePath, limit: usize) -> Result<(), Fault> {
+        let dir = if node.full().is_empty() { "/" } else { node.full() };
+        match ops.children_of(dir).await? {
+            None | Some(0) => return Ok(()),
+            Some(children) if children > LONGEST => {
+                self.left_out = 1;
+                return Ok(());
+            }
+            Some(_) => {}
+        }
+        let names = match ops.names(dir).await {
+            Err(Fault::NoNode) => return Ok(()),
+            listed => listed?,
+        };
+        let is_semaphore = is_semaphore(&names);
+        self.below = below(&names, is_semaphore);
+        self.below.retain(|name| !node.below(name).is_reserved());
+        let queue = Queue::read(node, &names, &KAZOO.map(str::to_owned), Claim::place);
+        if let Some(kind) = kind(&queue.places) {
+            self.add(ops, (node, kind), &[queue], limit).await?;
+        }
+        if is_semaphore {
+            self.read_semaphore(ops, node, limit).await?;
+        }
+        Ok(())
+    }
+
+    async fn read_semaphore(&mut self, ops: &Ops, node: &NodePath, limit: usize) -> Result<(), Fault> {
+        for queue in [LEASES, GATE] {
+            if ops.children_of(node.below(queue).full()).await?.unwrap_or_default() > LONGEST {
+                self.left_out += 1;
+                return Ok(());
+            }
+        }
+        let stated = ops.read(node.full()).await?.map(|read| read.data).unwrap_or_default();
+        // Curator states no number. A shared one is in another node. All permits count as held then.
+        let of = std::str::from_utf8(&stated).ok().and_then(|text| text.parse().ok()).unwrap_or(u32::MAX);
+        let queues = participant::semaphore(ops, node, of).await?;
+        if queues.iter().any(|queue| !queue.places.is_empty()) {
+            self.add(ops, (node, LockKind::Semaphore), &queues, limit).await?;
+        }
+        Ok(())
+    }
+
+    /// Counts the places of a lock's queues, and describes the first of them.
+    async fn add(
+        &mut self,
+        ops: &Ops,
+        (node, kind): (&NodePath, LockKind),
+        queues: &[Queue],
+        limit: usize,
+    ) -> Result<(), Fault> {
+        let count = |holds: bool| {
+            let places = queues.iter().flat_map(|queue| &queue.places);
+            u32::try_from(places.filter(|place| place.holds == holds).count()).unwrap_or(u32::MAX)
+        };
+        let (mut participants, mut left) = (Vec::new(), limit);
+        for queue in queues {
+            let shown = &queue.places[..queue.places.len().min(left)];
+            left -= shown.len();
+            for some in shown.chunks(READS_AT_A_TIME) {
+                let some: Vec<_> = some.iter().map(|place| in_kind(kind, place)).collect();
+                match queue.describe(ops, &some).await {
+                    // One of them has an ACL of its own. They are counted all the same.
+                    Err(fault @ Fault::Denied(_)) => {
+                        self.denied.get_or_insert_with(|| fault.into_error(&shown_path(node)));
+                    }
+                    described => participants.extend(described?),
+                }
+            }
+        }
+        let (path, holding, waiting) = (shown_path(node), count(true), count(false));
+        self.locks.push(SurveyedLock { path, kind, holding, waiting, participants });
+        Ok(())
+    }
+}
+
+fn is_semaphore(names: &[String]) -> bool {
+    [GATE, LEASES].iter().all(|own| names.iter().any(|name| name == own))
+}
+
+/// Returns the children that may be locks, or have locks below them.
+fn below(names: &[String], is_semaphore: bool) -> Vec<String> {
+    let is_own = |name: &str| is_semaphore && (name == GATE || name == LEASES);
+    names.iter().filter(|name| !is_numbered(name) && !is_own(name)).cloned().collect()
+}
+
+/// Returns the kind of lock that has this queue. The first contender determines it. kazoo's writers have no other name than
+/// its mutexes.
+fn kind(places: &[Place]) -> Option<LockKind> {
+    let first = places.first()?;
+    let is_own = Contender::parse(&first.name).is_some();
+    let has_readers = places.iter().any(|place| place.role == Role::Read);
+    Some(match first.role {
+        Role::Write if !is_own && !has_readers => LockKind::Mutex,
+        Role::Read | Role::Write => LockKind::RwLock,
+        Role::Exclusive => LockKind::Mutex,
+        Role::Permit => LockKind::Semaphore,
+        Role::Latch => LockKind::Election,
+    })
+}
+
+/// Returns the place with its role in a lock of this kind: its name may be that of another library.
+fn in_kind(kind: LockKind, place: &Place) -> Place {
+    let role = match kind {
+        LockKind::Mutex => Role::Exclusive,
+        LockKind::Semaphore => Role::Permit,
+        LockKind::RwLock | LockKind::Election => place.role,
+    };
+    Place { role, ..place.clone() }
+}
+
+/// The path of a lock. The namespace itself can be one of other libraries.
+fn shown_path(node: &NodePath) -> String {
+    if node.relative().is_empty() { "/".to_owned() } else { node.relative().to_owned() }
+}
+
+/// The texts in front of the sequences of kazoo's contenders.
+const KAZOO: [&str; 2] = ["__lock__", "__rlock__"];
 const NODES: u32 = 10_000;
 const DEPTH: u32 = 16;
 /// The most nodes that are looked at at a time.
 const AT_A_TIME: usize = 8;
 /// The most children of a node that are listed: an answer must not be so large that others wait behind it.
 const LONGEST: u32 = 10_000;
+/// The most participants of a lock that are asked for at a time.
+const READS_AT_A_TIME: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owned(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    fn places(names: &[&str]) -> Vec<Place> {
+        let path = NodePath::new("", "/a").unwrap();
+        Queue::read(&path, &owned(names), &KAZOO.map(str::to_owned), Claim::place).places
+    }
+
+    #[test]
+    fn the_names_of_a_queue_tell_the_kind_of_its_lock() {
+        for (names, kind) in [
+            (&["_c_6ba7b810-9dad-41d1-80b4-00c04fd40000-lock-0000000000"][..], LockKind::Mutex),
+            (&["x-__READ__0000000001", "x-__WRIT__0000000002"], LockKind::RwLock),
+            (&["x-latch-0000000003"], LockKind::Election),
+            (&["x-lease-0000000003"], LockKind::Semaphore),
+            (&["0f__lock__0000000000"], LockKind::Mutex),
+            (&["0f__lock__0000000000", "0e__rlock__0000000001"], LockKind::RwLock),
+        ] {
+            assert_eq!(super::kind(&places(names)), Some(kind), "{names:?}");
+        }
+        assert_eq!(kind(&places(&["orders", "locks"])), None);
+    }
+
+    #[test]
+    fn the_first_holds_and_readers_hold_together() {
+        let holds = |names: &[&str]| places(names).iter().map(|place| place.holds).collect::<Vec<_>>();
+        assert_eq!(
+            holds(&["b-lock-0000000008", "a-lock-0000000009", "c-lock-0000000007"]),
+            [true, false, false]
+        );
+        assert_eq!(
+            holds(&["a__READ__0000000001", "b__READ__0000000002", "c__WRIT__0000000003"]),
+            [true, true, false]
+        );
+    }
+
+    #[test]
+    fn contenders_and_the_parts_of_a_semaphore_are_not_looked_into() {
+        let names = owned(&["x-lock-0000000001", "orders", "locks", "leases", "member-0000000004"]);
+        assert!(is_semaphore(&names));
+        assert_eq!(below(&names, true), ["orders"]);
+        let names = owned(&["locks", "orders"]);
+        assert!(!is_semaphore(&names));
+        assert_eq!(below(&names, false), ["locks", "orders"]);
+    }
+}

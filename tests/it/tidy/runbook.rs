@@ -37,7 +37,7 @@ fn assert_rows<T: Ord + std::fmt::Debug>(rows: Vec<T>, things: impl IntoIterator
 #[test]
 fn the_runbook_has_each_metric_with_its_labels_and_its_unit() {
     let (catalog, guide) =
-        (document("zklock-core/src/client/metrics/catalog.rs"), document("docs/guide/metrics.md"));
+        (document("zklock-core/src/metrics.rs"), document("docs/guide/metrics.md"));
     let metrics = between(&catalog, "&str = \"", '"').filter(|text| text.starts_with("zklock_"));
     let labels: BTreeMap<_, _> =
         rows(&guide, "# The metrics").into_iter().map(|row| (row[0].clone(), row[2].clone())).collect();
@@ -105,7 +105,7 @@ fn the_runbook_has_each_exit_code_of_the_command() {
 
 /// The bounds of the code, each with its file, its place there, and the words of the runbook.
 const BOUNDS: [(&str, &str, &str); 22] = [
-    ("zklock-core/src/tick/memory.rs", "MOST: usize = 100_000;", "that one client remembers | 100,000 |"),
+    ("zklock-core/src/last_start/cache.rs", "MOST: usize = 100_000;", "that one client remembers | 100,000 |"),
     ("zklock-core/src/session/notice.rs", "Self::Own => 64 * 1024,", "paths of 64 KiB together"),
     ("zklock-core/src/session/notice.rs", "Self::Predecessor => 112 * 1024,", "paths of 112 KiB together"),
     (
@@ -139,21 +139,21 @@ const BOUNDS: [(&str, &str, &str); 22] = [
     ),
     ("zklock-core/src/path.rs", "MAX_BYTES: usize = 1_000_000;", "length of a path | 1,000,000 bytes"),
     (
-        "zklock-core/src/client/config/validation.rs",
+        "zklock-core/src/client/config.rs",
         "LONGEST_IDENTITY: usize = 1024;",
         "| identity of a client | 1,024 bytes |",
     ),
     (
-        "zklock-core/src/events/meter.rs",
-        "MOST: usize = 1_000;",
+        "zklock-core/src/metrics.rs",
+        "MOST_NAMES: usize = 1_000;",
         "names of locks in the metrics of one client | 1,000 |",
     ),
     ("zklock-core/src/survey.rs", "NODES: u32 = 10_000;", "look at | 10,000, and 16 levels"),
     ("zklock-core/src/survey.rs", "DEPTH: u32 = 16;", "look at | 10,000, and 16 levels"),
     ("zklock-core/src/survey.rs", "LONGEST: u32 = 10_000;", "a node with more than 10,000 children"),
     (
-        "zklock-core/src/leader/backoff.rs",
-        "LONGEST: Duration = Duration::from_secs(30);",
+        "zklock-core/src/leader/office.rs",
+        "Backoff::new(Duration::from_millis(100), Duration::from_secs(30))",
         "It tries again within 30 s.",
     ),
     (
@@ -162,8 +162,8 @@ const BOUNDS: [(&str, &str, &str); 22] = [
         "still runs 5 s after its leadership",
     ),
     (
-        "zklock-core/src/client/worker/pauses.rs",
-        "LONGEST: Duration = Duration::from_secs(3);",
+        "zklock-core/src/client/worker.rs",
+        "LONGEST_PAUSE: Duration = Duration::from_secs(3);",
         "tries again after at most 3 s",
     ),
     (

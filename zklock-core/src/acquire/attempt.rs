@@ -2,12 +2,11 @@
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use smallvec::SmallVec;
 use tokio_util::sync::CancellationToken;
 
-use crate::client::long_waits::LongWait;
+use crate::client::settings::LongWait;
 use crate::client::worker::Worker;
 use crate::error::{Holder, LockError, Phase};
 use crate::lease::Lease;
@@ -100,9 +99,9 @@ impl Attempt {
         LockError::Timeout { path, waited: self.patience.wait, phase: *phase, holder }
     }
 
-    pub(super) fn long_wait(&self, since: Instant) -> LongWait<'_> {
+    pub(super) fn long_wait(&self) -> LongWait<'_> {
         let Place { phase, holder } = &*self.place();
-        LongWait { path: &self.path, since, phase: *phase, holder: holder.clone(), calls: 1 }
+        LongWait { path: &self.path, phase: *phase, holder: holder.clone(), calls: 1 }
     }
 
     fn place(&self) -> MutexGuard<'_, Place> {

@@ -1,27 +1,28 @@
 //! The configuration of a client.
 
-mod credentials;
-mod defaults;
 mod env;
-mod invalid;
 mod security;
-pub(crate) mod validation;
-mod variables;
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use crate::error::LockError;
-use crate::session::Heartbeat;
+use crate::path;
 use crate::session::acl::Acl;
 #[cfg(feature = "sasl-gssapi")]
 use crate::session::login::Gssapi;
+use crate::session::sentry::REVOKE;
 #[cfg(feature = "tls")]
 use crate::session::tls::Tls;
+use crate::session::{Diagnosis, Heartbeat, Opening, Silence};
 
 use super::Client;
-use super::queueing::{Queueing, Release};
+use super::connect_string::ConnectString;
+use super::settings::{Queueing, Release, Settings};
 use super::worker::Worker;
 
 /// The configuration of a client: its ensemble, its session, and the defaults of its locks.
@@ -56,12 +57,12 @@ pub struct Config {
     connect_timeout: Duration,
     #[cfg_attr(feature = "serde", serde(default = "defaults::warn_after", with = "humantime_serde"))]
     warn_after: Duration,
-    #[cfg_attr(feature = "serde", serde(default, deserialize_with = "credentials::deserialize"))]
+    #[cfg_attr(feature = "serde", serde(default, deserialize_with = "security::deserialize"))]
     digests: Vec<String>,
     #[cfg_attr(feature = "serde", serde(default))]
     digest_files: Vec<PathBuf>,
     #[cfg(feature = "sasl-digest")]
-    #[cfg_attr(feature = "serde", serde(default, deserialize_with = "credentials::deserialize_one"))]
+    #[cfg_attr(feature = "serde", serde(default, deserialize_with = "security::deserialize_one"))]
     sasl_digest: Option<String>,
     #[cfg(feature = "sasl-digest")]
     #[cfg_attr(feature = "serde", serde(default))]
@@ -166,8 +167,8 @@ impl Config {
 
     /// Sets how long a call waits for a lock before the client logs a warning, 30 s by default.
     ///
-    /// The warning has the contender in the way, as far as the client knows it. It is repeated after pauses that double,
-    /// up to an hour. [`Duration::MAX`] switches it off; zero is invalid.
+    /// The warning has the contender in the way, as far as the client knows it. [`Duration::MAX`] switches it off; zero is
+    /// invalid.
     #[must_use]
     pub fn warn_after(mut self, wait: Duration) -> Self {
         self.warn_after = wait;
@@ -273,14 +274,107 @@ impl Config {
     /// [`LockError::InvalidConfig`] if a setting is invalid. A refusal by the servers is returned by the
     /// first call that needs them.
     pub fn start(self) -> Result<Client, LockError> {
-        let worker = Worker::start(self.validated()?).map_err(|error| LockError::InvalidConfig {
-            setting: "connect",
-            reason: format!("cannot start the session thread: {error}"),
-        })?;
-        #[cfg(feature = "metrics")]
-        crate::client::metrics::start(&worker);
+        let worker = Worker::start(self.validated()?)
+            .map_err(|error| invalid("connect", format!("cannot start the session thread: {error}")))?;
         Ok(Client::new(worker))
     }
+
+    pub(in crate::client) fn validated(self) -> Result<Settings, LockError> {
+        let connect = ConnectString::parse(&self.connect, self.scheme())
+            .map_err(|reason| invalid("connect", reason))?;
+        let namespace =
+            path::validate_root(&self.namespace).map_err(|reason| invalid("namespace", reason))?;
+        if namespace.ends_with(char::is_whitespace) {
+            // A client without the blank would be in another namespace.
+            return Err(invalid("namespace", format!("{namespace:?} ends with a blank")));
+        }
+        self.check_durations()?;
+        check_identity(&self.identity)?;
+        let security = self.security()?;
+        let acls = self.acls()?;
+        if self.queueing.turns == 0 {
+            return Err(invalid("queueing", "a client needs at least one turn"));
+        }
+        let silence =
+            self.server_timeout.map_or_else(|| Silence::ForConnecting(self.connect_timeout), Silence::Fixed);
+        Ok(Settings {
+            root: format!("{}{namespace}", connect.chroot),
+            default_wait: self.default_wait,
+            identity: self.identity.into(),
+            queueing: self.queueing,
+            release: self.release,
+            warn_after: self.warn_after,
+            opening: Opening {
+                servers: connect.servers,
+                timeout: self.session_timeout,
+                silence,
+                // Told before a caller's time to connect is over, after a wait as long as a look and the look itself.
+                look_within: silence
+                    .of(self.session_timeout)
+                    .min(self.connect_timeout / 5)
+                    .max(SHORTEST_LOOK),
+                diagnosis: Diagnosis::default(),
+                heartbeat: self.heartbeat,
+                tick: self.tick_time,
+                sync_limit: self.sync_limit,
+                security,
+                acls,
+                tally: Arc::default(),
+            },
+        })
+    }
+
+    fn check_durations(&self) -> Result<(), LockError> {
+        bounded("session_timeout", self.session_timeout, LONGEST_SESSION)?;
+        bounded("default_wait", self.default_wait, Duration::MAX)?;
+        bounded("connect_timeout", self.connect_timeout, Duration::MAX)?;
+        bounded("warn_after", self.warn_after, Duration::MAX)?;
+        if let Some(timeout) = self.server_timeout {
+            bounded("server_timeout", timeout, self.session_timeout * 2 / 5)?;
+        }
+        bounded("tick_time", self.tick_time, LONGEST_SESSION)?;
+        bounded("sync_limit", self.sync_limit, LONGEST_SESSION)
+    }
+}
+
+/// The default values of settings.
+mod defaults {
+    use super::*;
+
+    pub(super) const fn session_timeout() -> Duration {
+        Duration::from_secs(30)
+    }
+
+    pub(super) const fn default_wait() -> Duration {
+        Duration::from_secs(10)
+    }
+
+    pub(super) const fn connect_timeout() -> Duration {
+        Duration::from_secs(10)
+    }
+
+    pub(super) const fn warn_after() -> Duration {
+        Duration::from_secs(30)
+    }
+
+    pub(super) const fn tick_time() -> Duration {
+        Duration::from_secs(2)
+    }
+
+    pub(super) const fn sync_limit() -> Duration {
+        Duration::from_secs(10)
+    }
+
+    /// The random part distinguishes processes in containers, which may share the host name and the process id.
+    pub(super) fn identity() -> String {
+        let (host, random) = (gethostname::gethostname(), Uuid::new_v4().as_u64_pair().0 >> 32);
+        format!("{}/{}/{random:08x}", host.to_string_lossy(), std::process::id())
+    }
+}
+
+/// Returns the error of a setting that cannot be used.
+fn invalid(setting: &'static str, reason: impl Into<String>) -> LockError {
+    LockError::InvalidConfig { setting, reason: reason.into() }
 }
 
 impl fmt::Debug for Config {
@@ -297,6 +391,38 @@ impl fmt::Debug for Config {
             .finish_non_exhaustive()
     }
 }
+
+/// Checks the data of a contender's node.
+pub(crate) fn check_identity(identity: &str) -> Result<(), LockError> {
+    if identity.len() > LONGEST_IDENTITY {
+        return Err(invalid("identity", format!("it is longer than {LONGEST_IDENTITY} bytes")));
+    }
+    if identity.as_bytes() == REVOKE {
+        return Err(invalid("identity", "it is reserved for asking a holder to release".to_owned()));
+    }
+    Ok(())
+}
+
+fn bounded(setting: &'static str, value: Duration, longest: Duration) -> Result<(), LockError> {
+    if value.is_zero() {
+        return Err(invalid(setting, "it is zero"));
+    }
+    limited(setting, value, longest)
+}
+
+fn limited(setting: &'static str, value: Duration, longest: Duration) -> Result<(), LockError> {
+    if value > longest {
+        return Err(invalid(setting, format!("{value:?} is longer than {longest:?}")));
+    }
+    Ok(())
+}
+
+/// The shortest look for the reason why a server opens no session. A distant one answers later than a near one.
+const SHORTEST_LOOK: Duration = Duration::from_millis(300);
+/// The protocol counts milliseconds in 32 bits, and a day is more than any server grants.
+const LONGEST_SESSION: Duration = Duration::from_secs(24 * 60 * 60);
+/// The longest identity in bytes: each waiter reads the data of the node that it watches.
+const LONGEST_IDENTITY: usize = 1024;
 
 #[cfg(test)]
 mod tests {

@@ -1,12 +1,11 @@
-//! The settings of a client: a configuration that has been validated.
+//! The settings of a client: a configuration that has been validated; and the warning about waits that are long by them.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crate::error::{Holder, Phase};
+use crate::path::NodePath;
 use crate::session::Opening;
-
-use super::long_waits::LongWaits;
-use super::queueing::{Queueing, Release};
 
 /// A configuration that has been validated.
 #[derive(Clone)]
@@ -15,8 +14,151 @@ pub(crate) struct Settings {
     /// The chroot and the namespace: the prefix of every path.
     pub(crate) root: String,
     pub(crate) default_wait: Duration,
+    pub(crate) warn_after: Duration,
     pub(crate) identity: Arc<str>,
     pub(crate) queueing: Queueing,
     pub(crate) release: Release,
-    pub(crate) long_waits: Arc<LongWaits>,
+}
+
+/// The bounds within which a client keeps a lock for its own calls while other clients wait for it.
+///
+/// The calls of one client share one place in the queue of the lock, and are served in the order in which they came. A
+/// release passes the lock on to the client's next call, without a request.
+///
+/// Clients are served in the order in which they entered the queue. While another client waits, a client keeps the lock
+/// until one of the bounds is reached, and then goes to the tail of the queue. A body that runs when the time is over
+/// ends first. While no other client waits, there is no bound.
+///
+/// The calls for one permit of a semaphore share up to eight places. The bounds hold for each permit, and in any case,
+/// because the holders of permits do not see who waits. A call for several permits has a place of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default, deny_unknown_fields))]
+#[non_exhaustive]
+pub struct Queueing {
+    /// The number of grants, at least 1.
+    pub turns: u32,
+    /// The time. With zero, a client that others wait behind gives the lock up after each grant.
+    #[cfg_attr(feature = "serde", serde(with = "humantime_serde"))]
+    pub within: Duration,
+}
+
+impl Queueing {
+    /// Returns the bounds of `turns` grants and the time `within`.
+    ///
+    /// Zero turns are invalid, and refused when the client is made.
+    pub const fn new(turns: u32, within: Duration) -> Self {
+        Self { turns, within }
+    }
+}
+
+impl Default for Queueing {
+    /// Returns 64 grants and 50 ms.
+    fn default() -> Self {
+        Self::new(64, Duration::from_millis(50))
+    }
+}
+
+/// The end of a release that no caller awaits: after a body in `run` or in an annotated function.
+///
+/// [`Guard::release`](crate::Guard::release) always waits until another call of the client has the lock, or the
+/// servers have released it. The drop of a guard never waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum Release {
+    /// The call returns when the request that releases the lock has been handed to the connection. For other
+    /// clients, the lock is taken for as long as the request travels; if the connection breaks, until it is back.
+    ///
+    /// If the process ends right after the call, the request normally still arrives. Only
+    /// [`Client::shutdown`](crate::Client::shutdown) makes sure of that.
+    #[default]
+    Background,
+    /// The call returns when the servers have acknowledged the release.
+    Acknowledged,
+}
+
+/// Logs waits that are long, once each, by the timer of the task that watches their deadlines.
+///
+/// The calls of a line share a warning, which is about the one that waits longest. That of the next one comes no sooner
+/// than as long again after it.
+pub(crate) struct WaitWarning {
+    after: Duration,
+    last: Option<Warned>,
+}
+
+struct Warned {
+    /// The beginning of the wait.
+    since: Instant,
+    at: Instant,
+}
+
+/// What is known of a wait that is long.
+pub(crate) struct LongWait<'a> {
+    pub(crate) path: &'a NodePath,
+    pub(crate) phase: Phase,
+    pub(crate) holder: Option<Holder>,
+    /// The number of calls that wait together.
+    pub(crate) calls: usize,
+}
+
+impl WaitWarning {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self { after: settings.warn_after, last: None }
+    }
+
+    /// Logs a wait that began then, if it is long by now and was not logged. Returns when to ask again, at the latest.
+    pub(crate) fn check<'a>(
+        &mut self,
+        since: Instant,
+        wait: impl FnOnce() -> LongWait<'a>,
+    ) -> Option<Instant> {
+        let now = Instant::now();
+        if self.due(since).is_some_and(|due| due <= now) {
+            self.last = Some(Warned { since, at: now });
+            let LongWait { path, phase, holder, calls } = wait();
+            let (waited, holder) = (now.duration_since(since), holder.as_ref().map(tracing::field::display));
+            tracing::warn!(%path, ?waited, ?phase, holder, calls, "a call has waited long for its lock");
+        }
+        self.due(since).into_iter().chain(now.checked_add(self.after)).min()
+    }
+
+    /// Returns when the wait that began then is to be logged.
+    fn due(&self, since: Instant) -> Option<Instant> {
+        match &self.last {
+            Some(last) if last.since == since => None,
+            Some(last) => since.max(last.at).checked_add(self.after),
+            None => since.checked_add(self.after),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn warned(since: Instant, at: Instant) -> WaitWarning {
+        WaitWarning { after: 30 * SECOND, last: Some(Warned { since, at }) }
+    }
+
+    #[test]
+    fn a_wait_is_logged_once() {
+        let since = Instant::now();
+        assert_eq!(WaitWarning { after: 30 * SECOND, last: None }.due(since), Some(since + 30 * SECOND));
+        assert_eq!(warned(since, since + 30 * SECOND).due(since), None);
+    }
+
+    #[test]
+    fn the_next_wait_is_logged_when_it_is_long_and_no_sooner_than_as_long_after_the_last_line() {
+        let since = Instant::now();
+        let warning = warned(since, since + 30 * SECOND);
+        assert_eq!(warning.due(since + 20 * SECOND), Some(since + 60 * SECOND));
+        assert_eq!(warning.due(since + 70 * SECOND), Some(since + 100 * SECOND));
+    }
+
+    #[test]
+    fn without_a_limit_no_wait_is_long() {
+        assert_eq!(WaitWarning { after: Duration::MAX, last: None }.due(Instant::now()), None);
+    }
 }

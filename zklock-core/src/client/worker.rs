@@ -3,6 +3,8 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+#[cfg(feature = "metrics")]
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use futures_util::future::FutureExt;
@@ -12,19 +14,16 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{LockError, Phase};
-use crate::events::Source;
+use crate::events::{EventSender, Events};
+use crate::last_start::PeriodCache;
+#[cfg(feature = "metrics")]
+use crate::metrics::{Lasting, Reports, State};
 use crate::path::NodePath;
 use crate::session::fault::Fault;
 use crate::session::{CLOSE_WITHIN, Health, OpenError, Session};
 use crate::tasks::{Tasks, panics};
-use crate::tick::Memory;
 
 use super::settings::Settings;
-
-mod counts;
-mod pauses;
-
-use self::pauses::Pauses;
 
 /// The state that the tasks and handles of one client share.
 pub(crate) struct Worker {
@@ -33,10 +32,10 @@ pub(crate) struct Worker {
     identity: Arc<Vec<u8>>,
     current: watch::Sender<Current>,
     tasks: Tasks,
-    events: Source,
+    events: EventSender,
     #[cfg(feature = "metrics")]
-    reports: std::sync::OnceLock<std::sync::mpsc::Sender<std::sync::mpsc::Sender<()>>>,
-    memory: Memory,
+    reports: OnceLock<Reports>,
+    periods: PeriodCache,
     /// Cancelled when no new acquisitions are accepted.
     closing: CancellationToken,
     /// Cancelled when the client no longer waits for guards.
@@ -101,9 +100,35 @@ impl Worker {
             }
             // The tasks that are left tell their ends to listeners, which need the worker for that.
             drop(runtime);
-            worker.report();
+            #[cfg(feature = "metrics")]
+            worker.reports.get().into_iter().for_each(Reports::finish);
         })?;
-        started.recv().unwrap_or_else(|_| Err(std::io::Error::other("the session thread failed to start")))
+        let failed = |_| Err(std::io::Error::other("the session thread failed to start"));
+        let worker = started.recv().unwrap_or_else(failed)?;
+        #[cfg(feature = "metrics")]
+        worker.start_reports();
+        Ok(worker)
+    }
+
+    #[cfg(feature = "metrics")]
+    fn start_reports(self: &Arc<Self>) {
+        let (counters, tally) = (self.events.counters().clone(), self.settings.opening.tally.clone());
+        let worker = Arc::downgrade(self);
+        let state = move || worker.upgrade().map(|worker| worker.state());
+        if let Some(reports) = Reports::start((counters, tally), &self.settings.root, state) {
+            self.reports.set(reports).ok();
+        }
+    }
+
+    /// Returns what metrics show of the session.
+    #[cfg(feature = "metrics")]
+    fn state(&self) -> State {
+        let session = self.current_session().filter(|session| session.is_attended());
+        let lease = session.map(|session| {
+            let (clock, terms) = (session.clock(), session.clock().terms());
+            Lasting { full: terms.term(terms.heartbeat_kind()), remaining: clock.remaining() }
+        });
+        State { health: self.health(), lease }
     }
 
     pub(super) fn new(settings: Settings, runtime: Handle, done: CancellationToken) -> Self {
@@ -112,10 +137,10 @@ impl Worker {
             tasks: Tasks::new(runtime, settings.default_wait),
             settings,
             current: watch::Sender::new(Current::Opening(None)),
-            events: Source::new(),
+            events: EventSender::new(),
             #[cfg(feature = "metrics")]
-            reports: std::sync::OnceLock::new(),
-            memory: Memory::default(),
+            reports: OnceLock::new(),
+            periods: PeriodCache::default(),
             closing: CancellationToken::new(),
             stopping: CancellationToken::new(),
             done,
@@ -139,9 +164,35 @@ impl Worker {
         self.identity.clone()
     }
 
-    /// The memory of the periods that are known not to be over.
-    pub(crate) fn memory(&self) -> &Memory {
-        &self.memory
+    /// The periods that are known not to be over.
+    pub(crate) fn periods(&self) -> &PeriodCache {
+        &self.periods
+    }
+
+    pub(crate) fn listen(&self) -> Events {
+        self.events.listen()
+    }
+
+    /// Returns the sender of events, or `None` if nobody listens and nothing is counted.
+    pub(crate) fn events(&self) -> Option<EventSender> {
+        (self.is_heard() || cfg!(feature = "metrics")).then(|| self.events.clone())
+    }
+
+    /// Returns whether there are listeners.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.events.is_heard()
+    }
+
+    /// Counts a body that was started under `once_per`.
+    pub(crate) fn note_start(&self) {
+        #[cfg(feature = "metrics")]
+        self.events.counters().note_start();
+    }
+
+    /// Counts a body whose period had begun.
+    pub(crate) fn note_skip(&self) {
+        #[cfg(feature = "metrics")]
+        self.events.counters().note_skip();
     }
 
     /// Returns whether no new acquisitions are accepted.
@@ -217,6 +268,31 @@ impl Worker {
         let asked = async move {
             let session = worker.session(&about, worker.closing()).await?;
             request(session).await.map_err(|fault| fault.into_error(about.relative()))
+        };
+        let answer = self.call(within, asked).await;
+        answer.unwrap_or_else(|unanswered| Err(unanswered.into_error(path, within)))
+    }
+
+    /// Asks the servers about `path`, in one session after another until they answer. A failure has the path that it is
+    /// about.
+    pub(crate) async fn ask_until_answered<T, R>(
+        self: &Arc<Self>,
+        path: &NodePath,
+        request: impl Fn(Arc<Session>) -> R + Send + 'static,
+    ) -> Result<T, LockError>
+    where
+        T: Send + 'static,
+        R: Future<Output = Result<T, (Fault, String)>> + Send,
+    {
+        let (worker, about, within) = (self.clone(), path.clone(), self.default_wait());
+        let asked = async move {
+            loop {
+                let session = worker.session(&about, worker.closing()).await?;
+                match request(session).await {
+                    Err((Fault::Unknown(_) | Fault::SessionOver, _)) => sleep(UNANSWERED_PAUSE).await,
+                    answer => return answer.map_err(|(fault, path)| fault.into_error(&path)),
+                }
+            }
         };
         let answer = self.call(within, asked).await;
         answer.unwrap_or_else(|unanswered| Err(unanswered.into_error(path, within)))
@@ -317,11 +393,11 @@ impl Worker {
 
     /// Opens one session after another until the client is stopped, and closes the last one.
     async fn supervise(&self) {
-        let mut pauses = Pauses::default();
+        let mut backoff = Backoff::new(SHORTEST_PAUSE, LONGEST_PAUSE);
         while !self.stopping.is_cancelled() {
             let mut pause = Duration::ZERO;
-            if panics(async { pause = self.open(&mut pauses).await }).await {
-                pause = pauses.after_failure();
+            if panics(async { pause = self.open(&mut backoff).await }).await {
+                pause = backoff.lengthen();
                 panics(self.close_after_panic()).await;
             }
             self.stopping.run_until_cancelled(sleep(pause)).await;
@@ -329,7 +405,7 @@ impl Worker {
     }
 
     /// Opens a session, and waits until it is over. Returns the pause before the next one.
-    async fn open(&self, pauses: &mut Pauses) -> Duration {
+    async fn open(&self, backoff: &mut Backoff) -> Duration {
         // Panics of tasks that an earlier session has had say nothing about the next one.
         self.tasks.panicked().now_or_never();
         match self.stopping.run_until_cancelled(self.opened()).await {
@@ -338,11 +414,11 @@ impl Worker {
                 self.current.send_replace(Current::Open(session.clone()));
                 self.follow(&session).await;
                 self.current.send_replace(Current::Opening(None));
-                pauses.after_end(since.elapsed())
+                pause_after_session(since.elapsed(), backoff)
             }
             Some(Err(error)) => {
                 self.tell_failure(error);
-                pauses.after_failure()
+                backoff.lengthen()
             }
             None => Duration::ZERO,
         }
@@ -379,5 +455,114 @@ impl Worker {
             () = session.over() => {}
             () = self.tasks.panicked() => session.close_after_panic().await,
         }
+    }
+}
+
+/// Returns the pause after a session that was open for this time. One that ends as soon as it is opened counts as a
+/// failure. After any other one, contenders enter their queues again when the next one is open.
+fn pause_after_session(open_for: Duration, backoff: &mut Backoff) -> Duration {
+    if open_for <= LONGEST_PAUSE {
+        return backoff.lengthen();
+    }
+    backoff.reset();
+    SPREAD.mul_f64(fastrand::f64())
+}
+
+/// The pauses after failures in a row, each up to twice as long as the one before.
+///
+/// They are up to a half shorter at random, because the clients of a fleet fail, and lose their sessions, together.
+#[derive(Debug)]
+pub(crate) struct Backoff {
+    shortest: Duration,
+    longest: Duration,
+    next: Duration,
+}
+
+impl Backoff {
+    pub(crate) fn new(shortest: Duration, longest: Duration) -> Self {
+        Self { shortest, longest, next: shortest }
+    }
+
+    /// Returns the pause after one more failure.
+    pub(crate) fn lengthen(&mut self) -> Duration {
+        let pause = self.next;
+        self.next = (pause * 2).min(self.longest);
+        pause - pause.mul_f64(fastrand::f64() / 2.0)
+    }
+
+    /// Returns the pause after one more failure, of an attempt that lasted this long. One that lasted longer than any
+    /// pause begins a new row.
+    pub(crate) fn lengthen_after(&mut self, attempt: Duration) -> Duration {
+        if attempt >= self.longest {
+            self.reset();
+        }
+        self.lengthen()
+    }
+
+    /// Ends the row of failures.
+    pub(crate) fn reset(&mut self) {
+        self.next = self.shortest;
+    }
+}
+
+/// The longest first pause after a session could not be opened.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(75);
+const LONGEST_PAUSE: Duration = Duration::from_secs(3);
+/// The pause after requests without an answer.
+const UNANSWERED_PAUSE: Duration = Duration::from_millis(50);
+/// The time over which the clients of a fleet, whose sessions have ended together, come back.
+const SPREAD: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A session that has lasted.
+    const LONG: Duration = Duration::from_secs(30);
+
+    fn backoff() -> Backoff {
+        Backoff::new(SHORTEST_PAUSE, LONGEST_PAUSE)
+    }
+
+    #[test]
+    fn a_thousand_clients_whose_sessions_ended_together_come_back_over_a_tenth_of_a_second() {
+        let mut tenths = [0; 10];
+        for _ in 0..1_000 {
+            let pause = pause_after_session(LONG, &mut backoff());
+            // A pause of the whole time is possible, too.
+            tenths[usize::try_from(pause.as_micros() / 10_000).unwrap().min(9)] += 1;
+        }
+        // A hundred are expected in each. The chance of another outcome is below one in a billion.
+        assert!(tenths.iter().all(|count| (40..=180).contains(count)), "{tenths:?}");
+    }
+
+    #[test]
+    fn pauses_after_failures_double_up_to_a_limit_and_are_half_random() {
+        let (mut backoff, mut whole) = (backoff(), SHORTEST_PAUSE);
+        for _ in 0..20 {
+            let pause = backoff.lengthen();
+            assert!(whole / 2 <= pause && pause <= whole, "{pause:?} of {whole:?}");
+            whole = (whole * 2).min(LONGEST_PAUSE);
+        }
+        assert_eq!(whole, LONGEST_PAUSE);
+    }
+
+    #[test]
+    fn a_success_and_an_attempt_that_lasted_end_the_row_of_failures() {
+        let mut backoff = backoff();
+        let _row: Vec<_> = (0..10).map(|_| backoff.lengthen()).collect();
+        assert!(pause_after_session(LONG, &mut backoff) <= SPREAD);
+        assert!(backoff.lengthen() <= SHORTEST_PAUSE);
+        let _row: Vec<_> = (0..10).map(|_| backoff.lengthen_after(Duration::ZERO)).collect();
+        assert!(backoff.lengthen_after(LONGEST_PAUSE) <= SHORTEST_PAUSE);
+    }
+
+    #[test]
+    fn sessions_that_end_as_soon_as_they_are_opened_are_opened_at_the_pace_of_failures() {
+        let mut backoff = backoff();
+        let pauses: Vec<_> =
+            (0..20).map(|_| pause_after_session(Duration::from_millis(1), &mut backoff)).collect();
+        assert!(pauses[0] <= SHORTEST_PAUSE);
+        assert!(pauses[19] >= LONGEST_PAUSE / 2, "{pauses:?}");
     }
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use tokio::time::sleep_until;
 
-use crate::client::long_waits::{LongWait, Pace};
+use crate::client::settings::{LongWait, WaitWarning};
 
 use super::calls::{Cohort, Local};
 
@@ -61,16 +61,12 @@ impl<R: Local> Cohort<R> {
     }
 
     /// Logs that the calls wait long, if it is time for that. Returns the next time.
-    pub(super) fn log_long_wait(&self, pace: &mut Pace) -> Option<Instant> {
+    pub(super) fn log_long_wait(&self, warning: &mut WaitWarning) -> Option<Instant> {
         let since = self.rules().oldest()?.since;
-        let now = Instant::now();
-        if pace.is_due(since, now) {
+        warning.check(since, || {
             let ((phase, holder), calls) = (self.in_the_way(), self.waiting());
-            let wait = LongWait { path: self.path(), since, phase, holder, calls };
-            self.worker.settings().long_waits.log(wait, now);
-        }
-        // The oldest call may get the lock without a word to this task. The next one has a pace of its own.
-        pace.next(since).into_iter().chain(pace.look(now)).min()
+            LongWait { path: self.path(), phase, holder, calls }
+        })
     }
 
     /// Serves the calls that are left, which may need another node, or none.

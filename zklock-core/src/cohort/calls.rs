@@ -369,7 +369,7 @@ mod tests {
     fn begun<R: Local>(cohort: &Cohort<R>) -> (Attempt, Arc<News>) {
         let (path, label) = (cohort.path(), &Cow::Borrowed("a"));
         let subject = Subject { path, label, mode: Mode::Exclusive, group: None };
-        let attempt = Attempt::begin(cohort.worker.hub(), subject);
+        let attempt = Attempt::begin(cohort.worker.events(), subject);
         let news = News::of(&attempt.witness()).expect("somebody listens");
         (attempt, news)
     }
@@ -427,6 +427,8 @@ mod tests {
     #[cfg(feature = "metrics")]
     #[tokio::test]
     async fn a_node_whose_first_caller_is_gone_is_one_turn() {
+        use crate::metrics::Count;
+
         let server = EmbeddedServer::start().unwrap();
         let client = Config::new(server.connect_string()).connect().await.unwrap();
         let other = Config::new(server.connect_string()).connect().await.unwrap();
@@ -460,8 +462,9 @@ mod tests {
         assert_eq!(guard.fencing_token().handoff(), 1);
         guard.release().await.unwrap();
         third.await.unwrap().release().await.unwrap();
-        let series = &client.worker().meter().all()[0];
-        let turns = series.calls.as_ref().map(|calls| calls.turns.get());
-        assert_eq!((turns, series.acquired(), series.passed_on.get()), (Some(1), 2, 1));
+        let events = client.worker().events().expect("what happens is counted");
+        let counters = events.counters().of("unnamed", Mode::Exclusive);
+        let counted = [Count::Turn, Count::Acquired, Count::PassedOn].map(|count| counters.get(count));
+        assert_eq!(counted, [1, 2, 1]);
     }
 }

@@ -31,7 +31,7 @@ mod work;
 
 use std::time::Instant;
 
-use crate::client::queueing::Queueing;
+use crate::client::settings::Queueing;
 
 use super::attendant::Rouse;
 use super::call::{Call, CallId, Manner, Side};

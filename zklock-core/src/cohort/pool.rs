@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::time::Instant;
 
-use crate::client::queueing::Queueing;
+use crate::client::settings::Queueing;
 
 use super::attendant::{Attendant, Rouse};
 use super::call::{Call, CallId, Side};

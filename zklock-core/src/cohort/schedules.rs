@@ -23,7 +23,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::Config;
 use crate::acquire::{Count, staged};
-use crate::client::queueing::Queueing;
+use crate::client::settings::Queueing;
 use crate::client::worker::Worker;
 use crate::interleaving::{Schedule, Task};
 use crate::path::NodePath;

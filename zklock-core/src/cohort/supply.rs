@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::acquire::{self, Contest, Contested, Count, Patience, Permits, Wanted};
-use crate::client::queueing::Queueing;
+use crate::client::settings::{Queueing, WaitWarning};
 use crate::error::LockError;
 use crate::lease::{Lease, Tenure};
 use crate::session::drive::Progress;
@@ -71,9 +71,9 @@ impl Attendance<CallerPool> {
         let cohort = &self.cohort;
         let closing = cohort.worker.closing();
         let mut contenders: Vec<Contender> = Vec::new();
-        let mut pace = cohort.worker.settings().long_waits.pace();
+        let mut warning = WaitWarning::new(cohort.worker.settings());
         loop {
-            let log = cohort.log_long_wait(&mut pace);
+            let log = cohort.log_long_wait(&mut warning);
             cohort.expire();
             let agenda = cohort.rules().agenda(Instant::now());
             match agenda {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::client::queueing::Queueing;
+use crate::client::settings::Queueing;
 use crate::token::GRANTS;
 
 use super::call::Side;

@@ -10,6 +10,7 @@ use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
 
 use crate::acquire::{self, Contested, Onlooker, Use, Wanted};
+use crate::client::settings::WaitWarning;
 use crate::error::LockError;
 use crate::lease::Lease;
 use crate::queue::claim::{Place, Role};
@@ -83,9 +84,9 @@ impl Attendance<CallerLine> {
         let mut contest = pin!(None);
         let mut cancel: Option<CancellationToken> = None;
         let mut wanted: fn(Place) -> Wanted = Wanted::Place;
-        let mut pace = cohort.worker.settings().long_waits.pace();
+        let mut warning = WaitWarning::new(cohort.worker.settings());
         loop {
-            let log = cohort.log_long_wait(&mut pace);
+            let log = cohort.log_long_wait(&mut warning);
             cohort.expire();
             let agenda = cohort.rules().agenda(Instant::now());
             match agenda {

@@ -1,10 +1,11 @@
-//! An event of a lock or a candidate.
+//! An event of a lock or a candidate, and what it is about.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::error::{LockError, LossReason};
 use crate::mode::Mode;
+use crate::path::NodePath;
 use crate::token::FencingToken;
 
 /// An event of a lock or a candidate of this client.
@@ -191,4 +192,55 @@ pub enum LockEventKind {
     /// The candidate has left the election. A selector that runs again later does so as another candidate.
     #[non_exhaustive]
     Withdrawn,
+}
+
+/// The lock or the election that a life, or a span, is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Subject<'a> {
+    pub(crate) path: &'a NodePath,
+    pub(crate) label: &'a Cow<'static, str>,
+    pub(crate) mode: Mode,
+    pub(crate) group: Option<u64>,
+}
+
+/// The end of a call's wait for a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Acquired,
+    Contended,
+    TimedOut,
+    Cancelled,
+    /// The servers, or the other participants' settings, do not allow the call.
+    Refused,
+    Failed,
+}
+
+impl Outcome {
+    /// Returns the end of a wait by this error.
+    pub(super) fn of(error: &LockError) -> Self {
+        match error {
+            LockError::Timeout { .. } => Self::TimedOut,
+            LockError::Denied { .. }
+            | LockError::AuthFailed { .. }
+            | LockError::Tls { .. }
+            | LockError::Kerberos { .. }
+            | LockError::Refused { .. }
+            | LockError::MixedRecipes { .. }
+            | LockError::PermitsDiffer { .. }
+            | LockError::InvalidPermits { .. } => Self::Refused,
+            _ => Self::Failed,
+        }
+    }
+
+    /// Returns the name for the values of labels and fields.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Acquired => "acquired",
+            Self::Contended => "contended",
+            Self::TimedOut => "timed_out",
+            Self::Cancelled => "cancelled",
+            Self::Refused => "refused",
+            Self::Failed => "failed",
+        }
+    }
 }

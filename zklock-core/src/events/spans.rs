@@ -11,13 +11,12 @@ use tracing::span::{Id, Span};
 use crate::error::{LockError, LossReason};
 use crate::token::FencingToken;
 
-use super::outcome::Outcome;
-use super::subject::Subject;
+use super::event::{Outcome, Subject};
 
 /// The span of a call that waits for a lock. Dropping it tells that the call was cancelled.
 #[derive(Debug)]
 #[must_use = "a wait that is dropped is cancelled"]
-pub(crate) struct WaitSpan(Option<Box<Span>>);
+pub(crate) struct WaitSpan(Option<Span>);
 
 impl WaitSpan {
     /// Opens the span, as a child of the present one.
@@ -34,8 +33,7 @@ impl WaitSpan {
             otel.status_code = Empty,
             otel.status_description = Empty,
         );
-        // Boxed, because most waits have none.
-        Self(Some(span).filter(|span| !span.is_disabled()).map(Box::new))
+        Self(Some(span).filter(|span| !span.is_disabled()))
     }
 
     pub(crate) fn acquired(&mut self, token: FencingToken) {

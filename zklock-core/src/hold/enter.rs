@@ -153,7 +153,7 @@ impl<'a> Visitor<'a> {
                     Again::Outside => {}
                 }
             }
-            let attempt = Attempt::begin(self.client.worker().hub(), self.door.subject(group));
+            let attempt = Attempt::begin(self.client.worker().events(), self.door.subject(group));
             let (witness, patience) = (attempt.witness(), || self.patience());
             match self.acquire((&patience, &witness)).await {
                 Ok(Some(grants)) => {

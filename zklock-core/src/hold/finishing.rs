@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use futures_util::future::join_all;
 
-use crate::client::queueing::Release;
+use crate::client::settings::Release;
 use crate::cohort::{self, Grant};
 use crate::error::LockError;
 

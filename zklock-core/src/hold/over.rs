@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_lite::future::yield_now;
 
 use crate::client::Client;
-use crate::client::queueing::Release;
+use crate::client::settings::Release;
 use crate::client::worker::Unanswered;
 use crate::cohort::{self, Grant};
 use crate::error::{LockError, LossReason, Phase};

@@ -10,9 +10,8 @@ use crate::lease::Lease;
 use crate::session::drive::Progress;
 use crate::tasks::panics;
 
-use super::backoff::Backoff;
 use super::leadership::Leadership;
-use super::office::Office;
+use super::office::{Office, backoff};
 
 /// The position of a candidate in its election.
 #[derive(Clone)]
@@ -49,7 +48,7 @@ pub(super) struct Campaign {
 
 impl Campaign {
     pub(super) async fn run(self) {
-        let mut backoff = Backoff::default();
+        let mut backoff = backoff();
         loop {
             let (started, mut is_closed) = (Instant::now(), false);
             // A panic costs the session, and not the candidate.

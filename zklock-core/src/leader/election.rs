@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::acquire::Wanted;
 use crate::client::Client;
-use crate::client::config::validation::check_identity;
+use crate::client::config::check_identity;
 use crate::client::worker::Worker;
 use crate::error::LockError;
 use crate::hold::{Door, Entry, UNNAMED};

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::acquire;
-use crate::client::worker::Worker;
+use crate::client::worker::{Backoff, Worker};
 use crate::error::LockError;
 use crate::events::{Candidacy, Witness};
 use crate::hold::Door;
@@ -62,7 +62,7 @@ impl Office {
 
     /// Joins the election.
     pub(super) fn candidacy(&self) -> Candidacy {
-        Candidacy::begin(self.worker.hub(), self.door.subject(None))
+        Candidacy::begin(self.worker.events(), self.door.subject(None))
     }
 
     /// Waits for the election, and reports the progress to `told`. The next step is
@@ -117,4 +117,9 @@ impl Office {
         let participants = self.participants().await?;
         Ok(participants.into_iter().find(|participant| participant.standing == Standing::Holds))
     }
+}
+
+/// Returns the pauses before a candidate runs again after failures.
+pub(super) fn backoff() -> Backoff {
+    Backoff::new(Duration::from_millis(100), Duration::from_secs(30))
 }

@@ -5,16 +5,14 @@ use std::env::VarError;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::client::queueing::{Queueing, Release};
+use crate::client::settings::{Queueing, Release};
 use crate::error::LockError;
 use crate::session::Heartbeat;
 use crate::session::acl::Acl;
 #[cfg(feature = "tls")]
 use crate::session::tls::{Files, Tls};
 
-use super::Config;
-use super::invalid::invalid;
-use super::variables::warn_of_unknown;
+use super::{Config, invalid};
 
 impl Config {
     /// Reads the configuration from environment variables.
@@ -96,18 +94,19 @@ impl Config {
         &mut self,
         lookup: &impl Fn(&'static str) -> Result<Option<String>, LockError>,
     ) -> Result<(), LockError> {
-        let missing = |name, feature| invalid(name, format!("it needs the feature `{feature}` of zklock"));
-        for name in ["ZKLOCK_SASL_DIGEST", "ZKLOCK_SASL_DIGEST_FILE"] {
-            if cfg!(not(feature = "sasl-digest")) && lookup(name)?.is_some() {
-                return Err(missing(name, "sasl-digest"));
-            }
-        }
-        if cfg!(not(feature = "sasl-gssapi")) && lookup("ZKLOCK_SASL_GSSAPI")?.is_some() {
-            return Err(missing("ZKLOCK_SASL_GSSAPI", "sasl-gssapi"));
-        }
-        for name in ["ZKLOCK_TLS_CA", "ZKLOCK_TLS_CERTIFICATE", "ZKLOCK_TLS_KEY"] {
-            if cfg!(not(feature = "tls")) && lookup(name)?.is_some() {
-                return Err(missing(name, "tls"));
+        for (feature, is_there, names) in [
+            (
+                "sasl-digest",
+                cfg!(feature = "sasl-digest"),
+                &["ZKLOCK_SASL_DIGEST", "ZKLOCK_SASL_DIGEST_FILE"][..],
+            ),
+            ("sasl-gssapi", cfg!(feature = "sasl-gssapi"), &["ZKLOCK_SASL_GSSAPI"]),
+            ("tls", cfg!(feature = "tls"), &["ZKLOCK_TLS_CA", "ZKLOCK_TLS_CERTIFICATE", "ZKLOCK_TLS_KEY"]),
+        ] {
+            for name in names {
+                if !is_there && lookup(name)?.is_some() {
+                    return Err(invalid(name, format!("it needs the feature `{feature}` of zklock")));
+                }
             }
         }
         #[cfg(feature = "sasl-digest")]
@@ -177,6 +176,50 @@ fn release(text: Option<&str>) -> Result<Release, LockError> {
         }
     }
 }
+
+/// Logs a warning about each variable with the prefix of the settings that is neither known nor another program's.
+fn warn_of_unknown(present: impl IntoIterator<Item = String>, known: &[&str]) {
+    for variable in present {
+        if is_unknown(&variable, known) {
+            let nearest = nearest(&variable, known);
+            tracing::warn!(variable, nearest, "a variable of the environment is not known");
+        }
+    }
+}
+
+fn is_unknown(variable: &str, known: &[&str]) -> bool {
+    let is_of_kubernetes = OF_KUBERNETES.iter().any(|prefix| variable.starts_with(prefix));
+    let is_of_another = OF_THE_COMMAND.contains(&variable) || is_of_kubernetes;
+    variable.starts_with(PREFIX) && !known.contains(&variable) && !is_of_another
+}
+
+/// Returns the known name that differs least, if it differs in few letters.
+fn nearest<'a>(variable: &str, known: &[&'a str]) -> Option<&'a str> {
+    let by_distance = known.iter().map(|name| (distance(variable, name), *name));
+    let (distance, name) = by_distance.min()?;
+    (distance * 3 <= variable.len() - PREFIX.len()).then_some(name)
+}
+
+/// Returns the number of letters to insert, to delete or to replace.
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<_> = (0..=other.len()).collect();
+    for (above, mine) in one.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], above + 1);
+        for (left, theirs) in other.bytes().enumerate() {
+            let replaced = diagonal + usize::from(mine != theirs);
+            diagonal = row[left + 1];
+            row[left + 1] = replaced.min(diagonal + 1).min(row[left] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+const PREFIX: &str = "ZKLOCK_";
+/// The variables that the command `zklock` gives to programs, and the one that names its own file.
+const OF_THE_COMMAND: [&str; 3] = ["ZKLOCK_CONFIG", "ZKLOCK_PATH", "ZKLOCK_TOKEN"];
+
+/// The beginnings of the variables that Kubernetes gives to pods beside a service with the name `zklock`.
+const OF_KUBERNETES: [&str; 2] = ["ZKLOCK_PORT", "ZKLOCK_SERVICE_"];
 
 #[cfg(test)]
 mod tests {
@@ -310,6 +353,44 @@ mod tests {
                 error,
                 format!("invalid setting `{name}`: it needs the feature `{feature}` of zklock")
             );
+        }
+    }
+
+    const KNOWN: [&str; 3] = ["ZKLOCK_CONNECT", "ZKLOCK_CONNECT_TIMEOUT", "ZKLOCK_SESSION_TIMEOUT"];
+
+    #[test]
+    fn a_variable_that_no_program_has_is_unknown() {
+        for unknown in ["ZKLOCK_SESION_TIMEOUT", "ZKLOCK_", "ZKLOCK_connect"] {
+            assert!(is_unknown(unknown, &KNOWN), "{unknown}");
+        }
+        let of_kubernetes = ["ZKLOCK_PORT_2181_TCP_ADDR", "ZKLOCK_SERVICE_HOST"];
+        assert!(!of_kubernetes.iter().any(|variable| is_unknown(variable, &KNOWN)));
+        for known in ["ZKLOCK_CONNECT", "ZKLOCK_TOKEN", "ZKLOCK_PATH", "ZKLOCK_CONFIG", "PATH", "MY_ZKLOCK_X"]
+        {
+            assert!(!is_unknown(known, &KNOWN), "{known}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_name_is_one_that_differs_in_few_letters() {
+        for (variable, expected) in [
+            ("ZKLOCK_SESION_TIMEOUT", Some("ZKLOCK_SESSION_TIMEOUT")),
+            ("ZKLOCK_CONNECTTIMEOUT", Some("ZKLOCK_CONNECT_TIMEOUT")),
+            ("ZKLOCK_CONECT", Some("ZKLOCK_CONNECT")),
+            ("ZKLOCK_connect", None),
+            ("ZKLOCK_HOSTS", None),
+            ("ZKLOCK_", None),
+        ] {
+            assert_eq!(nearest(variable, &KNOWN), expected, "{variable}");
+        }
+    }
+
+    #[test]
+    fn a_distance_counts_letters() {
+        for (one, other, expected) in
+            [("", "ab", 2), ("kitten", "sitting", 3), ("abc", "abc", 0), ("ab", "ba", 2)]
+        {
+            assert_eq!((distance(one, other), distance(other, one)), (expected, expected), "{one} {other}");
         }
     }
 }

@@ -9,9 +9,8 @@ use tokio::time::{Instant, sleep};
 
 use crate::error::LossReason;
 use crate::events::Candidacy;
-use crate::leader::backoff::Backoff;
 use crate::leader::leadership::Leadership;
-use crate::leader::office::{Office, Requeue};
+use crate::leader::office::{Office, Requeue, backoff};
 use crate::lease::Lease;
 use crate::session::drive::Progress;
 
@@ -36,7 +35,7 @@ impl Candidate {
     /// Runs in the election, with a candidacy for each stay in it, of which this is the first.
     pub(super) async fn run(self, candidacy: Candidacy) -> Ended {
         let close = &self.control.close;
-        let (mut failures, mut refusals) = (Backoff::default(), Backoff::default());
+        let (mut failures, mut refusals) = (backoff(), backoff());
         let (mut pause, mut last) = (Duration::ZERO, Some(candidacy));
         while let Some(candidacy) = close.run_until_cancelled(self.queued(pause, last.take())).await {
             let candidacy = last.insert(candidacy);

@@ -39,21 +39,6 @@ impl Ops {
         Ok(stat.map(|stat| stat.num_children.try_into().unwrap_or_default()))
     }
 
-    /// Describes the contenders of a lock. Contenders that vanish meanwhile are left out.
-    pub(crate) async fn describe(
-        &self,
-        dir: &str,
-        is_contender: impl Fn(&str) -> bool,
-    ) -> Result<Vec<Described>, Fault> {
-        let client = self.client()?;
-        let sent = self.clock.now();
-        let names = match self.note(Ack::Read, sent, client.list_children(dir).await) {
-            Err(Fault::NoNode) => return Ok(Vec::new()),
-            listed => listed?,
-        };
-        self.describe_each(dir, names.into_iter().filter(|name| is_contender(name))).await
-    }
-
     /// Describes these children of a node. Those that vanish meanwhile are left out.
     pub(crate) async fn describe_each(
         &self,

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
 
-use crate::client::queueing::Queueing;
+use crate::client::settings::Queueing;
 use crate::cohort::attendant::Rouse;
 use crate::cohort::call::{Call, CallId, Manner, Side};
 use crate::cohort::rules::{Rules, Served};

@@ -1,10 +1,11 @@
-//! Interprets a tick, the node that records the last start under `once_per`.
+//! The last start under `once_per`, which a node at the path `tick` records.
 //!
-//! The result is a pure function of the node's data and of the server time at which the data was written.
+//! It is a pure function of the node's data and of the server time at which the data was written. [`cache`] is a client's
+//! memory of it.
 //!
-//! Uses the floors below: `path` and `error`.
+//! Uses the layers below: `path` and `error`.
 
-mod memory;
+mod cache;
 
 use std::fmt;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use uuid::Uuid;
 
 use crate::error::LockError;
 
-pub(crate) use self::memory::Memory;
+pub(crate) use self::cache::{PeriodCache, Polled};
 
 /// A period, during which work may start once, in whole milliseconds of the servers' time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,99 +61,101 @@ struct Start {
     by: Uuid,
 }
 
-/// The data that an attempt writes to the tick, whether or not the attempt turns out to be a start.
+/// The data that an attempt writes to the node, whether or not the attempt turns out to be a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     /// The last start before this record.
     last: Option<Start>,
     period: Period,
-    claim: Uuid,
+    attempt: Uuid,
 }
 
 impl Record {
-    pub(crate) fn new(before: Option<Tick>, period: Period, claim: Uuid) -> Self {
-        Self { last: before.map(|tick| tick.last), period, claim }
+    pub(crate) fn new(before: Option<LastStart>, period: Period, attempt: Uuid) -> Self {
+        Self { last: before.map(|last| last.start), period, attempt }
     }
 
     /// Creates a record that only asks for the server time, and is never a start.
-    pub(crate) fn question(before: Tick, period: Period) -> Self {
+    pub(crate) fn question(before: LastStart, period: Period) -> Self {
         Self::new(Some(before), period, Uuid::nil())
     }
 
-    /// Returns the state of the tick after this record was written at the server time `written`.
-    pub(crate) fn written_at(self, written: i64) -> Tick {
-        let Self { last, period, claim } = self;
+    /// Returns the last start after this record was written at the server time `written`.
+    pub(crate) fn written_at(self, written: i64) -> LastStart {
+        let Self { last, period, attempt } = self;
         let from = match last {
-            Some(last) if claim.is_nil() || written < period.next(last.from) => {
-                return Tick { last, written, claim };
+            Some(last) if attempt.is_nil() || written < period.next(last.from) => {
+                return LastStart { start: last, written, attempt };
             }
             Some(last) => written.max(last.from.saturating_add(period.0)),
             None => written,
         };
-        Tick { last: Start { from, by: claim }, written, claim }
+        LastStart { start: Start { from, by: attempt }, written, attempt }
     }
 
     fn parse(text: &str) -> Option<Self> {
         let words: Vec<_> = text.split(' ').collect();
-        let (last, period, claim) = match words[..] {
-            [period, claim] => (None, period, claim),
-            [period, claim, from, by] => {
-                (Some(Start { from: from.parse().ok()?, by: by.parse().ok()? }), period, claim)
+        let (last, period, attempt) = match words[..] {
+            [period, attempt] => (None, period, attempt),
+            [period, attempt, from, by] => {
+                (Some(Start { from: from.parse().ok()?, by: by.parse().ok()? }), period, attempt)
             }
             _ => return None,
         };
         let period = Period(period.parse().ok().filter(|millis| *millis > 0)?);
-        Some(Self { last, period, claim: claim.parse().ok()? })
+        Some(Self { last, period, attempt: attempt.parse().ok()? })
     }
 }
 
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.period.0, self.claim)?;
+        write!(f, "{} {}", self.period.0, self.attempt)?;
         self.last.map_or(Ok(()), |Start { from, by }| write!(f, " {from} {by}"))
     }
 }
 
-/// The state of a tick, from its last record and the server time at which the record was written.
+/// The last start, from the last record of it and the server time at which the record was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tick {
-    last: Start,
+pub(crate) struct LastStart {
+    start: Start,
+    /// The server time of the last record, in milliseconds.
     written: i64,
-    claim: Uuid,
+    /// The id of the attempt that wrote it.
+    attempt: Uuid,
 }
 
 /// The error for a node whose data is not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Foreign;
+pub(crate) struct NotATick;
 
-impl Tick {
+impl LastStart {
     /// Reads the data of a node. Returns `None` for a node without data, which records no start yet.
-    pub(crate) fn read(data: &[u8], written: i64) -> Result<Option<Self>, Foreign> {
-        let text = std::str::from_utf8(data).map_err(|_| Foreign)?;
+    pub(crate) fn read(data: &[u8], written: i64) -> Result<Option<Self>, NotATick> {
+        let text = std::str::from_utf8(data).map_err(|_| NotATick)?;
         match text {
             "" => Ok(None),
-            text => Record::parse(text).map(|record| Some(record.written_at(written))).ok_or(Foreign),
+            text => Record::parse(text).map(|record| Some(record.written_at(written))).ok_or(NotATick),
         }
     }
 
-    /// Returns the claim of the last start.
-    pub(crate) fn last_claim(&self) -> Uuid {
-        self.last.by
+    /// Returns the id of the attempt that made the start.
+    pub(crate) fn started_by(&self) -> Uuid {
+        self.start.by
     }
 
-    /// Returns `true` if the claim made the last start.
-    pub(crate) fn is_start_of(&self, claim: Uuid) -> bool {
-        self.last_claim() == claim
+    /// Returns `true` if the attempt with this id made the start.
+    pub(crate) fn is_start_of(&self, attempt: Uuid) -> bool {
+        self.started_by() == attempt
     }
 
-    /// Returns `true` if the claim was written, so that its outcome is known.
-    pub(crate) fn settles(&self, claim: Uuid) -> bool {
-        self.claim == claim || self.is_start_of(claim)
+    /// Returns `true` if the record of this attempt was written, so that its outcome is known.
+    pub(crate) fn settles(&self, attempt: Uuid) -> bool {
+        self.attempt == attempt || self.is_start_of(attempt)
     }
 
     /// Returns for how long after the record was written no start is possible, in server time.
     pub(crate) fn closed_for(&self, period: Period) -> Duration {
-        let millis = period.next(self.last.from).saturating_sub(self.written);
+        let millis = period.next(self.start.from).saturating_sub(self.written);
         Duration::from_millis(millis.try_into().unwrap_or_default())
     }
 
@@ -160,7 +163,7 @@ impl Tick {
     /// for far longer than the period. The servers' clock was ahead at that start, or has been set back since.
     pub(crate) fn ahead(&self, period: Period) -> Option<Duration> {
         let is_far = self.closed_for(period) > period.as_duration() + FAR;
-        let ahead = self.last.from.saturating_sub(self.written);
+        let ahead = self.start.from.saturating_sub(self.written);
         is_far.then(|| Duration::from_millis(ahead.try_into().unwrap_or_default()))
     }
 }
@@ -178,10 +181,10 @@ mod tests {
     /// Returns the times whose attempts are starts.
     fn starts(period: Period, times: &[i64]) -> Vec<i64> {
         let (mut tick, mut starts) = (None, Vec::new());
-        for (&time, claim) in times.iter().zip(1..) {
-            let claim = Uuid::from_u128(claim);
-            let now = Record::new(tick, period, claim).written_at(time);
-            starts.extend(now.is_start_of(claim).then_some(time));
+        for (&time, attempt) in times.iter().zip(1..) {
+            let attempt = Uuid::from_u128(attempt);
+            let now = Record::new(tick, period, attempt).written_at(time);
+            starts.extend(now.is_start_of(attempt).then_some(time));
             tick = Some(now);
         }
         starts
@@ -272,13 +275,13 @@ mod tests {
         assert_eq!(next.to_string(), text);
         let asked = Record::question(first.written_at(7), seconds(60));
         for record in [first, next, asked] {
-            assert_eq!(Tick::read(record.to_string().as_bytes(), 9), Ok(Some(record.written_at(9))));
+            assert_eq!(LastStart::read(record.to_string().as_bytes(), 9), Ok(Some(record.written_at(9))));
         }
     }
 
     #[test]
     fn other_data_is_none_of_ours() {
-        assert_eq!(Tick::read(b"", 0), Ok(None));
+        assert_eq!(LastStart::read(b"", 0), Ok(None));
         for foreign in [
             "127.0.0.1".to_owned(),
             format!("0 {ONE}"),
@@ -289,9 +292,9 @@ mod tests {
             format!("1 {ONE} 1 {ONE} "),
             "1 1".to_owned(),
         ] {
-            assert_eq!(Tick::read(foreign.as_bytes(), 0), Err(Foreign), "{foreign}");
+            assert_eq!(LastStart::read(foreign.as_bytes(), 0), Err(NotATick), "{foreign}");
         }
-        assert_eq!(Tick::read(b"\xff", 0), Err(Foreign));
+        assert_eq!(LastStart::read(b"\xff", 0), Err(NotATick));
     }
 
     #[test]

@@ -1,0 +1,248 @@
+//! Remembers at which paths it is useless to ask the servers whether the period is over.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use boot_time::Instant;
+use tokio::sync::watch;
+
+use crate::path::NodePath;
+
+use super::{LastStart, Period};
+
+/// The last starts whose period this client knows not to be over, and the answers for which its calls wait.
+///
+/// The cache only saves requests; it never permits a start. The client's clock may run faster than that of the servers by
+/// one percent.
+#[derive(Debug, Default)]
+pub(crate) struct PeriodCache {
+    known: Mutex<Known>,
+    polled: Mutex<HashMap<Polled, watch::Sender<bool>>>,
+}
+
+/// What a poller asks about: whether this period at this path has begun.
+pub(crate) type Polled = (NodePath, Period);
+
+#[derive(Debug, Default)]
+struct Known {
+    by_path: HashMap<String, Seen>,
+    /// The instant at which everything was forgotten. What was written before is not remembered.
+    forgotten: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    /// An instant no later than that of the write.
+    at: Instant,
+    last: LastStart,
+    period: Period,
+}
+
+impl Seen {
+    fn is_closed(&self, period: Period, now: Instant) -> bool {
+        // If the servers' time went back, the period seems closed for longer than it is. The time may be corrected again,
+        // so it counts as closed for its length at most.
+        let closed_for = self.last.closed_for(period).min(period.as_duration());
+        now.saturating_duration_since(self.at) < closed_for / 100 * 99
+    }
+}
+
+impl Known {
+    /// Forgets the starts whose period is over, and half of the others if they are many. To ask for one of them again costs
+    /// two requests.
+    fn forget_some(&mut self) {
+        let now = Instant::now();
+        self.by_path.retain(|_, seen| seen.is_closed(seen.period, now));
+        let mut stays = self.by_path.len() <= MOST / 2;
+        if !stays {
+            self.by_path.retain(|_, _| {
+                stays = !stays;
+                stays
+            });
+        }
+    }
+}
+
+impl PeriodCache {
+    /// Returns `true` if no start is possible yet at `path`, and `false` if that is not known.
+    pub(crate) fn is_closed(&self, path: &NodePath, period: Period) -> bool {
+        let seen = self.known().by_path.get(path.full()).copied();
+        seen.is_some_and(|seen| seen.is_closed(period, Instant::now()))
+    }
+
+    /// Remembers a start that was written no earlier than `at`. Returns how far it is ahead of the servers' clock, if that
+    /// is far and was not known.
+    pub(crate) fn note(
+        &self,
+        path: &NodePath,
+        last: LastStart,
+        period: Period,
+        at: Instant,
+    ) -> Option<Duration> {
+        let mut known = self.known();
+        // The question was under way when everything was forgotten, and its answer may be outdated.
+        if known.forgotten.is_some_and(|forgotten| at <= forgotten) {
+            return None;
+        }
+        // If the path contains an argument of the function, there is one node for each value.
+        if known.by_path.len() >= MOST {
+            known.forget_some();
+        }
+        let before = known.by_path.insert(path.full().to_owned(), Seen { at, last, period });
+        let was_ahead = before.is_some_and(|seen| seen.last.ahead(seen.period).is_some());
+        last.ahead(period).filter(|_| !was_ahead)
+    }
+
+    /// Forgets every start, so that the servers are asked again.
+    pub(crate) fn forget(&self) {
+        let mut known = self.known();
+        known.by_path.clear();
+        known.forgotten = Some(Instant::now());
+    }
+
+    /// Returns a receiver of the answer, and if nobody polls for it yet, the sender.
+    pub(crate) fn join(&self, polled: &Polled) -> (watch::Receiver<bool>, Option<watch::Sender<bool>>) {
+        match self.polled().entry(polled.clone()) {
+            Entry::Occupied(sender) => (sender.get().subscribe(), None),
+            Entry::Vacant(vacant) => {
+                let (sender, answer) = watch::channel(false);
+                vacant.insert(sender.clone());
+                (answer, Some(sender))
+            }
+        }
+    }
+
+    /// Makes the next call of [`join`](Self::join) return a new sender.
+    pub(crate) fn leave(&self, polled: &Polled, sender: &watch::Sender<bool>) {
+        let mut senders = self.polled();
+        if senders.get(polled).is_some_and(|present| present.same_channel(sender)) {
+            senders.remove(polled);
+        }
+    }
+
+    /// Does the same if nobody waits for the answer. Returns whether that is so.
+    pub(crate) fn leave_if_unused(&self, polled: &Polled, sender: &watch::Sender<bool>) -> bool {
+        let mut senders = self.polled();
+        let is_unused = sender.is_closed();
+        if is_unused {
+            senders.remove(polled);
+        }
+        is_unused
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn polled(&self) -> MutexGuard<'_, HashMap<Polled, watch::Sender<bool>>> {
+        self.polled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The most starts that are remembered.
+const MOST: usize = 100_000;
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::super::Record;
+    use super::*;
+
+    fn start(written: i64, period: Period) -> LastStart {
+        Record::new(None, period, Uuid::from_u128(1)).written_at(written)
+    }
+
+    fn path(name: &str) -> NodePath {
+        NodePath::new("", name).unwrap()
+    }
+
+    fn period(length: Duration) -> Period {
+        Period::new(length).unwrap()
+    }
+
+    #[test]
+    fn what_was_written_is_known_until_its_period_is_over() {
+        let (cache, hour) = (PeriodCache::default(), period(Duration::from_secs(3_600)));
+        assert!(!cache.is_closed(&path("/a"), hour));
+        cache.note(&path("/a"), start(0, hour), hour, Instant::now());
+        assert!(cache.is_closed(&path("/a"), hour) && !cache.is_closed(&path("/b"), hour));
+        let seen = cache.known().by_path["/a"];
+        // An hour, less the twentieth by which a start may be early, and less one percent.
+        let at = |seconds| seen.at.checked_add(Duration::from_secs(seconds)).unwrap();
+        assert!(seen.is_closed(hour, at(3_385)) && !seen.is_closed(hour, at(3_387)));
+    }
+
+    #[test]
+    fn a_time_of_the_servers_that_went_back_closes_a_tick_for_a_period_at_most() {
+        let minute = period(Duration::from_secs(60));
+        let ahead = Record::new(Some(start(1 << 40, minute)), minute, Uuid::from_u128(2));
+        let tick = ahead.written_at(0);
+        let seen = Seen { at: Instant::now(), last: tick, period: minute };
+        let at = |seconds| seen.at.checked_add(Duration::from_secs(seconds)).unwrap();
+        assert!(seen.is_closed(minute, at(1)) && !seen.is_closed(minute, at(60)));
+    }
+
+    #[test]
+    fn the_answer_to_a_question_from_before_everything_was_forgotten_is_not_remembered() {
+        let (cache, hour) = (PeriodCache::default(), period(Duration::from_secs(3_600)));
+        let asked = Instant::now();
+        cache.forget();
+        cache.note(&path("/a"), start(0, hour), hour, asked);
+        assert!(!cache.is_closed(&path("/a"), hour));
+        let later = cache.known().forgotten.unwrap().checked_add(Duration::from_nanos(1)).unwrap();
+        cache.note(&path("/a"), start(0, hour), hour, later);
+        assert!(cache.is_closed(&path("/a"), hour));
+    }
+
+    #[test]
+    fn a_tick_that_is_far_ahead_is_told_once() {
+        let (cache, minute) = (PeriodCache::default(), period(Duration::from_secs(60)));
+        let tick = Record::question(start(1_000_000, minute), minute).written_at(0);
+        let note = |tick| cache.note(&path("/a"), tick, minute, Instant::now());
+        assert_eq!(note(tick), Some(Duration::from_secs(1_000)));
+        assert_eq!(note(tick), None);
+        assert_eq!(note(start(2_000_000, minute)), None);
+        assert_eq!(note(tick), Some(Duration::from_secs(1_000)));
+    }
+
+    #[test]
+    fn the_number_of_ticks_that_are_remembered_is_bounded() {
+        let (cache, hour) = (PeriodCache::default(), period(Duration::from_secs(3_600)));
+        for number in 0..MOST + 10 {
+            cache.note(&path(&format!("/{number}")), start(0, hour), hour, Instant::now());
+        }
+        let remembered = cache.known().by_path.len();
+        assert!((MOST / 2..=MOST / 2 + 10).contains(&remembered), "{remembered}");
+        assert!(cache.is_closed(&path(&format!("/{}", MOST + 9)), hour));
+    }
+
+    #[test]
+    fn what_is_of_no_use_is_forgotten_first() {
+        let (cache, minute) = (PeriodCache::default(), period(Duration::from_secs(60)));
+        let over = Record::question(start(0, minute), minute).written_at(60_000);
+        cache.note(&path("/closed"), start(0, minute), minute, Instant::now());
+        for number in 0..MOST {
+            cache.note(&path(&format!("/{number}")), over, minute, Instant::now());
+        }
+        assert_eq!(cache.known().by_path.len(), 2);
+        assert!(cache.is_closed(&path("/closed"), minute));
+    }
+
+    #[test]
+    fn an_answer_has_one_sender_until_it_leaves() {
+        let (cache, polled) = (PeriodCache::default(), (path("/a"), period(Duration::from_secs(60))));
+        let (answer, sender) = cache.join(&polled);
+        let sender = sender.expect("nobody polls yet");
+        let (other, none) = cache.join(&polled);
+        assert!(none.is_none() && !cache.leave_if_unused(&polled, &sender));
+        drop((answer, other));
+        assert!(cache.leave_if_unused(&polled, &sender));
+        let (_answer, next) = cache.join(&polled);
+        // The sender that has left takes no other one along.
+        cache.leave(&polled, &sender);
+        assert!(next.is_some() && cache.join(&polled).1.is_none());
+    }
+}
