@@ -5,14 +5,14 @@
 pub(crate) mod config;
 mod connect_string;
 pub(crate) mod settings;
-mod slot;
 #[cfg(test)]
 mod staged;
 pub(crate) mod worker;
 
+use std::any::Any;
 use std::fmt;
 use std::num::NonZero;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use crate::error::LockError;
@@ -20,7 +20,6 @@ use crate::events::Events;
 use crate::path::{NodePath, ValidPath};
 use crate::session::Health;
 
-use self::slot::Slot;
 use self::worker::Worker;
 
 #[cfg(test)]
@@ -75,6 +74,22 @@ struct Owner {
     worker: Arc<Worker>,
     candidates: Slot,
     cohorts: Slot,
+}
+
+/// One value of a type of a higher layer, which the client does not know. It is dropped with the client.
+#[derive(Default)]
+pub(crate) struct Slot(OnceLock<Box<dyn Any + Send + Sync>>);
+
+impl Slot {
+    /// Returns the value, which the first call creates.
+    ///
+    /// # Panics
+    ///
+    /// Panics if an earlier call asked for another type: a slot has one user.
+    pub(crate) fn get_or_default<T: Any + Default + Send + Sync>(&self) -> &T {
+        let value = self.0.get_or_init(|| Box::new(T::default()));
+        value.downcast_ref().expect("a slot is used with one type only")
+    }
 }
 
 impl Client {
@@ -262,6 +277,8 @@ impl fmt::Display for Readiness {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
 
     #[test]
@@ -286,5 +303,12 @@ mod tests {
         assert!(Ready.is_ready());
         let others = [Suspended, Disconnected { reason: None }, Closing, NotInstalled];
         assert!(!others.iter().any(Readiness::is_ready));
+    }
+
+    #[test]
+    fn a_slot_keeps_the_value_that_its_first_user_made() {
+        let slot = Slot::default();
+        slot.get_or_default::<Mutex<Vec<u8>>>().lock().unwrap().push(7);
+        assert_eq!(*slot.get_or_default::<Mutex<Vec<u8>>>().lock().unwrap(), [7]);
     }
 }

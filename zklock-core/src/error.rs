@@ -3,13 +3,11 @@
 //! Uses no other module of the crate.
 
 mod cause;
-mod holder;
 
 use std::fmt;
 use std::time::Duration;
 
-pub use self::cause::{LossReason, Permission, Phase, Refusal};
-pub use self::holder::Holder;
+pub use self::cause::{Holder, LossReason, Permission, Phase, Refusal};
 
 /// The error of an operation: a lock could not be acquired, was lost, or a request under it was not applied.
 ///

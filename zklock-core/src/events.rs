@@ -346,7 +346,8 @@ struct LockEvents {
     label: Cow<'static, str>,
     mode: Mode,
     group: Option<u64>,
-    /// Held while an event is sent, so that changes of several threads make one sequence of events.
+    /// Held while an event is sent, so that changes of several threads make one sequence of events. The waker of a listener
+    /// may look at locks and candidates meanwhile. It must not end this hold itself.
     state: Mutex<State>,
     #[cfg(feature = "metrics")]
     counters: Arc<LockCounters>,

@@ -36,8 +36,7 @@ fn assert_rows<T: Ord + std::fmt::Debug>(rows: Vec<T>, things: impl IntoIterator
 
 #[test]
 fn the_runbook_has_each_metric_with_its_labels_and_its_unit() {
-    let (catalog, guide) =
-        (document("zklock-core/src/metrics.rs"), document("docs/guide/metrics.md"));
+    let (catalog, guide) = (document("zklock-core/src/metrics.rs"), document("docs/guide/metrics.md"));
     let metrics = between(&catalog, "&str = \"", '"').filter(|text| text.starts_with("zklock_"));
     let labels: BTreeMap<_, _> =
         rows(&guide, "# The metrics").into_iter().map(|row| (row[0].clone(), row[2].clone())).collect();
@@ -105,7 +104,11 @@ fn the_runbook_has_each_exit_code_of_the_command() {
 
 /// The bounds of the code, each with its file, its place there, and the words of the runbook.
 const BOUNDS: [(&str, &str, &str); 22] = [
-    ("zklock-core/src/last_start/cache.rs", "MOST: usize = 100_000;", "that one client remembers | 100,000 |"),
+    (
+        "zklock-core/src/last_start/cache.rs",
+        "MOST: usize = 100_000;",
+        "that one client remembers | 100,000 |",
+    ),
     ("zklock-core/src/session/notice.rs", "Self::Own => 64 * 1024,", "paths of 64 KiB together"),
     ("zklock-core/src/session/notice.rs", "Self::Predecessor => 112 * 1024,", "paths of 112 KiB together"),
     (

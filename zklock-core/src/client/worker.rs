@@ -264,13 +264,12 @@ impl Worker {
         T: Send + 'static,
         R: Future<Output = Result<T, Fault>> + Send,
     {
-        let (worker, about, within) = (self.clone(), path.clone(), self.default_wait());
+        let (worker, about) = (self.clone(), path.clone());
         let asked = async move {
             let session = worker.session(&about, worker.closing()).await?;
             request(session).await.map_err(|fault| fault.into_error(about.relative()))
         };
-        let answer = self.call(within, asked).await;
-        answer.unwrap_or_else(|unanswered| Err(unanswered.into_error(path, within)))
+        self.answer(path, asked).await
     }
 
     /// Asks the servers about `path`, in one session after another until they answer. A failure has the path that it is
@@ -284,7 +283,7 @@ impl Worker {
         T: Send + 'static,
         R: Future<Output = Result<T, (Fault, String)>> + Send,
     {
-        let (worker, about, within) = (self.clone(), path.clone(), self.default_wait());
+        let (worker, about) = (self.clone(), path.clone());
         let asked = async move {
             loop {
                 let session = worker.session(&about, worker.closing()).await?;
@@ -294,6 +293,16 @@ impl Worker {
                 }
             }
         };
+        self.answer(path, asked).await
+    }
+
+    /// Waits for the answer to requests about `path` for up to the default wait.
+    async fn answer<T: Send + 'static>(
+        &self,
+        path: &NodePath,
+        asked: impl Future<Output = Result<T, LockError>> + Send + 'static,
+    ) -> Result<T, LockError> {
+        let within = self.default_wait();
         let answer = self.call(within, asked).await;
         answer.unwrap_or_else(|unanswered| Err(unanswered.into_error(path, within)))
     }

@@ -68,7 +68,7 @@ impl Election {
 
     /// Makes a selector run again after each term.
     ///
-    /// After a failed callback it pauses first: for 100 ms, and twice as long after each further failure, up
+    /// After a failed callback it pauses first: for about 100 ms, and twice as long after each further failure, up
     /// to 30 s. It pauses in the same way if the servers refuse it, instead of ending.
     #[must_use]
     pub fn auto_requeue(self) -> Self {

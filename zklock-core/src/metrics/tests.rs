@@ -156,7 +156,10 @@ fn only_the_gauges_of_an_idle_lock_are_reported_again() {
     let gauges = ["zklock_waiting a exclusive /scene", "zklock_held a exclusive /scene"];
     assert_eq!(of_locks(scene.report(connected())), gauges);
     scene.fail("a");
-    assert!(of_locks(scene.report(connected())).contains(&"zklock_acquisitions_total a exclusive failed".to_owned()));
+    assert!(
+        of_locks(scene.report(connected()))
+            .contains(&"zklock_acquisitions_total a exclusive failed".to_owned())
+    );
     assert_eq!(scene.failed(), Some(2.0));
 }
 
