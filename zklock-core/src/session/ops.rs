@@ -91,11 +91,7 @@ impl Ops {
             let sent = self.clock.now();
             let stat = client.check_stat(&format!("{dir}/{name}")).await;
             let stat = self.note(Ack::Read, sent, stat)?;
-            nodes.extend(stat.map(|stat| Node {
-                name: name.into(),
-                zxid: stat.czxid,
-                owner: stat.ephemeral_owner,
-            }));
+            nodes.extend(stat.map(|stat| Node { name, zxid: stat.czxid, owner: stat.ephemeral_owner }));
         }
         Ok(nodes)
     }

@@ -80,7 +80,7 @@ async fn contend_once(
         cancel.run_until_cancelled(closer).await;
         chance::pause().await;
     }
-    let node = Node { name: format!("lock-{number:010}").into(), zxid: number, owner: session.id() };
+    let node = Node { name: format!("lock-{number:010}"), zxid: number, owner: session.id() };
     let seat = Staged { servers: servers.clone(), session, queue: path.clone(), number, others, sentry };
     Some(Ok(Lease::begin(seat, path.clone(), &node, worker.tasks())))
 }

@@ -72,7 +72,7 @@ impl Seat for Staged {
         }
         let is_there = self.servers.downgrade(self.number);
         chance::pause().await;
-        let name = format!("read-{:010}", self.number).into();
+        let name = format!("read-{:010}", self.number);
         let node = Node { name, zxid: self.number, owner: self.session.id() };
         if is_there { Ok(node) } else { Err(Undone::Gone) }
     }

@@ -17,7 +17,7 @@ impl Acquisition {
         // The transaction takes the next number.
         self.standing = Standing::Unknown;
         self.id = self.id.next_attempt();
-        let new = format!("{}{}", self.id.node_prefix(Role::Read), contender.sequence).into();
+        let new = format!("{}{}", self.id.node_prefix(Role::Read), contender.sequence);
         let replacement = Replacement { old: node, new };
         self.state = State::Downgrading(replacement.clone());
         Action::Downgrade(replacement)
@@ -81,7 +81,7 @@ mod tests {
 
     fn reader_of(writer: &Node) -> Node {
         let name = format!("{}0000000001", id().next_attempt().node_prefix(Role::Read));
-        Node { name: name.into(), ..writer.clone() }
+        Node { name, ..writer.clone() }
     }
 
     #[test]

@@ -15,7 +15,7 @@ fn id() -> ContenderId {
 
 fn node(sequence: u32) -> Node {
     let name = format!("{}{sequence:010}", id().node_prefix(Role::Exclusive));
-    Node { name: name.into(), zxid: 100 + i64::from(sequence), owner: SESSION }
+    Node { name, zxid: 100 + i64::from(sequence), owner: SESSION }
 }
 
 fn started() -> Acquisition {
@@ -138,7 +138,7 @@ fn a_late_node_of_an_earlier_attempt_is_deleted_before_the_place_is_taken() {
     check(&mut machine, Event::Unknown, Action::Locate(id()));
     let second = id().next_attempt();
     check(&mut machine, Event::Located(vec![]), Action::Enter(second));
-    let own = Node { name: format!("{}0000000005", second.node_prefix(Role::Exclusive)).into(), ..node(5) };
+    let own = Node { name: format!("{}0000000005", second.node_prefix(Role::Exclusive)), ..node(5) };
     let children = vec![node(4).name.to_string(), own.name.to_string()];
     check(&mut machine, Event::Entered(own.clone(), Sight::Listed(children)), delete(&node(4)));
     check(&mut machine, Event::Deleted, Action::List);
@@ -210,7 +210,7 @@ fn the_end_of_the_session_ends_every_state() {
 #[test]
 fn a_waiting_permit_looks_again_when_their_number_changes() {
     let (mut machine, _) = Acquisition::start(id(), Claim::Permit { of: 1 }, SESSION);
-    let own = Node { name: format!("{}0000000002", id().node_prefix(Role::Permit)).into(), ..node(2) };
+    let own = Node { name: format!("{}0000000002", id().node_prefix(Role::Permit)), ..node(2) };
     let children = vec!["a-lease-0000000001".to_owned(), own.name.to_string()];
     let full = Action::Watch(Ahead { obstacle: Obstacle::Anyone, count: 1 });
     check(&mut machine, Event::Entered(own.clone(), Sight::Listed(children.clone())), full);
@@ -246,7 +246,7 @@ fn no_number_is_left_by_an_unanswered_delete_or_beside_others() {
     check(&mut machine, Event::Deleted, Action::Finish(End::Withdrawn));
     assert_eq!(machine.last_number(), None);
     let (mut reader, _) = Acquisition::start(id(), Claim::place(Role::Read), SESSION);
-    let own = Node { name: format!("{}0000000002", id().node_prefix(Role::Read)).into(), ..node(2) };
+    let own = Node { name: format!("{}0000000002", id().node_prefix(Role::Read)), ..node(2) };
     let children = vec!["a-__READ__0000000001".to_owned(), own.name.to_string()];
     check(&mut reader, Event::Entered(own.clone(), Sight::Listed(children)), Action::Hold(own));
     reader.on(Event::Cancel);
