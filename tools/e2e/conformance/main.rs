@@ -26,6 +26,7 @@ mod multi;
 mod nulls;
 mod paths;
 mod persistent_watches;
+mod queues;
 mod quotas;
 mod random;
 mod read;
@@ -56,6 +57,7 @@ const THEMES: &[&[Case]] = &[
     nulls::CASES,
     paths::CASES,
     persistent_watches::CASES,
+    queues::CASES,
     quotas::CASES,
     read::CASES,
     restart::CASES,
