@@ -12,7 +12,6 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -36,7 +35,6 @@ import org.apache.curator.retry.RetryNTimes;
 public class Contention {
     private static final int SESSION_MS = 30_000;
     private static final int CONNECT_WITHIN_MS = 20_000;
-    private static final int REQUESTS_AT_ONCE = 256;
 
     private final Map<String, String> options = new HashMap<>();
     private final List<CuratorFramework> clients = new ArrayList<>();
@@ -59,22 +57,16 @@ public class Contention {
     }
 
     private String measure() throws Exception {
-        Fresh fresh = createFresh((int) number("fresh"));
         for (int session = 0; session < number("sessions"); session++) {
             CuratorFramework client = connect();
             clients.add(client);
             boolean each = options.get("instances").equals("task");
             Locks locks = new Locks(client, options.get("namespace") + "/locks/", each);
             for (int task = 0; task < number("tasks"); task++) {
-                Lock lock = locks.lock(options.get("scenario"), session + "-" + task, fresh != null);
-                tasks.add(new Task(session, lock, locks, fresh));
+                tasks.add(new Task(session, locks.lock(options.get("scenario"), session + "-" + task)));
             }
         }
-        String line = new Measurement(this, tasks).line();
-        if (fresh != null) {
-            fresh.delete();
-        }
-        return line;
+        return new Measurement(this, tasks).line();
     }
 
     CuratorFramework connect() throws InterruptedException {
@@ -85,10 +77,6 @@ public class Contention {
             throw new IllegalStateException("no server at " + options.get("server"));
         }
         return client;
-    }
-
-    private Fresh createFresh(int count) throws Exception {
-        return count == 0 ? null : new Fresh(connect(), options.get("namespace") + "/locks/", count);
     }
 
     /** The measurement of all tasks. */
@@ -305,15 +293,11 @@ public class Contention {
     private static class Task {
         final int session;
         final Lock lock;
-        private final Locks locks;
-        private final Fresh fresh;
         Record record = new Record();
 
-        Task(int session, Lock lock, Locks locks, Fresh fresh) {
+        Task(int session, Lock lock) {
             this.session = session;
             this.lock = lock;
-            this.locks = locks;
-            this.fresh = fresh;
         }
 
         void warmUp(Body body, Until until) throws Exception {
@@ -328,17 +312,7 @@ public class Contention {
         void run(Body body, Until until, long pause) throws Exception {
             lock.prepare();
             for (long number = 0; !until.isReached(number); number++) {
-                if (fresh == null) {
-                    operate(lock, number, body);
-                } else {
-                    String name = fresh.next();
-                    if (name == null) {
-                        break;
-                    }
-                    record.start();
-                    locks.mutex(name).operate(number, body, record);
-                    record.end();
-                }
+                operate(lock, number, body);
                 Body.stay(pause);
             }
             body.end();
@@ -382,10 +356,10 @@ public class Contention {
             this.each = each;
         }
 
-        Lock lock(String scenario, String own, boolean fresh) {
+        Lock lock(String scenario, String own) {
             switch (scenario) {
                 case "mutex":
-                    return fresh ? mutex(own) : shared(this::mutex);
+                    return shared(this::mutex);
                 case "distinct":
                     return mutex(own);
                 case "reentrant":
@@ -396,6 +370,10 @@ public class Contention {
                     return shared(this::semaphore);
                 case "multi":
                     return shared(this::multi);
+                case "fresh":
+                    return fresh(own, this::mutex);
+                case "fresh-multi":
+                    return fresh(own, this::multi);
                 default:
                     throw new IllegalArgumentException(scenario);
             }
@@ -405,7 +383,14 @@ public class Contention {
             return each ? recipe.apply("shared") : shared.computeIfAbsent("shared", recipe);
         }
 
-        Lock mutex(String name) {
+        /** Returns locks that are taken once each. */
+        private static Lock fresh(String own, Function<String, Lock> recipe) {
+            AtomicInteger taken = new AtomicInteger();
+            return (number, body, record) ->
+                recipe.apply(own + "-" + taken.getAndIncrement()).operate(number, body, record);
+        }
+
+        private Lock mutex(String name) {
             return simple(new InterProcessMutex(client, parent + name));
         }
 
@@ -466,47 +451,6 @@ public class Contention {
         @Override
         public void end() throws Exception {
             mutex.release();
-        }
-    }
-
-    /** Paths that exist, and are used once. */
-    private static class Fresh {
-        private final CuratorFramework client;
-        private final String parent;
-        private final int count;
-        private final AtomicInteger next = new AtomicInteger();
-
-        Fresh(CuratorFramework client, String parent, int count) throws Exception {
-            this.client = client;
-            this.parent = parent;
-            this.count = count;
-            client.create().creatingParentContainersIfNeeded().forPath(parent + "fresh", new byte[0]);
-            each((path, done) -> client.create().inBackground((of, event) -> done.release()).forPath(path, new byte[0]));
-        }
-
-        /** Returns the name of the next lock, or null if all have been used. */
-        String next() {
-            int number = next.getAndIncrement();
-            return number < count ? "fresh-" + number : null;
-        }
-
-        void delete() throws Exception {
-            each((path, done) -> client.delete().inBackground((of, event) -> done.release()).forPath(path));
-            client.delete().forPath(parent + "fresh");
-            client.close();
-        }
-
-        private void each(Request request) throws Exception {
-            Semaphore free = new Semaphore(REQUESTS_AT_ONCE);
-            for (int number = 0; number < count; number++) {
-                free.acquire();
-                request.send(parent + "fresh-" + number, free);
-            }
-            free.acquire(REQUESTS_AT_ONCE);
-        }
-
-        private interface Request {
-            void send(String path, Semaphore done) throws Exception;
         }
     }
 }

@@ -1,14 +1,16 @@
 """Measures kazoo's lock as the benchmark `contention` measures zklock's: `contention.py NAME=VALUE...`.
 
-Each session is a process of its own, because the threads of one Python process share its processor time. One line on
-standard output has the result.
+Each session is a process of its own, because the threads of one Python process share its processor time. Each task is a
+thread. One line on standard output has the result.
 """
 
+import itertools
 import math
 import multiprocessing
 import socket
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from kazoo.client import KazooClient
 
@@ -38,27 +40,41 @@ def main():
     after = counters(options["server"])
     for process in processes:
         process.join()
-    print(line(sessions, records, elapsed, before, after), flush=True)
+    print(line(options, records, elapsed, before, after), flush=True)
 
 
 def contend(number, options, ready, go, ends, results):
     client = KazooClient(hosts=options["server"], timeout=SESSION_SECONDS)
     client.start()
-    lock = client.Lock(options["namespace"] + "/locks/shared", str(number))
-    warm = time.monotonic() + WARM_UP_SECONDS
-    while time.monotonic() < warm:
-        operate(lock)
-    ready.release()
-    go.wait()
-    end, iterations = ends.value, float(options.get("iterations", math.inf))
-    operations = []
-    while len(operations) < iterations and time.monotonic() < end:
-        operations.append(operate(lock))
+    tasks = int(options["tasks"])
+    locks = [each_lock(client, options, "%d-%d" % (number, task)) for task in range(tasks)]
+    with ThreadPoolExecutor(tasks) as threads:
+        warm = time.monotonic() + WARM_UP_SECONDS
+        list(threads.map(lambda own: repeat(own, math.inf, warm), locks))
+        ready.release()
+        go.wait()
+        end, iterations = ends.value, float(options.get("iterations", math.inf))
+        operations = list(itertools.chain(*threads.map(lambda own: repeat(own, iterations, end), locks)))
     ended = time.monotonic()
     # The requests that end the session come after the count.
     results.put((number, operations, ended))
     client.stop()
     client.close()
+
+
+def each_lock(client, options, own):
+    """Returns the lock of each operation of a task."""
+    scenario, parent = options["scenario"], options["namespace"] + "/locks/"
+    if scenario == "fresh":
+        return (client.Lock("%s%s-%d" % (parent, own, number), own) for number in itertools.count())
+    return itertools.repeat(client.Lock(parent + ("shared" if scenario == "mutex" else own), own))
+
+
+def repeat(locks, iterations, end):
+    operations = []
+    while len(operations) < iterations and time.monotonic() < end:
+        operations.append(operate(next(locks)))
+    return operations
 
 
 def operate(lock):
@@ -70,7 +86,7 @@ def operate(lock):
     return start, acquired, time.monotonic()
 
 
-def line(sessions, records, elapsed, before, after):
+def line(options, records, elapsed, before, after):
     operations = [operation for _, of_session, _ in records for operation in of_session]
     latencies = sorted(end - start for start, _, end in operations)
     count = len(latencies)
@@ -81,10 +97,10 @@ def line(sessions, records, elapsed, before, after):
     percentiles = [1e6 * latencies[math.ceil(count * part / 1000) - 1] for part in (500, 900, 990, 999)]
     wait = max(acquired - start for start, acquired, _ in operations)
     return (
-        "kazoo mutex sessions=%d tasks=1 ops=%d secs=%.3f ops_per_s=%.0f p50_us=%.3f p90_us=%.3f p99_us=%.3f "
+        "kazoo %s sessions=%s tasks=%s ops=%d secs=%.3f ops_per_s=%.0f p50_us=%.3f p90_us=%.3f p99_us=%.3f "
         "p999_us=%.3f requests_per_op=%.2f events_per_op=%s longest_run=%s longest_wait_ms=%.1f" % (
-            sessions, count, elapsed, count / elapsed, *percentiles, requests, events,
-            longest_run(records) if sessions > 1 else "-", 1e3 * wait))
+            options["scenario"], options["sessions"], options["tasks"], count, elapsed, count / elapsed, *percentiles,
+            requests, events, longest_run(records) if options["shared"] == "true" else "-", 1e3 * wait))
 
 
 def longest_run(records):

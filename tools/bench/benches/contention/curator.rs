@@ -33,7 +33,6 @@ pub(crate) fn measure(options: &Options, server: &str, namespace: &str) -> Resul
         .arg(until)
         .arg(format!("hold={}", options.hold().as_nanos()))
         .arg(format!("pause={}", options.pause().as_nanos()))
-        .arg(format!("fresh={}", options.fresh_paths().unwrap_or_default()))
         .arg(format!("shared={}", options.is_shared()));
     line(&mut command, "curator ", "Contention.java")
 }

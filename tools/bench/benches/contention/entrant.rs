@@ -7,7 +7,6 @@ use zklock::MutexGuard;
 
 use crate::Failure;
 use crate::body::{Body, Entered, stay};
-use crate::fresh::Fresh;
 use crate::lock::{Lock, Place};
 use crate::options::{Options, Until};
 
@@ -56,23 +55,14 @@ impl Entrant {
         Ok(entrant)
     }
 
-    /// Repeats operations, at the lock of the task or each at a fresh path.
-    pub(crate) async fn run(
-        self,
-        body: Arc<Body>,
-        fresh: Option<Arc<Fresh>>,
-        until: Until,
-    ) -> Result<Record, Failure> {
+    /// Repeats operations, and pauses after each.
+    pub(crate) async fn run(self, body: Arc<Body>, until: Until) -> Result<Record, Failure> {
         let mut record = Record::default();
         let repeated = async {
             let mut number = 0;
             while !until.is_reached(number) {
                 let start = Instant::now();
-                let entered = match fresh.as_deref().map(Fresh::next) {
-                    None => self.lock.operate(number, &body).await?,
-                    Some(Some(name)) => self.operate_at(name, &body).await?,
-                    Some(None) => break,
-                };
+                let entered = self.lock.operate(number, &body).await?;
                 record.add(self.session, start, entered);
                 stay(self.options.pause()).await;
                 number += 1;
@@ -82,10 +72,6 @@ impl Entrant {
         };
         self.inside(repeated).await?;
         Ok(record)
-    }
-
-    async fn operate_at(&self, name: String, body: &Body) -> Result<Entered, Failure> {
-        Lock::new(&self.options, &self.place.named(name))?.operate(0, body).await
     }
 
     /// Runs a future with the client of the session, and inside the outer hold if there is one.

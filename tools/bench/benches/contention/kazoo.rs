@@ -1,11 +1,11 @@
-//! The mutex with kazoo, in Python processes.
+//! Mutexes with kazoo, in Python processes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::Failure;
-use crate::options::Options;
+use crate::options::{Options, name};
 use crate::other::line;
 
 /// Runs `contention.py` and returns its line.
@@ -19,7 +19,10 @@ pub(crate) fn measure(options: &Options, server: &str, namespace: &str) -> Resul
         .arg(SOURCE)
         .arg(format!("server={server}"))
         .arg(format!("namespace={namespace}"))
+        .arg(format!("scenario={}", name(&options.scenario)))
         .arg(format!("sessions={}", options.sessions))
+        .arg(format!("tasks={}", options.tasks))
+        .arg(format!("shared={}", options.is_shared()))
         .arg(until);
     line(&mut command, "kazoo ", "contention.py")
 }

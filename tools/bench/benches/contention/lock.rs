@@ -1,5 +1,6 @@
 //! One operation: a lock is taken, held and released.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use zklock::{Client, Config, Guard, MultiLock, Mutex, RwLock, Semaphore, distributed_lock};
@@ -20,16 +21,6 @@ pub(crate) enum Sessions {
 pub(crate) enum Place {
     Zklock(Client, String),
     Raw(Raw),
-}
-
-impl Place {
-    /// Returns the place of another lock in the same session.
-    pub(crate) fn named(&self, name: String) -> Self {
-        match self {
-            Self::Zklock(client, _) => Self::Zklock(client.clone(), name),
-            Self::Raw(raw) => Self::Raw(raw.clone()),
-        }
-    }
 }
 
 impl Sessions {
@@ -80,6 +71,7 @@ pub(crate) enum Lock {
     Rw(RwLock, Release),
     Semaphore(Semaphore, Release),
     Multi(MultiLock, Release),
+    Fresh(Fresh),
     Raw(Raw),
 }
 
@@ -91,13 +83,13 @@ impl Lock {
             Place::Raw(raw) => return Ok(Self::Raw(raw.clone())),
         };
         Ok(match options.scenario {
-            Scenario::Mutex if options.fresh => Self::mutex(options, client, own)?,
             Scenario::Mutex => Self::mutex(options, client, SHARED)?,
             Scenario::Distinct | Scenario::Raw => Self::mutex(options, client, own)?,
             Scenario::Reentrant => Self::Reentrant(client.mutex(path(own))?, release),
             Scenario::Rw => Self::Rw(client.rwlock(path(SHARED))?, release),
             Scenario::Semaphore => Self::Semaphore(client.semaphore(path(SHARED), PERMITS)?, release),
             Scenario::Multi => Self::Multi(client.multi([path("a"), path("b")])?, release),
+            Scenario::Fresh | Scenario::FreshMulti => Self::Fresh(Fresh::new(options, client, own)),
         })
     }
 
@@ -123,8 +115,46 @@ impl Lock {
             Self::Rw(lock, release) => hold(lock.read().await?, *release, body).await?,
             Self::Semaphore(semaphore, release) => hold(semaphore.acquire().await?, *release, body).await?,
             Self::Multi(locks, release) => hold(locks.lock().await?, *release, body).await?,
+            Self::Fresh(fresh) => fresh.operate(body).await?,
             Self::Raw(raw) => raw.operate(body).await?,
         })
+    }
+}
+
+/// Locks that are taken once each, at paths that have no node before.
+pub(crate) struct Fresh {
+    client: Client,
+    own: String,
+    scenario: Scenario,
+    release: Release,
+    through: Through,
+    taken: AtomicU32,
+}
+
+impl Fresh {
+    fn new(options: &Options, client: &Client, own: &str) -> Self {
+        Self {
+            client: client.clone(),
+            own: own.to_owned(),
+            scenario: options.scenario,
+            release: options.release,
+            through: options.through,
+            taken: AtomicU32::new(0),
+        }
+    }
+
+    async fn operate(&self, body: &Body) -> Result<Entered, Failure> {
+        let name = format!("{}-{}", self.own, self.taken.fetch_add(1, Ordering::Relaxed));
+        let path = path(&name);
+        if self.scenario == Scenario::FreshMulti {
+            let locks = self.client.multi([format!("{path}-a"), format!("{path}-b")])?;
+            return hold(locks.lock().await?, self.release, body).await;
+        }
+        match self.through {
+            Through::Guard => hold(self.client.mutex(path)?.lock().await?, self.release, body).await,
+            Through::Run => Ok(self.client.mutex(path)?.run(async |_held| body.run().await).await?),
+            Through::Attribute => critical_section(&name, body).await,
+        }
     }
 }
 

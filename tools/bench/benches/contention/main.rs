@@ -7,14 +7,14 @@
 //! prints one line; `--help` says what the scenarios are and what the figures mean.
 //!
 //! * `options`: the command line.
-//! * `lock`, `raw`, `fresh`: one operation, and the paths that it uses.
+//! * `lock`, `raw`: one operation, and the paths that it uses.
 //! * `entrant`: one task, which repeats operations.
 //! * `body`: the critical section.
 //! * `curator`, `Contention.java`: the same scenarios with Curator.
-//! * `kazoo`, `contention.py`: the mutex with kazoo.
+//! * `kazoo`, `contention.py`: mutexes with kazoo.
 //! * `other`: the run of a program in another language.
 //! * `figures`, `percentile`, `counters`: the result, and the counters of the server.
-//! * `parents`: the nodes above those that a measurement uses.
+//! * `parents`, `used`: the nodes above those that a measurement uses, and the removal of those that it has used.
 
 #![allow(clippy::print_stdout, reason = "the result goes to standard output")]
 
@@ -29,7 +29,6 @@ use crate::body::Body;
 use crate::counters::Counters;
 use crate::entrant::{Entrant, Record};
 use crate::figures::Figures;
-use crate::fresh::Fresh;
 use crate::lock::Sessions;
 use crate::options::{Contender, Options};
 use crate::program::Failure;
@@ -39,7 +38,6 @@ mod counters;
 mod curator;
 mod entrant;
 mod figures;
-mod fresh;
 mod kazoo;
 mod lock;
 mod options;
@@ -49,6 +47,7 @@ mod percentile;
 #[path = "../program/mod.rs"]
 mod program;
 mod raw;
+mod used;
 
 fn main() -> ExitCode {
     program::run(|options: Options| {
@@ -63,14 +62,21 @@ fn measure(options: Options) -> Result<String, Failure> {
     let given = options.server.as_deref();
     let server = own.as_ref().map(ZooKeeper::connect_string).or(given).unwrap_or_default().to_owned();
     let namespace = format!("/zklock-bench/{:x}", SystemTime::UNIX_EPOCH.elapsed()?.as_nanos());
-    match options.client {
-        Contender::Curator => return curator::measure(&options, &server, &namespace),
-        Contender::Kazoo => return kazoo::measure(&options, &server, &namespace),
-        Contender::Zklock => {}
-    }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let bench = Bench { options: Arc::new(options), server, namespace };
-    Ok(runtime.block_on(bench.contend())?.line(&bench.options))
+    let (is_fresh, used) = (options.is_fresh(), format!("{namespace}/locks"));
+    let address = server.clone();
+    let line = match options.client {
+        Contender::Curator => curator::measure(&options, &server, &namespace)?,
+        Contender::Kazoo => kazoo::measure(&options, &server, &namespace)?,
+        Contender::Zklock => {
+            let bench = Bench { options: Arc::new(options), server, namespace };
+            runtime.block_on(bench.contend())?.line(&bench.options)
+        }
+    };
+    if is_fresh {
+        runtime.block_on(used::delete(&address, &used))?;
+    }
+    Ok(line)
 }
 
 struct Bench {
@@ -82,26 +88,19 @@ struct Bench {
 
 impl Bench {
     async fn contend(&self) -> Result<Figures, Failure> {
-        let fresh = match self.options.fresh_paths() {
-            Some(count) => Some(Arc::new(Fresh::create(&self.server, &self.namespace, count).await?)),
-            None => None,
-        };
         let sessions = Sessions::open(&self.options, &self.server, &self.namespace).await?;
-        let figures = self.run(&sessions, fresh.as_ref()).await;
+        let figures = self.run(&sessions).await;
         sessions.close().await?;
-        if let Some(fresh) = fresh {
-            fresh.delete(&self.server).await?;
-        }
         figures
     }
 
-    async fn run(&self, sessions: &Sessions, fresh: Option<&Arc<Fresh>>) -> Result<Figures, Failure> {
+    async fn run(&self, sessions: &Sessions) -> Result<Figures, Failure> {
         let entrants = self.warmed_up(sessions).await?;
         let body = Arc::new(Body::new(self.options.hold()));
         let before = Counters::of(&self.server)?;
         let start = Instant::now();
         let until = self.options.until(start);
-        let runs = entrants.into_iter().map(|entrant| entrant.run(body.clone(), fresh.cloned(), until));
+        let runs = entrants.into_iter().map(|entrant| entrant.run(body.clone(), until));
         let records = all(runs).await?;
         let elapsed = start.elapsed();
         let counted = Counters::of(&self.server)?.since(&before);

@@ -69,13 +69,6 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DURATION", default_value = "0s")]
     pause: humantime::Duration,
 
-    /// Gives each operation of `mutex` or `distinct` a path of its own.
-    ///
-    /// The paths exist before the clock starts, and the measured sessions have never used them. They suffice
-    /// for 8,000 operations per second; a measurement that uses them up ends early.
-    #[arg(long)]
-    pub(crate) fresh: bool,
-
     /// Accepted because cargo passes it to every benchmark.
     #[arg(long, hide = true)]
     bench: bool,
@@ -95,6 +88,10 @@ pub(crate) enum Scenario {
     Semaphore,
     /// All tasks of all sessions take two locks together.
     Multi,
+    /// Each operation takes a mutex at a path of its own, which has no node before.
+    Fresh,
+    /// Each operation takes two locks together, at paths of their own, which have no nodes before.
+    FreshMulti,
     /// Each task creates and deletes an ephemeral sequential node below a node of its own, without zklock.
     Raw,
 }
@@ -105,7 +102,8 @@ pub(crate) enum Contender {
     Zklock,
     /// Apache Curator, with one thread for each task. It always awaits the release.
     Curator,
-    /// kazoo for Python, with one process for each session. It takes a mutex, and always awaits the release.
+    /// kazoo for Python, with one process for each session, and one thread for each task. It takes mutexes, and always
+    /// awaits the release.
     Kazoo,
 }
 
@@ -154,11 +152,11 @@ impl Until {
 impl Options {
     /// Refuses options that have no effect.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        let is_mutex = matches!(self.scenario, Scenario::Mutex | Scenario::Distinct);
+        let is_mutex = matches!(self.scenario, Scenario::Mutex | Scenario::Distinct | Scenario::Fresh);
         let is_raw = self.scenario == Scenario::Raw;
         let is_default = self.through == Through::Guard && self.release == Release::Awaited;
-        if !is_mutex && (self.fresh || self.through != Through::Guard) {
-            return Err("only `mutex` and `distinct` take `--fresh` and `--through`".into());
+        if !is_mutex && self.through != Through::Guard {
+            return Err("only `mutex`, `distinct` and `fresh` take `--through`".into());
         }
         if self.through != Through::Guard && self.release != Release::Awaited {
             return Err("`--release` needs `--through guard`".into());
@@ -172,9 +170,9 @@ impl Options {
         if is_raw && self.client != Contender::Zklock {
             return Err("`raw` is neither Curator nor kazoo".into());
         }
-        let is_plain_mutex = self.scenario == Scenario::Mutex && !self.fresh && self.pause().is_zero();
-        if self.client == Contender::Kazoo && !(is_plain_mutex && self.tasks == 1 && self.hold().is_zero()) {
-            return Err("kazoo takes only `mutex`, `--sessions` and the length of the measurement".into());
+        let is_plain = self.pause().is_zero() && self.hold().is_zero();
+        if self.client == Contender::Kazoo && !(is_mutex && is_plain) {
+            return Err("kazoo takes only mutexes, without `--hold` and `--pause`".into());
         }
         Ok(())
     }
@@ -191,18 +189,9 @@ impl Options {
         self.seconds.map_or(Until::Operations(self.iterations), |time| Until::Time(start + time))
     }
 
-    /// Returns how many paths have to exist before the clock starts, if each operation has its own.
-    pub(crate) fn fresh_paths(&self) -> Option<u32> {
-        let tasks = self.sessions.saturating_mul(self.tasks);
-        let per_second = match self.pause().as_secs_f64() {
-            0.0 => FRESH_PATHS_PER_SECOND,
-            pause => FRESH_PATHS_PER_SECOND.min(f64::from(tasks) / pause),
-        };
-        let count = match self.seconds {
-            Some(time) => (time.as_secs_f64() * per_second).ceil() as u32,
-            None => self.iterations.saturating_mul(tasks),
-        };
-        self.fresh.then_some(count)
+    /// Returns whether each operation has a path of its own.
+    pub(crate) fn is_fresh(&self) -> bool {
+        matches!(self.scenario, Scenario::Fresh | Scenario::FreshMulti)
     }
 
     pub(crate) fn operations_per_sample(&self) -> u32 {
@@ -215,7 +204,7 @@ impl Options {
     /// Returns whether several sessions contend for one lock.
     pub(crate) fn is_shared(&self) -> bool {
         let is_own = matches!(self.scenario, Scenario::Distinct | Scenario::Reentrant | Scenario::Raw);
-        self.sessions > 1 && !is_own && !self.fresh
+        self.sessions > 1 && !is_own && !self.is_fresh()
     }
 }
 
@@ -228,9 +217,6 @@ fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
-
-/// More than a server on the same machine commits.
-const FRESH_PATHS_PER_SECOND: f64 = 8000.0;
 
 /// As many entries that a clock read before and after them does not count.
 pub(crate) const ENTRIES_PER_SAMPLE: u32 = 1000;

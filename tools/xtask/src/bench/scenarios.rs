@@ -16,7 +16,7 @@ pub(crate) struct Scenario {
 /// Names of ways to use a library, and their arguments. The name of the usual way is empty.
 type Ways = &'static [(&'static str, &'static str)];
 
-/// Whether kazoo is measured, which takes only a mutex.
+/// Whether kazoo is measured, which takes only mutexes.
 #[derive(Clone, Copy)]
 enum Kazoo {
     Measured,
@@ -76,16 +76,19 @@ pub(crate) const ZKLOCK: &str = "zklock";
 pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario::new("mutex 1×1", "mutex").beside_raw("raw").beside_kazoo().in_ways(AWAITED_OR_DROPPED),
     Scenario::new("mutex 1×1, pause 1 ms", "mutex --pause 1ms").beside_raw("raw --pause 1ms").in_ways(CALLS),
-    Scenario::new("mutex 1×1, fresh paths, pause 1 ms", "mutex --fresh --pause 1ms")
-        .beside_raw("raw --pause 1ms")
-        .in_ways(CALLS),
+    Scenario::new("fresh 1×1", "fresh").beside_raw("raw").beside_kazoo().in_ways(GUARD_OR_ATTRIBUTE),
+    Scenario::new("fresh 1×32", "fresh --tasks 32")
+        .beside_raw("raw --tasks 32")
+        .beside_kazoo()
+        .in_ways(GUARD_OR_ATTRIBUTE),
+    Scenario::new("fresh 1×1, held for 20 ms", "fresh --hold 20ms"),
+    Scenario::new("fresh-multi 1×1, 2 locks", "fresh-multi"),
     Scenario::new("mutex 2×1", "mutex --sessions 2"),
     Scenario::new("mutex 8×1", "mutex --sessions 8").beside_kazoo().in_ways(AWAITED_OR_DROPPED),
     Scenario::new("mutex 32×1", "mutex --sessions 32"),
     Scenario::new("mutex 1×100", "mutex --tasks 100").beside_shared_instances(),
     Scenario::new("mutex 8×16", "mutex --sessions 8 --tasks 16").beside_shared_instances(),
     Scenario::new("distinct 1×64", "distinct --tasks 64").beside_raw("raw --tasks 64"),
-    Scenario::new("distinct 1×64, fresh paths", "distinct --tasks 64 --fresh").beside_raw("raw --tasks 64"),
     Scenario::new("rw 8×4, 9 reads to 1 write", "rw --sessions 8 --tasks 4"),
     Scenario::new("semaphore 8×16, 3 permits", "semaphore --sessions 8 --tasks 16"),
     Scenario::new("multi 8×1, 2 locks", "multi --sessions 8"),
@@ -115,6 +118,7 @@ const USUAL: Ways = &[("", "")];
 /// Threads that share an instance are much slower, so zklock is compared with threads that do not.
 const SHARED_TOO: Ways = &[("", ""), ("shared instance", "--instances session")];
 const AWAITED_OR_DROPPED: Ways = &[("", ""), ("dropped", "--release background")];
+const GUARD_OR_ATTRIBUTE: Ways = &[("", ""), ("attribute", "--through attribute")];
 const CALLS: Ways = &[("`run`", "--through run"), ("attribute", "--through attribute")];
 
 #[cfg(test)]
