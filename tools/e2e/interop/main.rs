@@ -1,13 +1,19 @@
-//! Tests of zklock's locks and Curator's at one path, with contenders in a Java process and in Rust. See
-//! `tests/README.md`.
+//! Tests of zklock's locks and those of Curator and kazoo at one path, with contenders in a Java process, in a Python
+//! process and in Rust. See `tests/README.md`.
 
 mod candidate;
 mod contention;
 mod election;
 mod exclusive;
+#[cfg(soak)]
+mod kazoo;
 mod mutex;
+mod newcomers;
 mod peer;
 mod process;
+#[cfg(soak)]
+#[path = "../testkit/kazoo/python.rs"]
+mod python;
 mod record;
 mod revocation;
 mod rwlock;

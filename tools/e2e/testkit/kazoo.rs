@@ -2,16 +2,15 @@
 //!
 //! The test fails without Python with `venv` and pip, without a package index, and on any disagreement.
 
-use std::fs::{self, File};
-use std::io;
+mod python;
+
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use zklock_testkit::{EmbeddedServer, ZooKeeper};
 
-/// Pinned, so that a new version cannot break a build that worked.
-const KAZOO: &str = "2.11.0";
+use python::{python_with_kazoo, run};
 
 const CHECKS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testkit/kazoo/checks.py");
 
@@ -25,39 +24,4 @@ fn kazoo_finds_nothing_wrong() {
 fn check(python: &Path, server: SocketAddr) {
     let output = run(Command::new(python).arg(CHECKS).arg(server.to_string()));
     assert!(output.ends_with("kazoo: all ok\n"), "{output}");
-}
-
-/// Returns the Python of a virtual environment with kazoo, which is created if it is missing or broken.
-fn python_with_kazoo() -> PathBuf {
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let environment = place.join(format!("kazoo-{KAZOO}"));
-    let python = environment.join("bin/python");
-    // Another test run may use the environment at the same time.
-    let lock = File::create(place.join("kazoo.lock")).unwrap();
-    lock.lock().unwrap();
-    if !has_kazoo(&python) {
-        fs::remove_dir_all(&environment).or_else(missing_is_fine).unwrap();
-        run(Command::new("python3").args(["-m", "venv"]).arg(&environment));
-        run(Command::new(&python).args(["-m", "pip", "install", "--quiet", &format!("kazoo=={KAZOO}")]));
-        assert!(has_kazoo(&python), "pip has not installed kazoo {KAZOO}");
-    }
-    python
-}
-
-fn has_kazoo(python: &Path) -> bool {
-    let version = Command::new(python).args(["-c", "import kazoo; print(kazoo.__version__)"]).output();
-    version.is_ok_and(|output| output.stdout.trim_ascii() == KAZOO.as_bytes())
-}
-
-fn missing_is_fine(error: io::Error) -> io::Result<()> {
-    if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
-}
-
-/// Runs a command, which must succeed, and returns its output.
-fn run(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
-    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-    let (printed, errors) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success(), "{command:?} failed: {}\n{printed}{errors}", output.status);
-    printed
 }
