@@ -268,6 +268,16 @@ impl Model {
         self.delete_subtree(path)
     }
 
+    /// Leaves a node out of the list of its parent's children, as [`EmbeddedServer::unlist`](crate::EmbeddedServer::unlist)
+    /// does.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ErrorCode::NO_NODE`] if the node or its parent does not exist.
+    pub fn unlist(&mut self, path: &str) -> Result<(), ErrorCode> {
+        self.tree.unlist(path)
+    }
+
     /// Sets the number that the next sequential child of a node gets.
     ///
     /// # Errors

@@ -178,6 +178,19 @@ impl EmbeddedServer {
         self.core.change(|model| model.delete(path))
     }
 
+    /// Leaves a node out of the list of its parent's children, as a server with the fault
+    /// [ZOOKEEPER-4846](https://issues.apache.org/jira/browse/ZOOKEEPER-4846) can do after a restart.
+    ///
+    /// The node exists otherwise: it can be read and deleted, is among the ephemeral nodes of its session, and ends with
+    /// it. No client is told. Its parent counts as empty, so that the server may delete it.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ErrorCode::NO_NODE`] if the node or its parent does not exist.
+    pub fn unlist(&self, path: &str) -> Result<(), ErrorCode> {
+        self.core.change(|model| model.unlist(path))
+    }
+
     /// Sets the number for the next sequential child of a node, such as one near the end of the counter.
     ///
     /// # Errors

@@ -221,3 +221,23 @@ fn a_time_to_live_begins_anew_with_new_data_and_not_with_children() {
 fn make_at(model: &mut Model, connection: ConnectionId, path: &str, now: Duration) {
     model.request(connection, CALLED, Request::Create(create(path, CreateFlags::PERSISTENT)), now);
 }
+
+#[test]
+fn a_node_that_is_not_listed_exists_and_ends_with_its_session() {
+    let (mut model, connection, session) = model();
+    make(&mut model, connection, "/a", CreateFlags::PERSISTENT);
+    make(&mut model, connection, "/a/b", CreateFlags::EPHEMERAL);
+    model.take_outputs();
+    assert_eq!(model.unlist("/a/b"), Ok(()));
+    assert_eq!(
+        (model.unlist("/a/c"), model.unlist("/c/b")),
+        (Err(ErrorCode::NO_NODE), Err(ErrorCode::NO_NODE))
+    );
+    assert_eq!((model.children("/a"), model.take_outputs()), (Some(vec![]), vec![]));
+    assert_eq!(model.node("/a/b").unwrap().ephemeral_owner, session);
+    assert!(model.ephemerals()[&session].contains("/a/b"));
+    ask(&mut model, connection, Request::Delete(Delete { path: "/a".into(), version: -1 }));
+    assert!(model.node("/a").is_none() && model.node("/a/b").is_some());
+    model.expire(session);
+    assert!(model.node("/a/b").is_none() && model.ephemerals().is_empty());
+}

@@ -114,8 +114,8 @@ impl Tree {
     /// Removes an existing node that has no children.
     pub(super) fn delete(&mut self, path: &str, txn: Txn) -> Undo {
         let node = self.remove(path);
-        let parent = self.parent_mut(path);
-        let parent_pzxid = std::mem::replace(&mut parent.pzxid, txn.zxid);
+        let parent = self.existing_parent_mut(path);
+        let parent_pzxid = parent.map_or(0, |parent| std::mem::replace(&mut parent.pzxid, txn.zxid));
         Undo::Delete { path: path.to_owned(), node: Box::new(node), parent_pzxid }
     }
 
@@ -130,6 +130,14 @@ impl Tree {
         node.acl = acl;
         node.acl_version = node.acl_version.wrapping_add(1);
         node.stat()
+    }
+
+    /// Takes a node out of the children of its parent, and leaves it otherwise as it is.
+    pub(super) fn unlist(&mut self, path: &str) -> Result<(), ErrorCode> {
+        self.find(path)?;
+        let parent = self.nodes.get_mut(parent_of(path)?).ok_or(ErrorCode::NO_NODE)?;
+        parent.children.remove(name_of(path));
+        Ok(())
     }
 
     /// Sets the number that the next sequential child gets.
@@ -176,7 +184,9 @@ impl Tree {
 
     fn remove(&mut self, path: &str) -> Node {
         let node = self.nodes.remove(path).expect("the caller has found the node");
-        self.parent_mut(path).children.remove(name_of(path));
+        if let Some(parent) = self.existing_parent_mut(path) {
+            parent.children.remove(name_of(path));
+        }
         self.containers.remove(path);
         self.ttls.remove(path);
         if let Kind::Ephemeral { owner } = node.kind
@@ -195,7 +205,11 @@ impl Tree {
     }
 
     fn parent_mut(&mut self, path: &str) -> &mut Node {
-        let parent = parent_of(path).expect("the caller has validated the path");
-        self.get_mut(parent)
+        self.existing_parent_mut(path).expect("the caller has found the parent")
+    }
+
+    /// Returns the parent of a node, which may be gone if it does not list that node.
+    fn existing_parent_mut(&mut self, path: &str) -> Option<&mut Node> {
+        self.nodes.get_mut(parent_of(path).expect("the caller has validated the path"))
     }
 }
