@@ -8,8 +8,12 @@ mod fencing;
 mod permits;
 mod quotas;
 #[cfg(soak)]
+mod release;
+#[cfg(soak)]
 mod silence;
 #[path = "../../../tests/it/support/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "the tests of the root package use the rest")]
 mod support;
+#[cfg(soak)]
+mod unlisted;
 mod upstream;
