@@ -1,5 +1,6 @@
-//! Contenders of other libraries that come to a path for the first time, while zklock takes the lock there as fast as it
-//! can. Every other path is one that nobody has used before, where zklock creates the queue together with its contender.
+//! Contenders of other libraries that come to a path for the first time, while zklock takes the lock there as fast as
+//! it can. Every other path is one that nobody has used before, where zklock creates the queue together with its
+//! contender.
 
 use std::cell::Cell;
 use std::time::Duration;

@@ -1,6 +1,6 @@
-//! Nodes that a server has and does not list (ZOOKEEPER-4846). Since 3.8.5 and 3.9.4, a server that replays transactions
-//! over a fuzzy snapshot does not link a child whose parent was deleted and created again meanwhile. The holder of a lock
-//! must be told then, because the next contender does not see its node.
+//! Nodes that a server has and does not list (ZOOKEEPER-4846). Since 3.8.5 and 3.9.4, a server that replays
+//! transactions over a fuzzy snapshot does not link a child whose parent was deleted and created again meanwhile. The
+//! holder of a lock must be told then, because the next contender does not see its node.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,8 +26,8 @@ const SESSION: Duration = Duration::from_secs(60);
 /// The data that makes a snapshot last: nodes, and bytes of each.
 const BALLAST: (usize, usize) = (2_000, 10_000);
 
-/// The settings with which servers take snapshots all the time, which may have any name, and delete queues as soon as they
-/// are empty.
+/// The settings with which servers take snapshots all the time, which may have any name, and delete queues as soon as
+/// they are empty.
 const SETTINGS: [(&str, &str); 4] = [
     ("zookeeper.serializeLastProcessedZxid.enabled", "false"),
     ("zookeeper.snapCount", "1000"),
@@ -174,8 +174,8 @@ fn snapshots(server: &ZooKeeper) -> Vec<PathBuf> {
     snapshots
 }
 
-/// The snapshot that a server takes when it starts gets the name of an earlier one, as if it had begun then and taken so
-/// long. The server replays the transactions since then over it.
+/// The snapshot that a server takes when it starts gets the name of an earlier one, as if it had begun then and taken
+/// so long. The server replays the transactions since then over it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_holder_of_a_node_that_is_not_listed_is_told() {
     let server = server().await;

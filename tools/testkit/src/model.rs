@@ -268,8 +268,8 @@ impl Model {
         self.delete_subtree(path)
     }
 
-    /// Leaves a node out of the list of its parent's children, as [`EmbeddedServer::unlist`](crate::EmbeddedServer::unlist)
-    /// does.
+    /// Leaves a node out of the list of its parent's children, as
+    /// [`EmbeddedServer::unlist`](crate::EmbeddedServer::unlist) does.
     ///
     /// # Errors
     ///

@@ -181,8 +181,8 @@ impl EmbeddedServer {
     /// Leaves a node out of the list of its parent's children, as a server with the fault
     /// [ZOOKEEPER-4846](https://issues.apache.org/jira/browse/ZOOKEEPER-4846) can do after a restart.
     ///
-    /// The node exists otherwise: it can be read and deleted, is among the ephemeral nodes of its session, and ends with
-    /// it. No client is told. Its parent counts as empty, so that the server may delete it.
+    /// The node exists otherwise: it can be read and deleted, is among the ephemeral nodes of its session, and ends
+    /// with it. No client is told. Its parent counts as empty, so that the server may delete it.
     ///
     /// # Errors
     ///

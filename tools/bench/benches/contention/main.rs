@@ -14,7 +14,7 @@
 //! * `kazoo`, `contention.py`: mutexes with kazoo.
 //! * `other`: the run of a program in another language.
 //! * `figures`, `percentile`, `counters`: the result, and the counters of the server.
-//! * `parents`, `used`: the nodes above those that a measurement uses, and the removal of those that it has used.
+//! * `parents`: the nodes above those that a measurement uses.
 
 #![allow(clippy::print_stdout, reason = "the result goes to standard output")]
 
@@ -24,6 +24,7 @@ use std::time::{Instant, SystemTime};
 
 use tokio::task::JoinSet;
 use zklock_testkit::ZooKeeper;
+use zookeeper_client::Client;
 
 use crate::body::Body;
 use crate::counters::Counters;
@@ -47,7 +48,6 @@ mod percentile;
 #[path = "../program/mod.rs"]
 mod program;
 mod raw;
-mod used;
 
 fn main() -> ExitCode {
     program::run(|options: Options| {
@@ -63,18 +63,19 @@ fn measure(options: Options) -> Result<String, Failure> {
     let server = own.as_ref().map(ZooKeeper::connect_string).or(given).unwrap_or_default().to_owned();
     let namespace = format!("/zklock-bench/{:x}", SystemTime::UNIX_EPOCH.elapsed()?.as_nanos());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let (is_fresh, used) = (options.is_fresh(), format!("{namespace}/locks"));
-    let address = server.clone();
+    let is_fresh = options.is_fresh();
     let line = match options.client {
         Contender::Curator => curator::measure(&options, &server, &namespace)?,
         Contender::Kazoo => kazoo::measure(&options, &server, &namespace)?,
         Contender::Zklock => {
-            let bench = Bench { options: Arc::new(options), server, namespace };
+            let bench =
+                Bench { options: Arc::new(options), server: server.clone(), namespace: namespace.clone() };
             runtime.block_on(bench.contend())?.line(&bench.options)
         }
     };
     if is_fresh {
-        runtime.block_on(used::delete(&address, &used))?;
+        let used = format!("{namespace}/locks");
+        runtime.block_on(async { raw::delete_children(&Client::connect(&server).await?, &used).await })?;
     }
     Ok(line)
 }

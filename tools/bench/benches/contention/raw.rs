@@ -1,6 +1,7 @@
 //! The requests of a lock without the lock.
 
-use zookeeper_client::{Acls, Client, CreateMode};
+use futures_util::{StreamExt, stream};
+use zookeeper_client::{Acls, Client, CreateMode, Error};
 
 use crate::Failure;
 use crate::body::{Body, Entered};
@@ -23,10 +24,18 @@ pub(crate) async fn connect(server: &str, root: &str, sessions: u32) -> Result<V
     Ok(clients)
 }
 
-/// Deletes the nodes of all tasks.
+/// Deletes the nodes of all tasks, or of all paths that were used once, which would burden the next measurement.
 pub(crate) async fn delete_children(client: &Client, root: &str) -> Result<(), Failure> {
-    for child in client.list_children(root).await? {
-        client.delete(&format!("{root}/{child}"), None).await?;
+    let names = client.list_children(root).await?;
+    let mut deletes = stream::iter(names)
+        .map(async |name| client.delete(&format!("{root}/{name}"), None).await)
+        .buffer_unordered(AT_ONCE);
+    while let Some(deleted) = deletes.next().await {
+        match deleted {
+            // The server deletes containers, too.
+            Ok(()) | Err(Error::NoNode) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
     Ok(())
 }
@@ -47,3 +56,6 @@ impl Raw {
         Ok(entered)
     }
 }
+
+/// The number of requests under way.
+const AT_ONCE: usize = 256;
