@@ -11,13 +11,12 @@ pub(crate) mod worker;
 
 use std::any::Any;
 use std::fmt;
-use std::num::NonZero;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::error::LockError;
 use crate::events::Events;
-use crate::path::{NodePath, ValidPath};
+use crate::path::NodePath;
 use crate::session::Health;
 
 use self::worker::Worker;
@@ -53,20 +52,6 @@ pub(crate) use self::staged::connected;
 #[derive(Clone)]
 pub struct Client {
     owner: Arc<Owner>,
-}
-
-/// The identity of a client, which keeps nothing alive, for generated code. A client that comes later can have it once
-/// this client, and all of its guards, are dropped.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClientId(pub NonZero<usize>);
-
-impl ClientId {
-    /// Returns whether this is the client of this worker.
-    #[inline]
-    pub(crate) fn is_of(self, worker: &Weak<Worker>) -> bool {
-        worker.as_ptr().addr() == self.0.get()
-    }
 }
 
 /// The owner of the worker, which it stops when the last handle is dropped.
@@ -153,22 +138,6 @@ impl Client {
         NodePath::new(self.worker().root(), path.as_ref())
     }
 
-    /// Validates a path once for many calls of generated code.
-    ///
-    /// # Errors
-    ///
-    /// [`LockError::InvalidPath`] if the path is invalid.
-    #[doc(hidden)]
-    pub fn valid_path(&self, path: &str) -> Result<ValidPath, LockError> {
-        self.path(path).map(ValidPath)
-    }
-
-    /// Returns whether a path that was validated for another client is the same path of this one.
-    #[doc(hidden)]
-    pub fn knows(&self, path: &ValidPath) -> bool {
-        path.has_root(self.worker().root())
-    }
-
     pub(crate) fn worker(&self) -> &Arc<Worker> {
         &self.owner.worker
     }
@@ -181,13 +150,6 @@ impl Client {
     /// The slot for the lines of calls at each lock.
     pub(crate) fn cohorts(&self) -> &Slot {
         &self.owner.cohorts
-    }
-
-    /// Returns the identity of this client.
-    #[doc(hidden)]
-    #[inline]
-    pub fn id(&self) -> ClientId {
-        ClientId(std::ptr::NonNull::from(&**self.worker()).addr())
     }
 
     /// Returns whether both handles belong to the same client.

@@ -3,16 +3,16 @@
 //! Uses the floors below: `guard`, `hold`, `client`, `lease`, `session`, `path`, `token` and `error`.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::future::{join_all, select_all};
 
+use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason};
-use crate::guard::read::read_under;
-use crate::guard::upsert::upsert_under;
-use crate::guard::write::write_under;
-use crate::hold::{self, Held};
-use crate::lease::{LeaseState, WritePermit};
+use crate::guarded;
+use crate::hold::{self, Entry, Frame, Leading};
+use crate::lease::{LeaseState, Share, WritePermit};
 use crate::session::ops::Write;
 use crate::token::FencingToken;
 
@@ -24,6 +24,14 @@ use crate::token::FencingToken;
 #[derive(Clone)]
 pub struct Current {
     held: Held,
+    worker: Arc<Worker>,
+}
+
+#[derive(Clone)]
+enum Held {
+    /// The entries into locks that were taken as one, one for each node on the servers; at least one.
+    Locks(Vec<Arc<Entry>>),
+    Term(Arc<dyn Leading>),
 }
 
 /// Returns the innermost lock or term of leadership that the current call holds, or `None` if it holds none.
@@ -51,35 +59,72 @@ pub struct Current {
 /// # }
 /// ```
 pub fn current() -> Option<Current> {
-    hold::held().next().map(|held| Current { held })
+    held().into_iter().next()
 }
 
 /// Returns all locks and terms that the current call holds, from the innermost to the outermost, for assertions.
 #[doc(hidden)]
 pub fn held() -> Vec<Current> {
-    hold::held().map(|held| Current { held }).collect()
+    hold::frames().into_iter().filter_map(Current::from_frame).collect()
 }
 
 impl Current {
+    pub(crate) fn of(entries: impl Iterator<Item = Arc<Entry>>, worker: Arc<Worker>) -> Self {
+        Self { held: Held::Locks(entries.collect()), worker }
+    }
+
+    pub(crate) fn of_term(term: Arc<dyn Leading>) -> Self {
+        let worker = term.worker().clone();
+        Self { held: Held::Term(term), worker }
+    }
+
+    /// Returns what is held, or `None` if a part of it has ended: a write that checks only what is left would not be
+    /// guarded by all of it.
+    fn from_frame(frame: Frame) -> Option<Self> {
+        match frame {
+            Frame::Locks(entries) if entries.iter().any(|entry| entry.is_over()) => None,
+            Frame::Locks(entries) => {
+                let worker = entries.first()?.worker()?;
+                Some(Self::of(entries.iter().cloned(), worker))
+            }
+            Frame::Term { body, term } => {
+                body.upgrade()?;
+                Some(Self::of_term(term.upgrade()?))
+            }
+        }
+    }
+
+    fn shares(&self) -> Vec<Arc<Share>> {
+        match &self.held {
+            Held::Locks(entries) => entries.iter().map(|entry| entry.share().clone()).collect(),
+            Held::Term(term) => vec![term.share().clone()],
+        }
+    }
+
     /// Returns the path of the lock or election below the client's namespace.
     ///
     /// Of several locks that were taken as one, it is the first one in the order of acquisition.
     pub fn path(&self) -> &str {
-        self.held.shares()[0].tenure().path().relative()
+        self.paths().next().unwrap_or_default()
     }
 
     /// Returns the paths of all locks that were taken as one, in the order of acquisition.
     ///
     /// The path of a semaphore is there once for each permit.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
-        self.held.shares().iter().map(|share| share.tenure().path().relative())
+        let (entries, term) = match &self.held {
+            Held::Locks(entries) => (&entries[..], None),
+            Held::Term(term) => (&[][..], Some(term.share())),
+        };
+        let shares = entries.iter().map(|entry| entry.share()).chain(term);
+        shares.map(|share| share.tenure().path().relative())
     }
 
     /// Returns the number by which a resource can tell this holder from earlier ones.
     ///
     /// It is that of the lock at [`path`](Self::path), and for several permits the smallest of theirs.
     pub fn fencing_token(&self) -> FencingToken {
-        let shares = self.held.shares();
+        let shares = self.shares();
         let same = shares.iter().filter(|share| share.tenure().path().relative() == self.path());
         same.map(|share| share.token()).fold(shares[0].token(), FencingToken::min)
     }
@@ -90,13 +135,20 @@ impl Current {
     /// While the connection is broken, it is `false` for a lock, and for a term it depends on the
     /// [`Policy`](crate::Policy).
     pub fn is_held(&self) -> bool {
-        self.held.check().is_ok()
-            && match &self.held {
-                Held::Locks { shares, .. } => {
-                    shares.iter().all(|share| share.tenure().state() == LeaseState::Held)
-                }
-                Held::Term(_) => true,
-            }
+        match &self.held {
+            Held::Locks(_) => self.check().is_ok() && self.state() == LeaseState::Held,
+            Held::Term(term) => term.check().is_ok(),
+        }
+    }
+
+    /// Returns the worst of the states of the locks.
+    pub(crate) fn state(&self) -> LeaseState {
+        let states = self.shares().into_iter().map(|share| share.tenure().state());
+        states.fold(LeaseState::Held, |worst, state| match (worst, state) {
+            (LeaseState::Lost(reason), _) | (_, LeaseState::Lost(reason)) => LeaseState::Lost(reason),
+            (LeaseState::Suspended, _) | (_, LeaseState::Suspended) => LeaseState::Suspended,
+            (LeaseState::Held, LeaseState::Held) => LeaseState::Held,
+        })
     }
 
     /// Returns how long the lock is certain to be held, or the term to last, if no server answers from now on.
@@ -117,17 +169,20 @@ impl Current {
     /// # }
     /// ```
     pub fn remaining(&self) -> Duration {
-        if self.held.check().is_err() {
+        if self.check().is_err() {
             return Duration::ZERO;
         }
-        let remaining = self.held.shares().iter().map(|share| share.tenure().session().clock().remaining());
+        let remaining = self.shares().into_iter().map(|share| share.tenure().session().clock().remaining());
         remaining.min().unwrap_or_default()
     }
 
     /// Fails if the lock is lost or given back, or the term is over. A broken connection is no failure.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), LockError> {
-        self.held.check()
+        match &self.held {
+            Held::Locks(entries) => entries.iter().try_for_each(|entry| entry.check()),
+            Held::Term(term) => term.check(),
+        }
     }
 
     /// Asks the servers whether the lock is still held, or the term still lasts, in one round trip.
@@ -141,14 +196,13 @@ impl Current {
     ///
     /// Nothing is lost.
     pub async fn verify(&self) -> Result<(), LockError> {
-        self.held.check()?;
-        let worker = self.held.worker();
-        let (asked, within) = (self.held.shares().to_vec(), worker.default_wait());
+        self.check()?;
+        let (asked, within) = (self.shares(), self.worker.default_wait());
+        let path = asked[0].tenure().path().clone();
         let asked = async move { join_all(asked.iter().map(|share| share.tenure().settle())).await };
-        let answer = worker.call(within, asked).await;
-        self.held.check()?;
-        let path = self.held.shares()[0].tenure().path();
-        answer.map(drop).map_err(|unanswered| unanswered.into_error(path, within))
+        let answer = self.worker.call(within, asked).await;
+        self.check()?;
+        answer.map(drop).map_err(|unanswered| unanswered.into_error(&path, within))
     }
 
     /// Waits until the lock is lost or given back, or the term is over, and returns the reason.
@@ -161,7 +215,10 @@ impl Current {
     ///
     /// Nothing is lost. Afterwards every call returns at once.
     pub async fn lost(&self) -> LossReason {
-        self.held.lost().await
+        match &self.held {
+            Held::Locks(entries) => select_all(entries.iter().map(|entry| Box::pin(entry.lost()))).await.0,
+            Held::Term(term) => term.over().await,
+        }
     }
 
     /// Replaces the data of the node at `path` if and only if the lock is held, or the term lasts, at that moment.
@@ -222,7 +279,7 @@ impl Current {
     ///
     /// Dropping the future leaves the outcome unknown.
     pub async fn upsert(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
-        upsert_under(self.held.worker(), || self.permit(), path, data.into()).await
+        guarded::upsert(&self.worker, || self.permit(), path, data.into()).await
     }
 
     /// Returns the data of the node at `path`, or `None` if there is no such node, as of a moment at which the lock was
@@ -238,19 +295,20 @@ impl Current {
     ///
     /// Nothing is lost.
     pub async fn get(&self, path: &str) -> Result<Option<Vec<u8>>, LockError> {
-        self.held.check()?;
-        let read = read_under(self.held.worker(), self.held.shares().to_vec(), path).await;
-        self.held.check()?;
+        self.check()?;
+        let read = guarded::read(&self.worker, self.shares(), path).await;
+        // A loss may be known only since the answer.
+        self.check()?;
         read
     }
 
     async fn write(&self, path: &str, write: Write) -> Result<(), LockError> {
-        write_under(self.held.worker(), self.permit()?, path, write).await
+        guarded::write(&self.worker, self.permit()?, (path, write), self.worker.default_wait()).await
     }
 
     fn permit(&self) -> Result<WritePermit, LockError> {
-        let permit = WritePermit::take(self.held.shares())?;
-        self.held.check()?;
+        let permit = WritePermit::take(&self.shares())?;
+        self.check()?;
         Ok(permit)
     }
 }
@@ -381,5 +439,21 @@ mod tests {
         ended.send(()).unwrap();
         assert!(soon(heir).await.unwrap().is_none());
         assert_eq!(term.run_blocking(current).unwrap().unwrap().path(), "/a");
+    }
+
+    #[tokio::test]
+    async fn locks_that_were_taken_as_one_are_not_held_once_the_first_of_them_is_given_back() {
+        let (_server, client) = connected().await;
+        let first = client.mutex("/a").unwrap().lock().await.unwrap();
+        let second = client.mutex("/b").unwrap().lock().await.unwrap();
+        let holds = [first.into_holds(), second.into_holds()].into_iter().flatten().collect();
+        let guard = crate::Guard::<crate::MultiLock>::new(holds);
+        let inside = guard.scope(async { (current().unwrap(), inherit(async { held().len() })) });
+        let (kept, count) = inside.await;
+        assert!(kept.check().is_ok());
+        let mut holds = guard.into_holds();
+        drop(holds.pop());
+        assert!(kept.check().is_err_and(|error| error.is_lost()));
+        assert_eq!(count.await, 0);
     }
 }

@@ -1,33 +1,29 @@
 //! The guard of a held lock: one type, whose parameter is the kind of lock.
 //!
-//! * [`entering`]: enters a lock, and ends with its guard.
 //! * [`running`]: runs a body under the lock.
-//! * [`mod@write`], [`upsert`]: make writes that are applied only while the lock is held.
-//! * [`read`]: reads data as of a moment at which the lock was held.
+//! * [`revocation`]: the callbacks for requests to release the lock.
 //!
-//! Uses the floors below: `hold`, `acquire`, `client`, `lease`, `session`, `path`, `token` and `error`.
+//! Uses the floors below: `current`, `hold`, `acquire`, `client`, `lease`, `session`, `token` and `error`.
 
-mod entering;
-pub(crate) mod read;
+mod revocation;
 pub(crate) mod running;
-pub(crate) mod upsert;
-pub(crate) mod write;
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::time::Duration;
 
-use futures_util::future::{select_all, try_join_all};
+use futures_util::future::select_all;
 
 use crate::acquire::Patience;
 use crate::client::Client;
+use crate::current::Current;
 use crate::error::{LockError, LossReason};
-use crate::hold::{self, Hold, Holds, OnRevoke, Releasing};
-use crate::lease::LeaseState;
+use crate::hold::{self, Hold, LockRef};
+use crate::lease::{self, LeaseState};
 use crate::session::drive::Contention;
 use crate::token::FencingToken;
 
-pub(crate) use self::entering::enter;
+use self::revocation::Callbacks;
 
 /// A held lock. Dropping it releases the lock in the background.
 ///
@@ -41,8 +37,10 @@ pub(crate) use self::entering::enter;
 #[must_use = "if unused the lock is released immediately"]
 #[clippy::has_significant_drop]
 pub struct Guard<K> {
+    /// Dropped before the holds, so that none is called after the release has begun.
+    callbacks: Callbacks,
     /// One hold for each node; at least one.
-    holds: Holds,
+    holds: Vec<Hold>,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -62,14 +60,13 @@ impl<K: OnePath> Guard<K> {
     /// the smallest of their tokens. A semaphore has several holders at the same time: their tokens
     /// distinguish them, but do not show which of them is outdated.
     pub fn fencing_token(&self) -> FencingToken {
-        let tokens = self.holds.iter().map(|hold| hold.token());
-        tokens.fold(self.holds[0].token(), FencingToken::min)
+        self.current().fencing_token()
     }
 }
 
 impl<K> Guard<K> {
-    pub(crate) fn new(holds: Holds) -> Self {
-        Self { holds, kind: PhantomData }
+    pub(crate) fn new(holds: Vec<Hold>) -> Self {
+        Self { callbacks: Callbacks::default(), holds, kind: PhantomData }
     }
 
     /// Returns `true` if the lock is held at this instant, by the lease clock and without a request.
@@ -82,12 +79,7 @@ impl<K> Guard<K> {
 
     /// Returns the state of the lock as this client knows it at this instant, without a request.
     pub fn state(&self) -> LeaseState {
-        let states = self.holds.iter().map(|hold| hold.tenure().state());
-        states.fold(LeaseState::Held, |worst, state| match (worst, state) {
-            (LeaseState::Lost(reason), _) | (_, LeaseState::Lost(reason)) => LeaseState::Lost(reason),
-            (LeaseState::Suspended, _) | (_, LeaseState::Suspended) => LeaseState::Suspended,
-            (LeaseState::Held, LeaseState::Held) => LeaseState::Held,
-        })
+        self.current().state()
     }
 
     /// Asks the servers whether the lock is still held, in one round trip.
@@ -101,11 +93,7 @@ impl<K> Guard<K> {
     ///
     /// Nothing is lost.
     pub async fn verify(&self) -> Result<(), LockError> {
-        self.check()?;
-        let patience = Patience::new(self.client().default_wait(), Contention::Wait);
-        let confirmed =
-            self.holds.iter().map(|hold| hold::confirm(hold.client().worker(), hold.tenure(), patience));
-        try_join_all(confirmed).await.map(drop)
+        self.current().verify().await
     }
 
     /// Waits until the lock is lost, and returns the reason.
@@ -116,10 +104,123 @@ impl<K> Guard<K> {
     ///
     /// Nothing is lost. After a loss every call returns the reason at once.
     pub async fn lost(&self) -> LossReason {
-        match &self.holds[..] {
-            [hold] => hold.tenure().lost().await,
-            holds => select_all(holds.iter().map(|hold| Box::pin(hold.tenure().lost()))).await.0,
-        }
+        self.current().lost().await
+    }
+
+    /// Replaces the data of the node at `path` if and only if the lock is held at that moment.
+    ///
+    /// The server checks this guard's own node in the same transaction, so a holder that lost the lock
+    /// without knowing it cannot write. `path` is an absolute path below the client's namespace. The request, which
+    /// contains the data, `path` and the paths of this guard's nodes, has at most 1,048,575 bytes, the default of the
+    /// servers' `jute.maxbuffer`. A longer one is refused before anything is sent.
+    ///
+    /// # Errors
+    ///
+    /// * [`LockError::Lost`] if the lock is lost; the write was not applied.
+    /// * [`LockError::Refused`], [`LockError::Denied`] or [`LockError::InvalidPath`]; the write was not
+    ///   applied.
+    /// * [`LockError::OutcomeUnknown`] if the connection broke, or no answer came within the client's default
+    ///   wait. The write may have been applied, but only while the lock was held.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the outcome unknown.
+    pub async fn set_data(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
+        self.current().set_data(path, data).await
+    }
+
+    /// Creates a persistent node at `path` if and only if the lock is held at that moment.
+    ///
+    /// `path` and `data` have the limits of [`set_data`](Self::set_data).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`set_data`](Self::set_data). The refusal is [`Refusal::NodeExists`](crate::Refusal::NodeExists) if the
+    /// node exists, and [`Refusal::NoNode`](crate::Refusal::NoNode) if its parent does not.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the outcome unknown.
+    pub async fn create(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
+        self.current().create(path, data).await
+    }
+
+    /// Deletes the node at `path` if and only if the lock is held at that moment.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`set_data`](Self::set_data). The refusal is [`Refusal::NoNode`](crate::Refusal::NoNode) if the node does
+    /// not exist, and [`Refusal::NotEmpty`](crate::Refusal::NotEmpty) if it has children.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the outcome unknown.
+    pub async fn delete(&self, path: &str) -> Result<(), LockError> {
+        self.current().delete(path).await
+    }
+
+    /// Replaces the data of the node at `path`, or creates the node, if and only if the lock is held at that moment.
+    ///
+    /// Missing parents are created as well, as persistent nodes without data. Each request is guarded like
+    /// [`set_data`](Self::set_data), which also states the limits of `path` and `data`. A node that exists takes
+    /// one request. A node that does not exist takes a second one, and one more for each missing parent. If other
+    /// clients create and delete the same node meanwhile, the answer to each request decides the next one, until the
+    /// client's default wait is over.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`set_data`](Self::set_data), and [`LockError::Timeout`] if every request within the client's default
+    /// wait was refused because of such changes; nothing was written then.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the outcome unknown.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::LockError> {
+    /// let guard = client.mutex("/jobs/7")?.lock().await?;
+    /// guard.upsert("/ledgers/7/last", "paid").await?;
+    /// assert_eq!(guard.get("/ledgers/7/last").await?.as_deref(), Some(&b"paid"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn upsert(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
+        self.current().upsert(path, data).await
+    }
+
+    /// Returns the data of the node at `path`, or `None` if there is no such node, as of a moment at which the lock
+    /// was held.
+    ///
+    /// The server looks for this guard's own node right behind the read, in the same round trip. Under a lock that only
+    /// one call holds, the data therefore contains every guarded write of earlier holders, and no write of a later one.
+    /// `path` is an absolute path below the client's namespace.
+    ///
+    /// # Errors
+    ///
+    /// * [`LockError::Lost`] if the lock is lost, even if the data was read before.
+    /// * [`LockError::Denied`], [`LockError::Refused`] or [`LockError::InvalidPath`].
+    /// * [`LockError::Timeout`] if the servers do not answer within the client's default wait. After a broken
+    ///   connection, the client reads again until then.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::LockError> {
+    /// let guard = client.mutex("/counters/7")?.lock().await?;
+    /// let read = guard.get("/counters/7/value").await?.unwrap_or_default();
+    /// let value: u64 = String::from_utf8_lossy(&read).parse().unwrap_or(0);
+    /// guard.upsert("/counters/7/value", (value + 1).to_string()).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn get(&self, path: &str) -> Result<Option<Vec<u8>>, LockError> {
+        self.current().get(path).await
     }
 
     /// Waits until another client asks this holder to release the lock.
@@ -132,7 +233,7 @@ impl<K> Guard<K> {
     ///
     /// Nothing is lost.
     pub async fn revoked(&self) {
-        self.holds.iter().for_each(|hold| hold.watch_revocation());
+        self.watch_revocation();
         select_all(self.holds.iter().map(|hold| Box::pin(hold.tenure().asked()))).await;
     }
 
@@ -142,33 +243,18 @@ impl<K> Guard<K> {
     /// a downgrade: a request to the reader calls it too. It may block, because it runs on its own thread. If
     /// it is not called, it is dropped with the guard. See [`revoked`](Self::revoked).
     pub fn on_revoke(&self, callback: impl FnOnce() + Send + 'static) {
-        let callback = Arc::new(OnRevoke::new(callback));
-        let called = Arc::downgrade(&callback);
-        let (mut ends, mut tenures) = (Vec::new(), Vec::new());
-        for hold in self.holds() {
-            hold.watch_revocation();
-            hold.keep(&callback);
-            ends.push(hold.end());
-            tenures.push(hold.tenure().clone());
-        }
-        self.client().worker().spawn(async move {
-            // A request to any one of several nodes counts for all of them; their holds end together.
-            let ended = select_all(ends.iter().map(|end| Box::pin(end.cancelled())));
-            let asked = select_all(tenures.iter().map(|tenure| Box::pin(tenure.asked_before_release())));
-            let is_asked = tokio::select! {
-                biased;
-                _ = ended => false,
-                (is_asked, ..) = asked => is_asked,
-            };
-            if is_asked {
-                // The guard drops a callback whose thread comes too late.
-                let call = move || called.upgrade().iter().for_each(|callback| callback.call());
-                let started = std::thread::Builder::new().name("zklock-revoked".into()).spawn(call);
-                if let Err(error) = started {
-                    tracing::warn!(%error, "cannot start the thread of a revocation callback");
-                }
+        self.watch_revocation();
+        let tenures = self.holds.iter().map(|hold| hold.tenure().clone()).collect();
+        self.client().worker().spawn(self.callbacks.keep(Box::new(callback), tenures));
+    }
+
+    /// Starts tasks that watch the nodes' data for a request to release, unless there are some already.
+    fn watch_revocation(&self) {
+        for tenure in self.holds.iter().map(|hold| hold.tenure()) {
+            if tenure.claim_revocations() {
+                self.client().worker().spawn(lease::watch_revocation(tenure.clone()));
             }
-        });
+        }
     }
 
     /// Releases the lock, and waits until the servers have confirmed it, or another call of this client has the
@@ -192,34 +278,41 @@ impl<K> Guard<K> {
     ///
     /// The release continues in the background.
     pub async fn release(self) -> Result<(), LockError> {
-        // Not in a function of its own, whose future would have room for the holds once more.
-        let released = match hold::begin_release(self.holds) {
-            Releasing::Done(outcome) => return outcome,
-            Releasing::UnderWay(released) => released,
-        };
-        released.await
+        let within = self.client().default_wait();
+        hold::released(hold::begin_release(self.into_holds()), within).await
     }
 
     /// Releases the lock after a body. A failure is only told to the listeners and logged, because it must not
     /// replace the body's result.
-    ///
-    /// The caller polls the future at once: what follows the end of the holds begins with the first poll.
     #[doc(hidden)]
-    #[inline]
-    pub fn finish(self) -> impl Future<Output = ()> + Send + use<K> {
-        hold::finish(self.holds)
+    pub async fn finish(self) {
+        hold::finish(self.into_holds()).await;
     }
 
-    pub(crate) fn client(&self) -> &Client {
+    pub(crate) fn client(&self) -> Client {
         self.holds[0].client()
-    }
-
-    pub(crate) fn into_holds(self) -> Holds {
-        self.holds
     }
 
     pub(crate) fn holds(&self) -> &[Hold] {
         &self.holds
+    }
+
+    pub(crate) fn holds_mut(&mut self) -> &mut [Hold] {
+        &mut self.holds
+    }
+
+    /// Returns a guard of another kind with the same holds and callbacks.
+    pub(crate) fn into_kind<T>(self) -> Guard<T> {
+        Guard { callbacks: self.callbacks, holds: self.holds, kind: PhantomData }
+    }
+
+    pub(crate) fn into_holds(self) -> Vec<Hold> {
+        let Self { callbacks: _callbacks, holds, .. } = self;
+        holds
+    }
+
+    fn current(&self) -> Current {
+        Current::of(self.holds.iter().map(|hold| hold.entry().clone()), self.client().worker().clone())
     }
 
     /// Returns an error if the lock is lost.
@@ -236,6 +329,31 @@ impl<K> fmt::Debug for Guard<K> {
             .field("state", &self.state())
             .finish()
     }
+}
+
+/// Enters a lock, waiting for at most `wait`.
+pub(crate) async fn enter<K>(lock: &LockRef, client: &Client, wait: Duration) -> Result<Guard<K>, LockError> {
+    let patience = Patience::within(wait, lock.path.relative())?;
+    let holds = hold::enter(client, lock, patience, None).await?;
+    // Not expected: only an attempt that does not wait returns `None`.
+    holds.map(Guard::new).ok_or_else(|| lock.timeout(wait, None))
+}
+
+/// Enters a lock without waiting for other holders.
+pub(crate) async fn try_enter<K>(lock: &LockRef, client: &Client) -> Result<Option<Guard<K>>, LockError> {
+    let patience = Patience::new(client.default_wait(), Contention::Leave);
+    Ok(hold::enter(client, lock, patience, None).await?.map(Guard::new))
+}
+
+/// Takes a lock, runs `body` under it, and releases it.
+pub(crate) async fn run<K, T>(
+    taken: impl Future<Output = Result<Guard<K>, LockError>>,
+    body: impl AsyncFnOnce(&Guard<K>) -> T,
+) -> Result<T, LockError> {
+    let guard = taken.await?;
+    let value = guard.run(body(&guard)).await?;
+    guard.finish().await;
+    Ok(value)
 }
 
 #[cfg(test)]

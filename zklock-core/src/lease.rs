@@ -42,7 +42,7 @@ pub(crate) use self::permit::WritePermit;
 pub(crate) use self::readiness::Readiness;
 pub(crate) use self::revoking::watch as watch_revocation;
 pub(crate) use self::seat::Seat;
-pub(crate) use self::share::{Late, Share, Stint};
+pub(crate) use self::share::{Share, Stint};
 pub(crate) use self::tenure::Tenure;
 
 pub use self::state::LeaseState;
@@ -89,28 +89,33 @@ impl Lease {
         self.order(Order::Release).await
     }
 
-    /// Lets readers share the lock, and waits until the server has applied the downgrade or the lock is lost.
+    /// Orders that readers may share the lock. The returned future waits until the server has applied it or the lock is lost.
     /// After a loss it may take long until the servers report the outcome, so this does not wait for it.
-    pub(crate) async fn downgrade(&self) -> Result<(), LockError> {
-        tokio::select! {
-            biased;
-            outcome = self.order(Order::Downgrade) => outcome,
-            reason = self.tenure().lost() => Err(self.tenure().lost_error(reason)),
+    pub(crate) fn downgrade(&self) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
+        let (ordered, tenure) = (self.order(Order::Downgrade), self.tenure().clone());
+        async move {
+            tokio::select! {
+                biased;
+                outcome = ordered => outcome,
+                reason = tenure.lost() => Err(tenure.lost_error(reason)),
+            }
         }
     }
 
-    /// Lets readers share the lock, in the background.
-    pub(crate) fn downgrade_later(&self) {
-        self.tenure().order(Order::Downgrade(oneshot::channel().0)).ok();
-    }
-
-    async fn order(&self, order: impl FnOnce(Report) -> Order) -> Result<(), LockError> {
-        let tenure = self.tenure();
-        let lost = |reason| tenure.lost_error(reason);
+    /// Orders something, and returns the wait for its outcome.
+    fn order(
+        &self,
+        order: fn(Report) -> Order,
+    ) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
+        let tenure = self.tenure().clone();
         let (report, outcome) = oneshot::channel();
-        match tenure.order(order(report)) {
-            Ok(()) => outcome.await.unwrap_or_else(|_| Err(lost(LossReason::SessionEnded))),
-            Err(_) => Err(lost(tenure.loss().unwrap_or(LossReason::SessionEnded))),
+        let ordered = tenure.order(order(report)).map_err(drop);
+        async move {
+            let lost = |reason| tenure.lost_error(reason);
+            match ordered {
+                Ok(()) => outcome.await.unwrap_or_else(|_| Err(lost(LossReason::SessionEnded))),
+                Err(()) => Err(lost(tenure.loss().unwrap_or(LossReason::SessionEnded))),
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ mod current;
 mod error;
 mod events;
 mod guard;
+mod guarded;
 mod hold;
 mod interleaving;
 mod last_start;
@@ -33,8 +34,6 @@ mod survey;
 mod tasks;
 mod token;
 
-#[doc(hidden)]
-pub use client::ClientId;
 pub use client::config::Config;
 pub use client::settings::{Queueing, Release};
 pub use client::{Client, Readiness};
@@ -46,8 +45,6 @@ pub use events::{Events, LockEvent, LockEventKind};
 pub use guard::Guard;
 #[doc(hidden)]
 pub use guard::OnePath;
-#[doc(hidden)]
-pub use hold::MutexBody;
 pub use hold::{inherit, inherit_blocking};
 #[doc(hidden)]
 pub use leader::Call;
@@ -59,8 +56,6 @@ pub use mode::Mode;
 pub use multi::{Member, MultiGuard, MultiLock};
 pub use mutex::{Mutex, MutexGuard};
 pub use participant::{Participant, Standing};
-#[doc(hidden)]
-pub use path::ValidPath;
 pub use rwlock::{ReadGuard, Reading, RwLock, WriteGuard, Writing};
 pub use semaphore::{Permits, Semaphore, SemaphoreGuard};
 pub use session::acl::Acl;

@@ -3,21 +3,19 @@
 //! Uses the floors below: `mutex`, `rwlock`, `guard`, `hold`, `acquire`, `client`, `session`, `events`, `token` and
 //! `error`.
 
-mod member;
 #[cfg(test)]
 mod sim;
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use crate::acquire::Patience;
 use crate::client::Client;
-use crate::error::{LockError, Phase};
-use crate::guard::Guard;
-use crate::hold::{self, Door, Holds};
+use crate::error::LockError;
+use crate::guard::{self, Guard};
+use crate::hold::{self, Hold, LockRef, UNNAMED};
 use crate::session::drive::Contention;
 use crate::token::FencingToken;
-
-pub use self::member::Member;
 
 /// Several locks acquired as one: all are held, or none.
 ///
@@ -40,8 +38,8 @@ pub use self::member::Member;
 #[derive(Clone, Debug)]
 pub struct MultiLock {
     client: Client,
-    /// The members' doors in the order of their full paths; at least one.
-    doors: Vec<Door>,
+    /// The members in the order of their full paths; at least one.
+    locks: Vec<LockRef>,
 }
 
 /// A held [`MultiLock`].
@@ -91,21 +89,21 @@ impl Client {
 
 impl MultiLock {
     fn new(client: Client, members: impl IntoIterator<Item = impl Into<Member>>) -> Result<Self, LockError> {
-        let doors = members.into_iter().map(|member| member.into().door(&client));
-        let mut doors = doors.collect::<Result<Vec<_>, _>>()?;
-        doors.sort_by(|a, b| a.path.full().cmp(b.path.full()));
-        let twice = doors.windows(2).find(|pair| pair[0].path == pair[1].path);
+        let locks = members.into_iter().map(|member| member.into().lock(&client));
+        let mut locks = locks.collect::<Result<Vec<_>, _>>()?;
+        locks.sort_by(|a, b| a.path.full().cmp(b.path.full()));
+        let twice = locks.windows(2).find(|pair| pair[0].path == pair[1].path);
         let reason = match twice {
-            _ if doors.is_empty() => "the list of members is empty".to_owned(),
+            _ if locks.is_empty() => "the list of members is empty".to_owned(),
             Some(pair) => format!("{} is named twice", pair[0].path),
-            None => return Ok(Self { client, doors }),
+            None => return Ok(Self { client, locks }),
         };
         Err(LockError::InvalidGroup { reason })
     }
 
     /// Returns the paths of the members, in the order in which they are acquired.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
-        self.doors.iter().map(|door| door.path.relative())
+        self.locks.iter().map(|lock| lock.path.relative())
     }
 
     /// Acquires all of the locks, waiting for at most the client's default wait in total.
@@ -135,17 +133,12 @@ impl MultiLock {
     ///
     /// Dropping the future withdraws from all of them in the background.
     pub async fn lock_timeout(&self, wait: Duration) -> Result<MultiGuard, LockError> {
-        let first = self.doors.first().map_or("", |door| door.path.relative());
+        let first = self.locks.first().map_or("", |lock| lock.path.relative());
         let patience = Patience::within(wait, first)?;
         match self.enter(patience).await? {
             Ok(guard) => Ok(guard),
             // Only an attempt that does not wait for others is contended.
-            Err(door) => Err(LockError::Timeout {
-                path: door.path.relative().to_owned(),
-                waited: wait,
-                phase: Phase::Queued,
-                holder: None,
-            }),
+            Err(lock) => Err(lock.timeout(wait, None)),
         }
     }
 
@@ -169,7 +162,7 @@ impl MultiLock {
     #[doc(hidden)]
     pub async fn lock_now(&self) -> Result<MultiGuard, LockError> {
         let entered = self.enter(Patience::new(self.client.default_wait(), Contention::Leave)).await?;
-        entered.map_err(|door| door.contended(&self.client))
+        entered.map_err(|lock| lock.contended(&self.client))
     }
 
     /// Acquires all of the locks, runs `body` under them, and releases them.
@@ -187,15 +180,12 @@ impl MultiLock {
     /// Dropping the future drops the body at its current await, and then releases the locks in the
     /// background.
     pub async fn run<T>(&self, body: impl AsyncFnOnce(&MultiGuard) -> T) -> Result<T, LockError> {
-        let guard = self.lock().await?;
-        let value = guard.run_at_once(body(&guard)).await?;
-        guard.finish().await;
-        Ok(value)
+        guard::run(self.lock(), body).await
     }
 
     /// Enters all members, and starts over with the first one if one is lost while others are waited for. Returns the
     /// contended member if the attempt does not wait for it.
-    async fn enter(&self, patience: Patience) -> Result<Result<MultiGuard, &Door>, LockError> {
+    async fn enter(&self, patience: Patience) -> Result<Result<MultiGuard, &LockRef>, LockError> {
         let started = Instant::now();
         let left = || patience.spent(started.elapsed());
         let group = self.client.worker().events().map(|events| events.new_id());
@@ -218,24 +208,23 @@ impl MultiLock {
         &self,
         left: impl Fn() -> Patience,
         group: Option<u64>,
-    ) -> Result<Result<Holds, &Door>, LockError> {
+    ) -> Result<Result<Vec<Hold>, &LockRef>, LockError> {
         let mut held = Vec::new();
-        for door in &self.doors {
-            match hold::enter(&self.client, door, left(), group).await {
-                Ok(Some(holds)) => held.extend(holds.into_vec()),
+        for lock in &self.locks {
+            match hold::enter(&self.client, lock, left(), group).await {
+                Ok(Some(holds)) => held.extend(holds),
                 failed => {
-                    self.give_back(held.into_iter().collect(), left()).await;
-                    return failed.map(|_| Err(door));
+                    self.give_back(held, left()).await;
+                    return failed.map(|_| Err(lock));
                 }
             }
         }
-        Ok(Ok(held.into_iter().collect()))
+        Ok(Ok(held))
     }
 
     /// Gives members back, and waits until they are released, but not longer than the call may take.
-    async fn give_back(&self, holds: Holds, patience: Patience) {
-        let within = patience.left().min(self.client.default_wait());
-        hold::release_within(self.client.worker(), holds, within).await;
+    async fn give_back(&self, holds: Vec<Hold>, patience: Patience) {
+        hold::give_back(holds, patience.left().min(self.client.default_wait())).await;
     }
 }
 
@@ -252,5 +241,73 @@ impl MultiGuard {
     pub fn fencing_token(&self, path: &str) -> Option<FencingToken> {
         let mut holds = self.holds().iter();
         holds.find(|hold| hold.tenure().path().relative() == path).map(|hold| hold.token())
+    }
+}
+
+/// A lock that is part of a [`MultiLock`](crate::MultiLock).
+///
+/// A bare path converts into the mutex at that path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    path: String,
+    kind: Kind,
+    /// The name of this member in events and metrics.
+    label: Cow<'static, str>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Mutex,
+    Exclusive,
+    Read,
+    Write,
+}
+
+impl Member {
+    /// Creates the member for the mutex at `path`, the lock of [`Client::mutex`].
+    pub fn mutex(path: impl Into<String>) -> Self {
+        Self { path: path.into(), kind: Kind::Mutex, label: UNNAMED }
+    }
+
+    /// Creates the member for the mutex at `path` that is not reentrant, the lock of [`Client::exclusive`].
+    pub fn exclusive(path: impl Into<String>) -> Self {
+        Self { path: path.into(), kind: Kind::Exclusive, label: UNNAMED }
+    }
+
+    /// Creates the member that reads under the [`RwLock`](crate::RwLock) at `path`.
+    pub fn read(path: impl Into<String>) -> Self {
+        Self { path: path.into(), kind: Kind::Read, label: UNNAMED }
+    }
+
+    /// Creates the member that writes under the [`RwLock`](crate::RwLock) at `path`.
+    pub fn write(path: impl Into<String>) -> Self {
+        Self { path: path.into(), kind: Kind::Write, label: UNNAMED }
+    }
+
+    /// Returns the path of the lock below the client's namespace.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Names this member in events and metrics; see [`Mutex::named`](crate::Mutex::named).
+    #[must_use]
+    pub fn named(self, name: impl Into<Cow<'static, str>>) -> Self {
+        Self { label: name.into(), ..self }
+    }
+
+    fn lock(&self, client: &Client) -> Result<LockRef, LockError> {
+        let lock = match self.kind {
+            Kind::Mutex => client.mutex(&self.path)?.into_lock(),
+            Kind::Exclusive => client.exclusive(&self.path)?.into_lock(),
+            Kind::Read => client.rwlock(&self.path)?.into_locks().0,
+            Kind::Write => client.rwlock(&self.path)?.into_locks().1,
+        };
+        Ok(lock.named(self.label.clone()))
+    }
+}
+
+impl<P: Into<String>> From<P> for Member {
+    fn from(path: P) -> Self {
+        Self::mutex(path)
     }
 }

@@ -2,8 +2,6 @@
 //!
 //! Uses the floors below: `guard`, `participant`, `hold`, `acquire`, `client`, `queue`, `path` and `error`.
 
-mod again;
-
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,9 +10,9 @@ use crate::acquire::{Count, Permits};
 use crate::client::Client;
 use crate::error::LockError;
 use crate::guard::{self, Guard, OnePath};
-use crate::hold::{Door, Entry};
+use crate::hold::{Access, LockRef};
 use crate::participant::{self, Participant};
-use crate::path::{NodePath, ValidPath};
+use crate::path::NodePath;
 use crate::queue::claim::Role;
 
 /// An exclusive lock at one path, shared by all processes that use the ensemble.
@@ -35,7 +33,7 @@ use crate::queue::claim::Role;
 pub struct Mutex {
     client: Client,
     /// Shared by the clones, of which each task that waits may have one.
-    door: Arc<Door>,
+    lock: Arc<LockRef>,
 }
 
 /// A held [`Mutex`].
@@ -71,33 +69,27 @@ impl Client {
     ///
     /// Those of [`mutex`](Self::mutex).
     pub fn exclusive(&self, path: impl AsRef<str>) -> Result<Mutex, LockError> {
-        Ok(Mutex::sole(self.clone(), self.path(path)?))
-    }
-
-    /// Returns the mutex at a path that this client knows to be valid, for generated code.
-    #[doc(hidden)]
-    pub fn mutex_at(&self, path: &ValidPath) -> Mutex {
-        Mutex::reentrant(self.clone(), path.0.clone())
+        Ok(Mutex::not_reentrant(self.clone(), self.path(path)?))
     }
 }
 
 impl Mutex {
     fn reentrant(client: Client, path: NodePath) -> Self {
-        Self { client, door: Arc::new(Door::to_queue(path, Entry::Mutex, Role::Exclusive)) }
+        Self { client, lock: Arc::new(LockRef::to_queue(path, Access::Mutex, Role::Exclusive)) }
     }
 
-    fn sole(client: Client, path: NodePath) -> Self {
+    fn not_reentrant(client: Client, path: NodePath) -> Self {
         let permit = Permits { wanted: 1, count: Count::Agreed(1) };
-        Self { client, door: Arc::new(Door::to_permits(path, Entry::Sole, permit)) }
+        Self { client, lock: Arc::new(LockRef::to_permits(path, Access::NonReentrantMutex, permit)) }
     }
 
-    pub(crate) fn into_door(self) -> Door {
-        Arc::unwrap_or_clone(self.door)
+    pub(crate) fn into_lock(self) -> LockRef {
+        Arc::unwrap_or_clone(self.lock)
     }
 
     /// Returns the lock's path below the client's namespace.
     pub fn path(&self) -> &str {
-        self.door.path.relative()
+        self.lock.path.relative()
     }
 
     /// Makes this mutex also wait for contenders of other client libraries. Each of `names` is the part of
@@ -113,7 +105,7 @@ impl Mutex {
     #[must_use]
     pub fn also_behind(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let names: Vec<_> = names.into_iter().map(Into::into).collect();
-        Arc::make_mut(&mut self.door).wait_behind(&names);
+        Arc::make_mut(&mut self.lock).wait_behind(&names);
         self
     }
 
@@ -132,7 +124,7 @@ impl Mutex {
     /// ```
     #[must_use]
     pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
-        Arc::make_mut(&mut self.door).label = name.into();
+        Arc::make_mut(&mut self.lock).label = name.into();
         self
     }
 
@@ -156,9 +148,8 @@ impl Mutex {
     /// guard.release().await
     /// # }
     /// ```
-    #[inline]
-    pub fn lock(&self) -> impl Future<Output = Result<MutexGuard, LockError>> {
-        guard::enter(&self.door, &self.client, self.client.default_wait())
+    pub async fn lock(&self) -> Result<MutexGuard, LockError> {
+        self.lock_timeout(self.client.default_wait()).await
     }
 
     /// Acquires the lock, waiting for at most `wait` in total, including the time to connect.
@@ -184,9 +175,8 @@ impl Mutex {
     ///
     /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
     /// background.
-    #[inline]
-    pub fn lock_timeout(&self, wait: Duration) -> impl Future<Output = Result<MutexGuard, LockError>> {
-        guard::enter(&self.door, &self.client, wait)
+    pub async fn lock_timeout(&self, wait: Duration) -> Result<MutexGuard, LockError> {
+        guard::enter(&self.lock, &self.client, wait).await
     }
 
     /// Acquires the lock if no other contender holds it or waits for it, and returns `Ok(None)` otherwise.
@@ -202,14 +192,13 @@ impl Mutex {
     ///
     /// Dropping the future withdraws the contender in the background, if no other call needs it.
     pub async fn try_lock(&self) -> Result<Option<MutexGuard>, LockError> {
-        let holds = self.door.try_enter(&self.client).await?;
-        Ok(holds.map(MutexGuard::new))
+        guard::try_enter(&self.lock, &self.client).await
     }
 
     /// Returns the error of a try that found the lock taken, for generated code.
     #[doc(hidden)]
     pub fn contended(&self) -> LockError {
-        self.door.contended(&self.client)
+        self.lock.contended(&self.client)
     }
 
     /// Acquires the lock, runs `body` under it, and releases it.
@@ -245,10 +234,7 @@ impl Mutex {
     /// # }
     /// ```
     pub async fn run<T>(&self, body: impl AsyncFnOnce(&MutexGuard) -> T) -> Result<T, LockError> {
-        let guard = self.lock().await?;
-        let value = guard.run_at_once(body(&guard)).await?;
-        guard.finish().await;
-        Ok(value)
+        guard::run(self.lock(), body).await
     }
 
     /// Lists the holder of the lock and then the waiters, in the order of the queue.
@@ -265,6 +251,6 @@ impl Mutex {
     ///
     /// Dropping the future has no effect on the lock.
     pub async fn participants(&self) -> Result<Vec<Participant>, LockError> {
-        participant::list_with_line(&self.client, &self.door).await
+        participant::list_with_line(&self.client, &self.lock).await
     }
 }

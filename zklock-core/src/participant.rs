@@ -13,7 +13,7 @@ use crate::client::Client;
 use crate::client::worker::Worker;
 use crate::cohort;
 use crate::error::LockError;
-use crate::hold::{Door, Entry};
+use crate::hold::{Access, LockRef};
 use crate::mode::Mode;
 use crate::path::NodePath;
 use crate::queue::claim::{self, Claim, GATE, LEASES, Role};
@@ -99,10 +99,10 @@ impl Participant {
 }
 
 /// Lists the participants, and tells how many calls of this client wait in line.
-pub(crate) async fn list_with_line(client: &Client, door: &Door) -> Result<Vec<Participant>, LockError> {
-    let mut participants = list(client.worker(), door).await?;
-    let own = client.session_id().filter(|_| !matches!(door.wanted, Wanted::Office { .. }));
-    let waiting = cohort::waiting(client, &door.path, &door.wanted);
+pub(crate) async fn list_with_line(client: &Client, lock: &LockRef) -> Result<Vec<Participant>, LockError> {
+    let mut participants = list(client.worker(), lock).await?;
+    let own = client.session_id().filter(|_| !matches!(lock.wanted, Wanted::Office { .. }));
+    let waiting = cohort::waiting(client, &lock.path, &lock.wanted);
     let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
     for participant in participants.iter_mut().filter(|one| Some(one.session_id) == own) {
         participant.waiting_here = Some(waiting);
@@ -111,28 +111,28 @@ pub(crate) async fn list_with_line(client: &Client, door: &Door) -> Result<Vec<P
 }
 
 /// Lists the participants, holders before waiters.
-pub(crate) async fn list(worker: &Arc<Worker>, door: &Door) -> Result<Vec<Participant>, LockError> {
-    let asked = door.clone();
+pub(crate) async fn list(worker: &Arc<Worker>, lock: &LockRef) -> Result<Vec<Participant>, LockError> {
+    let asked = lock.clone();
     let request = move |session: Arc<Session>| {
-        let door = asked.clone();
-        async move { ask(&session, &door).await }
+        let lock = asked.clone();
+        async move { ask(&session, &lock).await }
     };
-    worker.ask_until_answered(&door.path, request).await
+    worker.ask_until_answered(&lock.path, request).await
 }
 
 /// Returns the participants, or a failure with the path that it is about.
-async fn ask(session: &Session, door: &Door) -> Result<Vec<Participant>, (Fault, String)> {
-    let (ops, path) = (session.ops(), &door.path);
+async fn ask(session: &Session, lock: &LockRef) -> Result<Vec<Participant>, (Fault, String)> {
+    let (ops, path) = (session.ops(), &lock.path);
     let failed = |fault| (fault, path.relative().to_owned());
-    let (queues, mode) = match &door.wanted {
+    let (queues, mode) = match &lock.wanted {
         Wanted::Place(place) | Wanted::NextPlace(place) | Wanted::Office { place, .. } => {
-            let queue = Queue::list(ops, path, door.strangers(), |role| place_of(role, place)).await;
+            let queue = Queue::list(ops, path, lock.strangers(), |role| place_of(role, place)).await;
             (vec![queue.map_err(failed)?], None)
         }
         Wanted::Permits(permits) => {
             let of = count(session, &permits.count).await?;
             // The only permit of `Client::exclusive` is a mutex.
-            let mode = if door.entry == Entry::Sole { Mode::Exclusive } else { Mode::Permit };
+            let mode = if lock.access == Access::NonReentrantMutex { Mode::Exclusive } else { Mode::Permit };
             (semaphore(ops, path, of).await.map_err(failed)?.into(), Some(mode))
         }
     };

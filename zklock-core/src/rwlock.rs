@@ -3,20 +3,19 @@
 //! Uses the floors below: `guard`, `participant`, `hold`, `acquire`, `client`, `session`, `queue`, `path` and
 //! `error`.
 
-mod again;
-mod downgrade;
-
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::acquire::Patience;
 use crate::client::Client;
 use crate::error::LockError;
 use crate::guard::{self, Guard, OnePath};
-use crate::hold::{Door, Entry};
+use crate::hold::{self, Access, LockRef};
 use crate::participant::{self, Participant};
-use crate::path::{NodePath, ValidPath};
+use crate::path::NodePath;
 use crate::queue::claim::Role;
+use crate::session::drive::Contention;
 
 /// A lock at one path that many readers may hold at a time, or one writer.
 ///
@@ -48,8 +47,8 @@ use crate::queue::claim::Role;
 pub struct RwLock {
     client: Client,
     // Shared by the clones, of which each task that waits may have one.
-    read: Arc<Door>,
-    write: Arc<Door>,
+    read: Arc<LockRef>,
+    write: Arc<LockRef>,
 }
 
 /// The kind of lock of a [`ReadGuard`].
@@ -79,22 +78,16 @@ impl Client {
     pub fn rwlock(&self, path: impl AsRef<str>) -> Result<RwLock, LockError> {
         Ok(RwLock::new(self.clone(), self.path(path)?))
     }
-
-    /// Returns the read-write lock at a path that this client knows to be valid, for generated code.
-    #[doc(hidden)]
-    pub fn rwlock_at(&self, path: &ValidPath) -> RwLock {
-        RwLock::new(self.clone(), path.0.clone())
-    }
 }
 
 impl RwLock {
     fn new(client: Client, path: NodePath) -> Self {
-        let read = Door::to_queue(path.clone(), Entry::Read, Role::Read);
-        let write = Door::to_queue(path, Entry::Write, Role::Write);
+        let read = LockRef::to_queue(path.clone(), Access::Read, Role::Read);
+        let write = LockRef::to_queue(path, Access::Write, Role::Write);
         Self { client, read: Arc::new(read), write: Arc::new(write) }
     }
 
-    pub(crate) fn into_doors(self) -> (Door, Door) {
+    pub(crate) fn into_locks(self) -> (LockRef, LockRef) {
         (Arc::unwrap_or_clone(self.read), Arc::unwrap_or_clone(self.write))
     }
 
@@ -141,9 +134,8 @@ impl RwLock {
     ///
     /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
     /// background.
-    #[inline]
-    pub fn read(&self) -> impl Future<Output = Result<ReadGuard, LockError>> {
-        self.read_timeout(self.client.default_wait())
+    pub async fn read(&self) -> Result<ReadGuard, LockError> {
+        self.read_timeout(self.client.default_wait()).await
     }
 
     /// Acquires the lock for reading, waiting for at most `wait` in total, including the time to connect.
@@ -158,9 +150,8 @@ impl RwLock {
     ///
     /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
     /// background.
-    #[inline]
-    pub fn read_timeout(&self, wait: Duration) -> impl Future<Output = Result<ReadGuard, LockError>> {
-        guard::enter(&self.read, &self.client, wait)
+    pub async fn read_timeout(&self, wait: Duration) -> Result<ReadGuard, LockError> {
+        guard::enter(&self.read, &self.client, wait).await
     }
 
     /// Acquires the lock for reading if no other contender writes or waits to write, and returns `Ok(None)`
@@ -176,8 +167,7 @@ impl RwLock {
     ///
     /// Dropping the future withdraws the contender in the background, if no other call needs it.
     pub async fn try_read(&self) -> Result<Option<ReadGuard>, LockError> {
-        let holds = self.read.try_enter(&self.client).await?;
-        Ok(holds.map(ReadGuard::new))
+        guard::try_enter(&self.read, &self.client).await
     }
 
     /// Acquires the lock for writing, waiting for at most the client's default wait.
@@ -190,9 +180,8 @@ impl RwLock {
     ///
     /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
     /// background.
-    #[inline]
-    pub fn write(&self) -> impl Future<Output = Result<WriteGuard, LockError>> {
-        self.write_timeout(self.client.default_wait())
+    pub async fn write(&self) -> Result<WriteGuard, LockError> {
+        self.write_timeout(self.client.default_wait()).await
     }
 
     /// Acquires the lock for writing, waiting for at most `wait` in total, including the time to connect.
@@ -208,9 +197,8 @@ impl RwLock {
     ///
     /// Dropping the future gives the place in line up. A contender that no other call needs is withdrawn in the
     /// background.
-    #[inline]
-    pub fn write_timeout(&self, wait: Duration) -> impl Future<Output = Result<WriteGuard, LockError>> {
-        guard::enter(&self.write, &self.client, wait)
+    pub async fn write_timeout(&self, wait: Duration) -> Result<WriteGuard, LockError> {
+        guard::enter(&self.write, &self.client, wait).await
     }
 
     /// Acquires the lock for writing if no other contender holds it or waits for it, and returns `Ok(None)`
@@ -226,8 +214,7 @@ impl RwLock {
     ///
     /// Dropping the future withdraws the contender in the background, if no other call needs it.
     pub async fn try_write(&self) -> Result<Option<WriteGuard>, LockError> {
-        let holds = self.write.try_enter(&self.client).await?;
-        Ok(holds.map(WriteGuard::new))
+        guard::try_enter(&self.write, &self.client).await
     }
 
     /// Acquires the lock for reading, runs `body` under it, and releases it.
@@ -244,10 +231,7 @@ impl RwLock {
     ///
     /// Dropping the future drops the body at its current await, and then releases the lock in the background.
     pub async fn run_read<T>(&self, body: impl AsyncFnOnce(&ReadGuard) -> T) -> Result<T, LockError> {
-        let guard = self.read().await?;
-        let value = guard.run_at_once(body(&guard)).await?;
-        guard.finish().await;
-        Ok(value)
+        guard::run(self.read(), body).await
     }
 
     /// Acquires the lock for writing, runs `body` under it, and releases it.
@@ -264,10 +248,7 @@ impl RwLock {
     ///
     /// Dropping the future drops the body at its current await, and then releases the lock in the background.
     pub async fn run_write<T>(&self, body: impl AsyncFnOnce(&WriteGuard) -> T) -> Result<T, LockError> {
-        let guard = self.write().await?;
-        let value = guard.run_at_once(body(&guard)).await?;
-        guard.finish().await;
-        Ok(value)
+        guard::run(self.write(), body).await
     }
 
     /// Lists the holders of the lock and its waiters, readers and writers, in the order of the queue.
@@ -281,5 +262,36 @@ impl RwLock {
     /// Nothing is lost.
     pub async fn participants(&self) -> Result<Vec<Participant>, LockError> {
         participant::list_with_line(&self.client, &self.write).await
+    }
+}
+
+impl WriteGuard {
+    /// Downgrades to a read guard, without letting another writer acquire the lock in between.
+    ///
+    /// Other readers may then share the lock. One transaction replaces the writer's node by a reader's node
+    /// with the same sequence number, as Curator does since 5.5 (CURATOR-621). The fencing token stays the
+    /// same. Inside another write guard of the same logical call, the lock stays exclusive until that guard
+    /// is released.
+    ///
+    /// # Errors
+    ///
+    /// * [`LockError::Lost`] if the lock was lost.
+    /// * [`LockError::Timeout`] if a writer inside this guard does not end within the client's default wait,
+    ///   or the server does not answer within it.
+    /// * [`LockError::Denied`], [`LockError::Refused`] if the server does not let this client replace its
+    ///   node.
+    ///
+    /// After an error the lock is released in the background.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future releases the lock in the background.
+    pub async fn downgrade(mut self) -> Result<ReadGuard, LockError> {
+        self.check()?;
+        let patience = Patience::new(self.client().default_wait(), Contention::Wait);
+        for hold in self.holds_mut() {
+            hold::become_reader(hold, patience).await?;
+        }
+        Ok(self.into_kind())
     }
 }

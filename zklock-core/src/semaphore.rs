@@ -2,8 +2,6 @@
 //!
 //! Uses the floors below: `guard`, `participant`, `hold`, `acquire`, `client`, `session`, `path` and `error`.
 
-mod permits;
-
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,14 +10,10 @@ use crate::acquire::{self, Count};
 use crate::client::Client;
 use crate::error::LockError;
 use crate::guard::{self, Guard, OnePath};
-use crate::hold::{Door, Entry, UNNAMED};
+use crate::hold::{Access, LockRef, UNNAMED};
 use crate::participant::{self, Participant};
 use crate::path::NodePath;
 use crate::session::{Session, counter};
-
-use self::permits::{TOO_MANY, invalid};
-
-pub use self::permits::Permits;
 
 /// A number of permits at one path, shared by all processes that use the ensemble.
 ///
@@ -161,8 +155,7 @@ impl Semaphore {
         permits: u32,
         wait: Duration,
     ) -> Result<SemaphoreGuard, LockError> {
-        let door = self.door(permits)?;
-        guard::enter(&door, &self.client, wait).await
+        guard::enter(&self.lock_ref(permits)?, &self.client, wait).await
     }
 
     /// Acquires one permit if one is free and no other contender waits for it, and returns `Ok(None)`
@@ -195,8 +188,7 @@ impl Semaphore {
     ///
     /// Dropping the future withdraws the contender in the background, if no other call needs it.
     pub async fn try_acquire_many(&self, permits: u32) -> Result<Option<SemaphoreGuard>, LockError> {
-        let holds = self.door(permits)?.try_enter(&self.client).await?;
-        Ok(holds.map(SemaphoreGuard::new))
+        guard::try_enter(&self.lock_ref(permits)?, &self.client).await
     }
 
     /// Sets the number of permits of a semaphore whose number is shared.
@@ -242,16 +234,16 @@ impl Semaphore {
     ///
     /// Nothing is lost.
     pub async fn participants(&self) -> Result<Vec<Participant>, LockError> {
-        participant::list_with_line(&self.client, &self.door(1)?).await
+        participant::list_with_line(&self.client, &self.lock_ref(1)?).await
     }
 
     /// Returns the error of a try that found no permit, for generated code.
     #[doc(hidden)]
     pub fn contended(&self) -> LockError {
-        self.door(1).map_or_else(|error| error, |door| door.contended(&self.client))
+        self.lock_ref(1).map_or_else(|error| error, |lock| lock.contended(&self.client))
     }
 
-    fn door(&self, wanted: u32) -> Result<Door, LockError> {
+    fn lock_ref(&self, wanted: u32) -> Result<LockRef, LockError> {
         match self.count {
             _ if wanted == 0 => return Err(invalid(&self.path, wanted, "request at least one")),
             Count::Agreed(of) if wanted > of => {
@@ -260,7 +252,54 @@ impl Semaphore {
             _ => {}
         }
         let permits = acquire::Permits { wanted, count: self.count.clone() };
-        let door = Door::to_permits(self.path.clone(), Entry::Permits, permits);
-        Ok(door.named(self.label.clone()))
+        let lock = LockRef::to_permits(self.path.clone(), Access::Permits, permits);
+        Ok(lock.named(self.label.clone()))
     }
 }
+
+/// The number of permits of a semaphore.
+///
+/// A plain number, such as `3`, must be the same for all participants; see
+/// [`Client::semaphore`](crate::Client::semaphore).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Permits(Source);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Source {
+    Given(u32),
+    Shared { path: String, seed: u32 },
+}
+
+impl Permits {
+    /// Uses the number in the node at `path`, below the client's namespace, which can change at any time.
+    ///
+    /// The node is that of Curator's `SharedCount`, and is created with `seed` if it is missing. When the
+    /// number rises, waiters get the new permits. When it falls, holders keep the permits that they have, and
+    /// their clients pass them on within the bounds of [`Queueing`](crate::Queueing).
+    pub fn shared(path: impl Into<String>, seed: u32) -> Self {
+        Self(Source::Shared { path: path.into(), seed })
+    }
+
+    /// Returns the number for the semaphore at `path`, where the paths of a client begin at `root`.
+    fn into_count(self, path: &NodePath, root: &str) -> Result<Count, LockError> {
+        match self.0 {
+            Source::Given(0) => Err(invalid(path, 0, "a semaphore needs at least one permit")),
+            Source::Given(permits) => Ok(Count::Agreed(permits)),
+            Source::Shared { seed, .. } if i32::try_from(seed).is_err() => Err(invalid(path, seed, TOO_MANY)),
+            Source::Shared { path, seed } => Ok(Count::Shared { path: NodePath::new(root, &path)?, seed }),
+        }
+    }
+}
+
+impl From<u32> for Permits {
+    fn from(permits: u32) -> Self {
+        Self(Source::Given(permits))
+    }
+}
+
+fn invalid(path: &NodePath, wanted: u32, reason: &str) -> LockError {
+    LockError::InvalidPermits { path: path.relative().to_owned(), wanted, reason: reason.to_owned() }
+}
+
+/// The reason for refusing a shared number: Java reads it as signed.
+const TOO_MANY: &str = "a shared number must fit in a signed 32-bit integer";

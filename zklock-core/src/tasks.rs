@@ -2,7 +2,6 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::FutureExt;
 use tokio::runtime::Handle;
@@ -20,8 +19,6 @@ pub(crate) struct Tasks(Arc<Thread>);
 struct Thread {
     tracker: TaskTracker,
     runtime: Handle,
-    /// The time for which callers wait for requests.
-    patience: Duration,
     /// Told of each panic of a task.
     panics: Notify,
     /// The process that has the thread.
@@ -39,18 +36,13 @@ pub(crate) async fn panics(task: impl Future<Output = ()>) -> bool {
 pub(crate) type Unfinished = TaskTrackerToken;
 
 impl Tasks {
-    pub(crate) fn new(runtime: Handle, patience: Duration) -> Self {
+    pub(crate) fn new(runtime: Handle) -> Self {
         let (tracker, panics, process) = (TaskTracker::new(), Notify::new(), std::process::id());
-        Self(Arc::new(Thread { tracker, runtime, patience, panics, process }))
+        Self(Arc::new(Thread { tracker, runtime, panics, process }))
     }
 
     pub(crate) fn runtime(&self) -> &Handle {
         &self.0.runtime
-    }
-
-    /// Returns the time for which callers wait for requests.
-    pub(crate) fn patience(&self) -> Duration {
-        self.0.patience
     }
 
     /// Returns whether this process was forked from that of the thread, and so has neither the thread nor its connection.

@@ -2,10 +2,8 @@
 //!
 //! Uses no other module of the crate.
 
-mod number;
-mod text;
-
-pub(crate) use self::number::GRANTS;
+use std::fmt;
+use std::str::FromStr;
 
 /// A number that increases from holder to holder of a lock, for the resource that the lock protects.
 ///
@@ -117,6 +115,157 @@ impl InvalidToken {
 
 /// The number of characters of a value that are shown.
 const SHOWN: usize = 64;
+/// The number of bits for the hand-offs in the form of 64 bits.
+const HANDOFF_BITS: u32 = 15;
+
+/// The number of grants under one node, all of whose tokens have a count of hand-offs that fits the form of 64
+/// bits. It is so large that the requests for the next node do not matter.
+pub(crate) const GRANTS: u32 = 1 << HANDOFF_BITS;
+
+/// The number of bits for the zxid in the form of 64 bits, which leaves the sign out.
+const ZXID_BITS: u32 = 63 - HANDOFF_BITS;
+
+impl FencingToken {
+    /// Returns the token as one number that is not negative and has the same order, or `None` if it does not
+    /// fit.
+    ///
+    /// A token of this version fits if the ensemble has elected a leader fewer than 65,536 times. If it has
+    /// elected one more often, use another form for all tokens of the resource. From the highest bit on, the
+    /// number has a zero, 16 bits of the zxid's epoch, the 32 bits of its counter, and 15 bits of the count of
+    /// hand-offs. A lock is handed on fewer than 32,768 times within its node.
+    pub fn to_i64(&self) -> Option<i64> {
+        let fits = self.zxid < 1 << ZXID_BITS && self.handoff < GRANTS;
+        // The number is not negative, because the zxid is less than 2^48.
+        fits.then_some((self.zxid << HANDOFF_BITS | u64::from(self.handoff)) as i64)
+    }
+
+    /// Returns the token of a zxid and a count, which come from a `form` that anybody may have written.
+    fn of(zxid: u64, handoff: u32, form: impl ToString) -> Result<Self, InvalidToken> {
+        if i64::try_from(zxid).is_err() {
+            return Err(InvalidToken::new(form, "its zxid is greater than any of ZooKeeper"));
+        }
+        Ok(Self { zxid, handoff })
+    }
+}
+
+impl TryFrom<i64> for FencingToken {
+    type Error = InvalidToken;
+
+    /// Reads the form of [`to_i64`](Self::to_i64).
+    fn try_from(number: i64) -> Result<Self, InvalidToken> {
+        let bits = u64::try_from(number).map_err(|_| InvalidToken::new(number, NEGATIVE))?;
+        let handoff = bits as u32 & (GRANTS - 1);
+        Ok(Self { zxid: bits >> HANDOFF_BITS, handoff })
+    }
+}
+
+impl From<FencingToken> for (i64, i64) {
+    /// Returns the zxid and the count of hand-offs, neither of which is negative.
+    fn from(token: FencingToken) -> Self {
+        // No zxid is greater than `i64::MAX`.
+        (token.zxid as i64, token.handoff.into())
+    }
+}
+
+impl TryFrom<(i64, i64)> for FencingToken {
+    type Error = InvalidToken;
+
+    /// Reads the zxid and the count of hand-offs.
+    fn try_from((zxid, handoff): (i64, i64)) -> Result<Self, InvalidToken> {
+        let invalid = |reason| InvalidToken::new(format!("{zxid}, {handoff}"), reason);
+        let zxid = u64::try_from(zxid).map_err(|_| invalid(NEGATIVE))?;
+        let handoff = match u32::try_from(handoff) {
+            Ok(handoff) => handoff,
+            Err(_) if handoff < 0 => return Err(invalid(NEGATIVE)),
+            Err(_) => return Err(invalid("its count of hand-offs has more than 32 bits")),
+        };
+        Ok(Self { zxid, handoff })
+    }
+}
+
+impl From<FencingToken> for u128 {
+    /// Returns the token as one number with the same order.
+    fn from(token: FencingToken) -> Self {
+        Self::from(token.zxid) << 32 | Self::from(token.handoff)
+    }
+}
+
+impl TryFrom<u128> for FencingToken {
+    type Error = InvalidToken;
+
+    /// Reads the number that a token is converted into.
+    fn try_from(number: u128) -> Result<Self, InvalidToken> {
+        let zxid = u64::try_from(number >> 32);
+        let zxid = zxid.map_err(|_| InvalidToken::new(number, "it has more than 96 bits"))?;
+        Self::of(zxid, number as u32, number)
+    }
+}
+
+const NEGATIVE: &str = "it is negative";
+
+impl FencingToken {
+    /// Returns the token as text of 30 bytes, whose bytewise order is the order of the tokens.
+    ///
+    /// It has the 19 digits of the zxid, a dot, and the 10 digits of the count of hand-offs. `FromStr` reads
+    /// it. It has this order under every collation in which digits have their usual order.
+    pub fn to_text(&self) -> String {
+        format!("{:019}.{:010}", self.zxid, self.handoff)
+    }
+}
+
+impl fmt::Display for FencingToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.zxid, self.handoff)
+    }
+}
+
+impl FromStr for FencingToken {
+    type Err = InvalidToken;
+
+    /// Reads the text of [`to_text`](Self::to_text) and of `Display`.
+    fn from_str(text: &str) -> Result<Self, InvalidToken> {
+        let invalid = |reason| InvalidToken::new(text, reason);
+        let (zxid, handoff) = text.split_once('.').ok_or_else(|| invalid("it has no dot"))?;
+        // The parsers of numbers also accept a sign.
+        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number(zxid) || !is_number(handoff) {
+            return Err(invalid("it is not two numbers with a dot between them"));
+        }
+        let zxid = zxid.parse().map_err(|_| invalid("its zxid has more than 64 bits"))?;
+        let handoff = handoff.parse().map_err(|_| invalid("its count of hand-offs has more than 32 bits"))?;
+        Self::of(zxid, handoff, text)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for FencingToken {
+    /// Serializes the text of [`to_text`](Self::to_text), so that stores can compare it.
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{:019}.{:010}", self.zxid, self.handoff))
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for FencingToken {
+    /// Deserializes text that `FromStr` reads.
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+
+        impl serde::de::Visitor<'_> for Text {
+            type Value = FencingToken;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a fencing token as text")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<FencingToken, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+
+        deserializer.deserialize_str(Text)
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -172,5 +321,86 @@ mod tests {
                 prop_assert_eq!((token.zxid(), token.handoff()), shown);
             }
         }
+    }
+
+    fn token(epoch: u64, counter: u32, handoff: u32) -> FencingToken {
+        FencingToken { zxid: epoch << 32 | u64::from(counter), handoff }
+    }
+
+    #[test]
+    fn a_token_fits_64_bits_up_to_a_limit_and_never_wraps() {
+        assert_eq!(token(0, 0, 0).to_i64(), Some(0));
+        assert_eq!(token(0, 1, 1).to_i64(), Some((1 << 15) + 1));
+        assert_eq!(token(0xffff, u32::MAX, 0x7fff).to_i64(), Some(i64::MAX));
+        assert_eq!(token(0x1_0000, 0, 0).to_i64(), None);
+        assert_eq!(token(0, 0, 0x8000).to_i64(), None);
+        assert_eq!(token(0x7fff_ffff, u32::MAX, u32::MAX).to_i64(), None);
+    }
+
+    #[track_caller]
+    fn refused_number<T: TryInto<FencingToken, Error = InvalidToken>>(number: T, message: &str) {
+        assert_eq!(number.try_into().unwrap_err().to_string(), format!("invalid fencing token {message}"));
+    }
+
+    #[test]
+    fn a_number_that_is_no_token_is_refused() {
+        refused_number(-1_i64, "`-1`: it is negative");
+        refused_number((-1, 0), "`-1, 0`: it is negative");
+        refused_number((7, -1), "`7, -1`: it is negative");
+        refused_number((7, 1 << 32), "`7, 4294967296`: its count of hand-offs has more than 32 bits");
+        refused_number(1_u128 << 96, "`79228162514264337593543950336`: it has more than 96 bits");
+        refused_number(
+            1_u128 << 95,
+            "`39614081257132168796771975168`: its zxid is greater than any of ZooKeeper",
+        );
+    }
+
+    #[test]
+    fn text_has_a_fixed_width_and_display_has_not() {
+        let token = FencingToken { zxid: 0x5_0000_0007, handoff: 3 };
+        assert_eq!(token.to_string(), "21474836487.3");
+        assert_eq!(token.to_text(), "0000000021474836487.0000000003");
+        let greatest = FencingToken { zxid: i64::MAX as u64, handoff: u32::MAX };
+        assert_eq!(greatest.to_text(), "9223372036854775807.4294967295");
+    }
+
+    #[track_caller]
+    fn refused_text(text: &str, reason: &str) {
+        let error = text.parse::<FencingToken>().unwrap_err();
+        assert_eq!(error.to_string(), format!("invalid fencing token `{text}`: {reason}"));
+    }
+
+    #[test]
+    fn text_that_is_no_token_is_refused() {
+        refused_text("", "it has no dot");
+        refused_text("7", "it has no dot");
+        let not_numbers = "it is not two numbers with a dot between them";
+        for text in [".", "7.", ".7", "+7.1", "7.-1", " 7.1", "7.1 ", "7.1.1", "0x7.1", "７.1"] {
+            refused_text(text, not_numbers);
+        }
+        refused_text("18446744073709551616.0", "its zxid has more than 64 bits");
+        refused_text("9223372036854775808.0", "its zxid is greater than any of ZooKeeper");
+        refused_text("7.4294967296", "its count of hand-offs has more than 32 bits");
+    }
+
+    #[test]
+    fn an_error_shows_the_start_of_a_long_text() {
+        let error = "ü".repeat(1000).parse::<FencingToken>().unwrap_err();
+        assert_eq!(error.value(), "ü".repeat(64) + "…");
+        assert_eq!(error.reason(), "it has no dot");
+    }
+
+    #[cfg(feature = "serde")]
+    #[test]
+    fn serde_writes_the_text_of_fixed_width_and_reads_both() {
+        let token = FencingToken { zxid: 7, handoff: 3 };
+        let text = serde_json::to_string(&token).unwrap();
+        assert_eq!(text, "\"0000000000000000007.0000000003\"");
+        assert_eq!(serde_json::from_str::<FencingToken>(&text).unwrap(), token);
+        assert_eq!(serde_json::from_value::<FencingToken>("7.3".into()).unwrap(), token);
+        let error = serde_json::from_str::<FencingToken>("\"7\"").unwrap_err();
+        assert!(error.to_string().starts_with("invalid fencing token `7`: it has no dot"), "{error}");
+        let error = serde_json::from_str::<FencingToken>("7").unwrap_err();
+        assert!(error.to_string().contains("expected a fencing token as text"), "{error}");
     }
 }

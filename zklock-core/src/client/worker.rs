@@ -134,7 +134,7 @@ impl Worker {
     pub(super) fn new(settings: Settings, runtime: Handle, done: CancellationToken) -> Self {
         Self {
             identity: Arc::new(settings.identity.as_bytes().to_vec()),
-            tasks: Tasks::new(runtime, settings.default_wait),
+            tasks: Tasks::new(runtime),
             settings,
             current: watch::Sender::new(Current::Opening(None)),
             events: EventSender::new(),

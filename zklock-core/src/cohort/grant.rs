@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::error::{LockError, LossReason};
 use crate::interleaving;
-use crate::lease::{Late, Lease, Share, Stint, Tenure};
+use crate::lease::{Lease, Share, Stint, Tenure};
 use crate::token::FencingToken;
 
 use super::tenancy::TenancyId;
@@ -123,22 +123,13 @@ impl Grant {
         }
     }
 
-    /// Lets readers share the lock, and waits until the server has applied the downgrade or the lock is lost.
-    pub(crate) async fn downgrade(&self) -> Result<(), LockError> {
-        self.order_downgrade();
-        self.lease.downgrade().await
-    }
-
-    /// Lets readers share the lock, in the background.
-    pub(crate) fn downgrade_later(&self) {
-        self.order_downgrade();
-        self.lease.downgrade_later();
-    }
-
-    fn order_downgrade(&self) {
+    /// Orders that readers may share the lock. The returned future waits until the server has applied it, or the lock is
+    /// lost. Nobody has to poll it.
+    pub(crate) fn downgrade(&self) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
         if let Some(place) = self.place.as_ref().filter(|_| !self.tenure().is_forked()) {
             place.home.clone().downgraded(place.tenancy);
         }
+        self.lease.downgrade()
     }
 
     fn take_back(&mut self, give_back: fn(&Place) -> Fate) -> Option<Fate> {
@@ -199,10 +190,6 @@ pub(crate) struct Release {
 }
 
 impl Release {
-    pub(crate) fn stint(&self) -> &Stint {
-        &self.stint
-    }
-
     /// Returns whether other tasks are to run before the next step: one of them has the lock now, or may come
     /// for it.
     pub(crate) fn has_to_yield(&self) -> bool {
@@ -220,16 +207,6 @@ impl Release {
             Fate::Shared => Some(tenure.check()),
             Fate::Leaves | Fate::Undecided => self.stint.outcome(),
         }
-    }
-
-    /// Returns whether the contender is being withdrawn, so that its task sees to the deadline of those that wait for it.
-    pub(crate) fn is_under_way(&self) -> bool {
-        self.fate == Fate::Leaves
-    }
-
-    /// Waits until the node of a contender that is being withdrawn is deleted, for as long as callers wait for requests.
-    pub(crate) async fn done_in_time(&self) -> Result<Result<(), LockError>, Late> {
-        self.stint.released_in_time().await
     }
 
     /// Waits until the lock is passed on, or its node is deleted.

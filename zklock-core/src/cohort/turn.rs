@@ -103,7 +103,7 @@ impl Attendance<CallerLine> {
                     yield_now().await;
                 }
                 Agenda::Downgrade(lease) => {
-                    lease.downgrade_later();
+                    drop(lease.downgrade());
                     // The last claim ends after the order, so that the keeper performs both.
                     drop(lease);
                 }

@@ -1,10 +1,8 @@
 //! Runs a body under a lock, and takes no step of it without the lock.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
-
-use pin_project_lite::pin_project;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Poll;
 
 use crate::error::LockError;
 use crate::hold;
@@ -40,27 +38,7 @@ impl<K> Guard<K> {
         &self,
         future: F,
     ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F, K> {
-        run_while(|| self.check(), || self.lost(), self.scope(future))
-    }
-
-    /// Does the same as [`run`](Self::run) for a caller that polls the future at once, such as generated code.
-    #[doc(hidden)]
-    #[inline]
-    pub fn run_at_once<F: Future>(
-        &self,
-        future: F,
-    ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F, K> {
-        hold::run_at_once(&self.holds, future)
-    }
-
-    /// Runs a body as [`run_at_once`](Self::run_at_once) does, and then releases the lock as [`finish`](Self::finish) does.
-    #[doc(hidden)]
-    #[inline]
-    pub fn run_and_finish<F: Future>(
-        self,
-        body: F,
-    ) -> impl Future<Output = Result<F::Output, LockError>> + use<F, K> {
-        hold::run_and_finish(self.into_holds(), body)
+        run_while(|| self.check(), self.lost(), hold::scope(&self.holds, future))
     }
 
     /// Runs a future to its end, even if the lock is lost meanwhile. Inside, this lock can be entered again.
@@ -93,8 +71,7 @@ impl<K> Guard<K> {
         &self,
         future: F,
     ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F, K> {
-        // Boxed, because the future of the block would have two places for it.
-        let future = Box::pin(self.scope(future));
+        let future = hold::scope(&self.holds, future);
         async move {
             self.check()?;
             let value = future.await;
@@ -118,90 +95,34 @@ impl<K> Guard<K> {
     }
 }
 
-/// Runs a future as long as `check` passes.
-///
-/// The check is made before each poll of the future and after its last one. `wake` returns a future that wakes the task
-/// when the outcome of the check may have changed. It is called if the future waits.
-pub(crate) fn run_while<C, W, L, F>(check: C, wake: W, future: F) -> Running<C, W, L, F>
-where
-    C: Fn() -> Result<(), LockError>,
-    W: FnMut() -> L,
-    L: Future,
-    F: Future,
-{
-    Running { check, wake, watch: Watch::NotYet, future: Some(future) }
-}
-
-pin_project! {
-    /// A future that runs as long as a check passes. It is a type of its own because the future of an async function
-    /// would have two places for the inner one, so that those of nested calls would multiply in size.
-    pub(crate) struct Running<C, W, L, F> {
-        check: C,
-        wake: W,
-        watch: Watch<L>,
-        // `None` once it has ended or was dropped.
-        #[pin]
-        future: Option<F>,
-    }
-}
-
-/// The future that wakes the task of a body. It is boxed, and made only for a body that waits.
-enum Watch<L> {
-    NotYet,
-    Watching(Pin<Box<L>>),
-    Woken,
-}
-
-impl<C, W, L, F> Future for Running<C, W, L, F>
-where
-    C: Fn() -> Result<(), LockError>,
-    W: FnMut() -> L,
-    L: Future,
-    F: Future,
-{
-    type Output = Result<F::Output, LockError>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let outcome = ready!(self.as_mut().step(context));
-        self.project().future.set(None);
-        Poll::Ready(outcome)
-    }
-}
-
-impl<C, W, L, F> Running<C, W, L, F>
-where
-    C: Fn() -> Result<(), LockError>,
-    W: FnMut() -> L,
-    L: Future,
-    F: Future,
-{
-    fn step(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<F::Output, LockError>> {
-        let this = self.project();
-        (this.check)()?;
-        let future = this.future.as_pin_mut().expect("a future is not polled after its end");
-        if let Poll::Ready(value) = future.poll(context) {
-            return Poll::Ready((this.check)().map(|()| value));
+/// Runs a future as long as `check` passes: it is called before each step, and after the last one. `lost` wakes the task when
+/// the outcome of the check may have changed. The future is dropped before this returns.
+pub(crate) async fn run_while<F: Future + Unpin>(
+    check: impl Fn() -> Result<(), LockError>,
+    lost: impl Future,
+    mut body: F,
+) -> Result<F::Output, LockError> {
+    let (mut lost, mut is_told) = (pin!(lost), false);
+    poll_fn(|context| {
+        check()?;
+        if let Poll::Ready(value) = Pin::new(&mut body).poll(context) {
+            return Poll::Ready(check().map(|()| value));
         }
-        // A future that ends at once needs nobody to wake its task.
-        if let Watch::NotYet = this.watch {
-            *this.watch = Watch::Watching(Box::pin((this.wake)()));
-        }
-        if let Watch::Watching(watch) = this.watch {
-            ready!(watch.as_mut().poll(context));
-            *this.watch = Watch::Woken;
-            (this.check)()?;
+        if !is_told && lost.as_mut().poll(context).is_ready() {
+            is_told = true;
+            check()?;
         }
         Poll::Pending
-    }
+    })
+    .await
 }
 
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
     use std::future::{pending, poll_fn};
-    use std::pin::pin;
     use std::rc::Rc;
-    use std::task::Waker;
+    use std::task::{Context, Waker};
 
     use super::*;
     use crate::error::LossReason;
@@ -218,7 +139,7 @@ mod tests {
             steps.set(steps.get() + 1);
             Poll::<()>::Pending
         });
-        let mut run = pin!(run_while(check, pending::<()>, body));
+        let mut run = pin!(run_while(check, pending::<()>(), Box::pin(body)));
         let mut context = Context::from_waker(Waker::noop());
         assert!(run.as_mut().poll(&mut context).is_pending());
         is_held.set(false);
@@ -235,7 +156,7 @@ mod tests {
             let _kept = kept;
             pending::<()>().await;
         };
-        let mut run = pin!(run_while(check, pending::<()>, body));
+        let mut run = pin!(run_while(check, pending::<()>(), Box::pin(body)));
         let mut context = Context::from_waker(Waker::noop());
         assert!(run.as_mut().poll(&mut context).is_pending());
         is_held.set(false);
@@ -247,7 +168,7 @@ mod tests {
     fn a_body_that_ends_in_the_step_that_lost_the_lock_is_no_success() {
         let is_held = Cell::new(true);
         let check = || if is_held.get() { Ok(()) } else { Err(lost()) };
-        let run = pin!(run_while(check, pending::<()>, async { is_held.set(false) }));
+        let run = pin!(run_while(check, pending::<()>(), Box::pin(async { is_held.set(false) })));
         let outcome = run.poll(&mut Context::from_waker(Waker::noop()));
         assert!(matches!(outcome, Poll::Ready(Err(error)) if error.is_lost()));
     }

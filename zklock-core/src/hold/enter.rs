@@ -1,245 +1,116 @@
-//! Enters a lock, either again in memory or by an acquisition.
+//! Enters a lock: inside of an entry of the same call, or by an acquisition.
 
-use std::future::ready;
 use std::iter;
-use std::ops::ControlFlow;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
+
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::time::timeout;
 
 use crate::acquire::Patience;
 use crate::client::Client;
-use crate::cohort::{self, Grant, Grants};
-use crate::error::{LockError, Phase};
-use crate::events::{Attempt, Witness};
-use crate::lease::{LeaseState, Tenure};
+use crate::client::worker::Worker;
+use crate::cohort::{self, Grant};
+use crate::error::{Holder, LockError, Phase};
+use crate::events::{Attempt, HoldSpan};
+use crate::interleaving;
 use crate::session::drive::Contention;
 
-use super::door::Door;
-use super::entry::Relation;
-use super::node::{Node, Place};
-use super::scope::{admitted, nearest};
-use super::sought::Sought;
-use super::spanned::{self, Spanned};
-use super::waiting::{confirm, turn_of};
-use super::{Hold, Holds};
+use super::access::Reentry;
+use super::lock_ref::LockRef;
+use super::scope::nearest;
+use super::{Entry, Hold};
 
-/// The wait for a lock. It is boxed, so that the futures of calls that enter again are small.
-pub(crate) type Waiting<'a> = Pin<Box<dyn Future<Output = Result<Holds, LockError>> + Send + 'a>>;
-
-impl Door {
-    /// Enters the lock again if the current call holds it and nothing is in the way. Otherwise, returns the wait for it.
-    #[inline(always)]
-    pub(crate) fn begin<'a>(&'a self, client: &'a Client, wait: Duration) -> ControlFlow<Holds, Waiting<'a>> {
-        let holds = if wait.is_zero() { None } else { self.again(client) };
-        match holds {
-            Some(holds) => ControlFlow::Break(holds),
-            None => ControlFlow::Continue(self.wait(client, wait)),
-        }
-    }
-
-    /// Enters the lock again if the current call holds it and nothing is in the way.
-    #[inline(always)]
-    fn again(&self, client: &Client) -> Option<Holds> {
-        enter_again(Sought::at(client, self), Tenure::is_held)
-    }
-
-    fn wait<'a>(&'a self, client: &'a Client, wait: Duration) -> Waiting<'a> {
-        let patience = match Patience::within(wait, self.path.relative()) {
-            Ok(patience) => patience,
-            Err(error) => return Box::pin(ready(Err(error))),
-        };
-        let visitor = Visitor::at(client, self, patience);
-        Box::pin(async move {
-            let holds = visitor.enter(None).await?;
-            // Not expected: only an attempt that does not wait returns `None`.
-            holds.ok_or_else(|| visitor.timeout())
-        })
-    }
-
-    /// Enters the lock without waiting for other holders.
-    pub(crate) async fn try_enter(&self, client: &Client) -> Result<Option<Holds>, LockError> {
-        if let Some(hold) = self.again(client) {
-            return Ok(Some(hold));
-        }
-        let patience = Patience::new(client.default_wait(), Contention::Leave);
-        Box::pin(async { Visitor::at(client, self, patience).enter(None).await }).await
-    }
-
-    /// Returns the error of a call that does not wait for others.
-    pub(crate) fn contended(&self, client: &Client) -> LockError {
-        let (path, holder) = (self.path.relative().to_owned(), cohort::holder(client, &self.path));
-        LockError::Timeout { path, waited: Duration::ZERO, phase: Phase::Queued, holder }
-    }
-}
-
-/// Enters a lock again if the current call holds it and nothing is in the way, to run a body at once.
-///
-/// The lease clock is not read here: the body's first step is preceded by a reading, which would only repeat this one.
-#[inline(always)]
-pub(crate) fn enter_again_to_run(sought: Sought<'_>) -> Option<Holds> {
-    enter_again(sought, Tenure::is_unbroken)
-}
-
-/// It is inlined, so that the hold is made in its place: to move it takes longer than to make it.
-#[inline(always)]
-fn enter_again(sought: Sought<'_>, is_held: impl Fn(&Tenure) -> bool) -> Option<Holds> {
-    let (ties, again) = admitted(sought, is_held)?;
-    Hold::inside(ties, sought.entry, again).map(Holds::One)
-}
-
-/// Enters a lock again if the current call holds it, and acquires it otherwise.
-///
-/// Returns `Ok(None)` if others have it and the caller does not want to wait. `group` is the id of a call that takes several
-/// locks.
+/// Enters a lock again if the current call holds it, and acquires it otherwise. Returns `None` if others have it and the
+/// caller does not want to wait. `group` is the id of a call that takes several locks.
 pub(crate) async fn enter(
     client: &Client,
-    door: &Door,
+    lock: &LockRef,
     patience: Patience,
     group: Option<u64>,
-) -> Result<Option<Holds>, LockError> {
-    Visitor::at(client, door, patience).enter(group).await
-}
-
-/// A call that is about to enter a lock. Its futures are small, because many calls may wait for one lock.
-struct Visitor<'a> {
-    client: &'a Client,
-    door: &'a Door,
-    patience: Patience,
-    started: Instant,
-}
-
-/// The outcome of an attempt to enter a lock again.
-enum Again {
-    Entered(Hold),
-    /// Others are inside of the hold, and the caller does not want to wait.
-    Contended,
-    /// The call does not hold the lock.
-    Outside,
-}
-
-impl<'a> Visitor<'a> {
-    fn at(client: &'a Client, door: &'a Door, patience: Patience) -> Self {
-        Self { client, door, patience, started: Instant::now() }
-    }
-
-    /// Returns the patience that is left.
-    fn patience(&self) -> Patience {
-        self.patience.spent(self.started.elapsed())
-    }
-
-    fn timeout(&self) -> LockError {
-        LockError::Timeout {
-            path: self.door.path.relative().to_owned(),
-            waited: self.patience.wait,
-            phase: Phase::Queued,
-            holder: None,
+) -> Result<Option<Vec<Hold>>, LockError> {
+    let started = Instant::now();
+    let left = || patience.spent(started.elapsed());
+    while let Some((outer, reentry)) = nearest(client, lock) {
+        let path = || lock.path.relative().to_owned();
+        let permits = match reentry {
+            Reentry::Inside(permits) => permits,
+            Reentry::Upgrade => return Err(LockError::Upgrade { path: path() }),
+            Reentry::Deadlock => return Err(LockError::Reentrant { path: path() }),
+        };
+        let permit = admit(client.worker(), (&outer, permits), left()).await?;
+        interleaving::point();
+        // If the outer entry has ended meanwhile, another one may be around it.
+        let Some(permit) = permit else { if outer.is_over() { continue } else { return Ok(None) } };
+        if let Some(hold) = outer.join(lock.access, permit) {
+            hold.tenure().check()?;
+            return Ok(Some(vec![hold]));
         }
     }
+    // Boxed, so that the futures of calls that enter again are small.
+    Box::pin(acquire(client, lock, &left, group)).await
+}
 
-    fn nearest(&self) -> Option<(Arc<Node>, Relation)> {
-        nearest(Sought::at(self.client, self.door))
-    }
-
-    /// Enters the lock again if the current call holds it, and acquires it otherwise. `group` is the id of a call that takes
-    /// several locks.
-    #[expect(clippy::manual_async_fn, reason = "the future of an `async fn` has its arguments twice")]
-    fn enter(&self, group: Option<u64>) -> impl Future<Output = Result<Option<Holds>, LockError>> {
-        async move {
-            if self.nearest().is_some() {
-                match Box::pin(self.enter_again()).await? {
-                    Again::Entered(hold) => return Ok(Some(Holds::One(hold))),
-                    Again::Contended => return Ok(None),
-                    Again::Outside => {}
-                }
-            }
-            let attempt = Attempt::begin(self.client.worker().events(), self.door.subject(group));
-            let (witness, patience) = (attempt.witness(), || self.patience());
-            match self.acquire((&patience, &witness)).await {
-                Ok(Some(grants)) => {
-                    announce(attempt, &grants);
-                    Ok(Some(self.holds(grants)))
-                }
-                Ok(None) => {
-                    attempt.contended();
-                    Ok(None)
-                }
-                Err(error) => {
-                    attempt.failed(&error);
-                    Err(error)
-                }
-            }
+async fn acquire(
+    client: &Client,
+    lock: &LockRef,
+    patience: &(impl Fn() -> Patience + Sync),
+    group: Option<u64>,
+) -> Result<Option<Vec<Hold>>, LockError> {
+    let attempt = Attempt::begin(client.worker().events(), lock.subject(group));
+    match cohort::enter(client, (&lock.path, &lock.wanted), (patience, &attempt.witness())).await {
+        Ok(Some(grants)) => Ok(Some(first_holds(client, lock, attempt, grants.into_iter().collect()))),
+        Ok(None) => {
+            attempt.contended();
+            Ok(None)
         }
-    }
-
-    /// Enters the lock again, and waits for what is in the way.
-    async fn enter_again(&self) -> Result<Again, LockError> {
-        let (client, door) = (self.client, self.door);
-        while let Some((outer, relation)) = self.nearest() {
-            let path = || door.path.relative().to_owned();
-            let again = match relation {
-                Relation::Again(again) => again,
-                Relation::Upgrade => return Err(LockError::Upgrade { path: path() }),
-                Relation::Reentrant => return Err(LockError::Reentrant { path: path() }),
-            };
-            if outer.gate.admit(again).is_none() {
-                if outer.is_over() {
-                    continue;
-                }
-                if self.patience.contention == Contention::Leave {
-                    return Ok(Again::Contended);
-                }
-                // Waiting for a hold does not keep it alive.
-                let queue = (outer.gate.queue().clone(), again);
-                turn_of(client.worker(), &door.path, queue, self.patience()).await?;
-            }
-            let place = Place::admitted(outer, again);
-            let outer = place.node();
-            if outer.is_over() {
-                // The hold ended meanwhile. Another hold of this lock may be around it.
-                continue;
-            }
-            let tenure = outer.tenure();
-            match tenure.state() {
-                LeaseState::Held => {}
-                LeaseState::Lost(reason) => return Err(tenure.lost_error(reason)),
-                LeaseState::Suspended => {
-                    let confirmed = confirm(client.worker(), tenure, self.patience()).await;
-                    if !outer.is_over() {
-                        confirmed?;
-                    }
-                }
-            }
-            if let Some(ties) = Hold::join(outer, door.entry) {
-                return Ok(Again::Entered(Hold::placed(ties, door.entry, (place, None))));
-            }
+        Err(error) => {
+            attempt.failed(&error);
+            Err(error)
         }
-        Ok(Again::Outside)
-    }
-
-    fn acquire<'v>(
-        &'v self,
-        waited: (&'v (impl Fn() -> Patience + Sync), &'v Witness),
-    ) -> impl Future<Output = Result<Option<Grants>, LockError>> + Send {
-        let Self { client, door, .. } = *self;
-        cohort::enter(client, (&door.path, &door.wanted), waited)
-    }
-
-    /// Returns the first holds of a lock that was acquired, and opens their span.
-    fn holds(&self, grants: Grants) -> Holds {
-        let span = spanned::open(self.door, &grants);
-        let spanned = grants.into_iter().map(|grant| {
-            let part = Spanned::part(span.as_ref(), &grant);
-            Hold::first(self.client, self.door.entry, (grant, part))
-        });
-        spanned.collect()
     }
 }
 
-/// Reports that the call holds the lock, and has the end of the hold reported.
-fn announce(attempt: Attempt, grants: &[Arc<Grant>]) {
-    let Some(token) = grants.iter().map(|grant| grant.token()).min() else { return };
-    for (grant, holding) in iter::zip(grants, attempt.acquired(token, grants.len())) {
+/// Returns the holds of a lock that was acquired, with their span, and has their ends told to the listeners.
+fn first_holds(client: &Client, lock: &LockRef, attempt: Attempt, grants: Vec<Arc<Grant>>) -> Vec<Hold> {
+    let Some(token) = grants.iter().map(|grant| grant.token()).min() else { return Vec::new() };
+    for (grant, holding) in iter::zip(&grants, attempt.acquired(token, grants.len())) {
         grant.stint().announce(holding);
+    }
+    let span = HoldSpan::begin(&lock.subject(None), token).map(Arc::new);
+    grants.into_iter().map(|grant| Hold::first(client, lock.access, (grant, span.clone()))).collect()
+}
+
+/// Waits until the siblings in front have ended. Returns `None` if there are some and the caller does not want to wait.
+///
+/// The wait runs on the client's thread, whose clock does not depend on the caller's runtime. It does not keep the lock.
+pub(super) async fn admit(
+    worker: &Worker,
+    (outer, permits): (&Entry, u32),
+    patience: Patience,
+) -> Result<Option<OwnedSemaphorePermit>, LockError> {
+    let gate = outer.gate.clone();
+    match gate.clone().try_acquire_many_owned(permits) {
+        Ok(permit) => return Ok(Some(permit)),
+        Err(_) if patience.contention == Contention::Leave => return Ok(None),
+        Err(_) => {}
+    }
+    let (mut reply, answer) = oneshot::channel();
+    worker.spawn(async move {
+        let permit = tokio::select! {
+            permit = timeout(patience.left(), gate.acquire_many_owned(permits)) => permit,
+            () = reply.closed() => return,
+        };
+        // If the caller is gone by now, the permit is dropped with the answer.
+        drop(reply.send(permit));
+    });
+    let path = outer.tenure().path();
+    match answer.await {
+        Ok(Ok(Ok(permit))) => Ok(Some(permit)),
+        Ok(Err(_)) => {
+            let (path, holder) = (path.relative().to_owned(), Some(Holder::this_client(1)));
+            Err(LockError::Timeout { path, waited: patience.wait, phase: Phase::Sibling, holder })
+        }
+        Ok(Ok(Err(_))) | Err(_) => Err(worker.closed(path)),
     }
 }

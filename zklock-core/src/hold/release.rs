@@ -1,162 +1,165 @@
-//! Ends holds.
+//! Ends holds, and waits for the servers.
 
-use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
+use futures_lite::future::yield_now;
 use futures_util::future::join_all;
 
-use crate::client::worker::Worker;
+use crate::acquire::Patience;
+use crate::client::Client;
+use crate::client::settings::Release;
+use crate::client::worker::Unanswered;
 use crate::cohort::{self, Grant};
-use crate::error::LockError;
-use crate::lease::Tenure;
+use crate::error::{LockError, LossReason, Phase};
+use crate::lease::Stint;
 
-use super::Hold;
-use super::holds::Holds;
-use super::node::Ties;
-use super::over::{Over, Rest, released};
-use super::state::Left;
+use super::enter::admit;
+use super::owner::{Downgrade, Left};
+use super::{Alive, Hold};
 
-/// A release that has begun.
-pub(crate) enum Releasing {
-    Done(Result<(), LockError>),
-    /// Boxed, because the futures of calls that wait for a lock have room for the release.
-    UnderWay(Pin<Box<dyn Future<Output = Result<(), LockError>> + Send>>),
+/// The end of one hold. The span and the client are kept until the release has ended.
+pub(crate) struct End {
+    rest: Rest,
+    stint: Stint,
+    alive: Alive,
 }
 
-/// Ends all holds, beginning with the last one, even if the release of one fails. The outcome is the first failure, and the
-/// others are logged.
-pub(crate) fn begin_release(holds: Holds) -> Releasing {
-    let end = |hold: Hold| hold.end_here(Arc::clone, Grant::release);
-    match holds {
-        Holds::One(hold) => match end(hold) {
-            End::Shared(tenure) => Releasing::Done(tenure.check()),
-            End::Over(over) => Releasing::UnderWay(Box::pin(released(over))),
-        },
-        Holds::Many(holds) => {
-            let ends = holds.into_iter().rev().map(end).collect();
-            Releasing::UnderWay(Box::pin(all_released(ends)))
+enum Rest {
+    /// Others hold the lock as before.
+    None,
+    Downgrade(Downgrade),
+    Release(cohort::Release),
+}
+
+/// Ends these holds, beginning with the last one. `give_back` gives back the locks whose last holds they were.
+fn end_by(give_back: fn(Grant) -> cohort::Release, holds: Vec<Hold>) -> Vec<End> {
+    let end = |hold: &Hold| {
+        let (left, alive) = hold.end()?;
+        let rest = match left {
+            Left::Others => Rest::None,
+            Left::Readers(downgrade) => Rest::Downgrade(downgrade),
+            Left::Nobody(grant) => Rest::Release(give_back(grant)),
+        };
+        Some(End { rest, stint: Stint::clone(hold.share()), alive })
+    };
+    holds.iter().rev().filter_map(end).collect()
+}
+
+/// Ends these holds, whose caller waits for the release.
+pub(crate) fn begin_release(holds: Vec<Hold>) -> Vec<End> {
+    end_by(Grant::release, holds)
+}
+
+/// Waits for at most `within` until the servers have confirmed the release, or another call of this client has the lock. The
+/// outcome is the first failure, and the others are logged.
+pub(crate) async fn released(ends: Vec<End>, within: Duration) -> Result<(), LockError> {
+    let outcomes = join_all(ends.into_iter().map(|end| end.released(within))).await;
+    let mut failures = outcomes.into_iter().filter_map(Result::err);
+    let first = failures.next();
+    failures.for_each(|error| log(&error));
+    first.map_or(Ok(()), Err)
+}
+
+/// Ends the holds of a call that cannot have all of its locks. A failure is logged, but for a loss, which was told before.
+pub(crate) async fn give_back(holds: Vec<Hold>, within: Duration) {
+    match released(begin_release(holds), within).await {
+        Err(error) if !error.is_lost() => log(&error),
+        Ok(()) | Err(_) => {}
+    }
+}
+
+/// Ends holds after a body. It does not wait for the servers, unless the client is configured so. Failures are logged.
+pub(crate) async fn finish(holds: Vec<Hold>) {
+    let Some(client) = holds.first().map(Hold::client) else { return };
+    match client.worker().settings().release {
+        Release::Acknowledged => {
+            if let Err(error) = released(begin_release(holds), client.default_wait()).await {
+                log(&error);
+            }
+        }
+        Release::Background => {
+            // All of them are ordered before the first one is waited for.
+            for end in end_by(Grant::give_back, holds) {
+                end.handed_over().await;
+            }
         }
     }
 }
 
-/// Ends all holds, as [`begin_release`] does, and waits for the outcome. A failure is logged, but for a loss, which was told
-/// before. If the release takes longer than `within`, it continues in the background.
-pub(crate) async fn release_within(worker: &Worker, holds: Holds, within: Duration) {
-    let released = async {
-        match begin_release(holds) {
-            Releasing::Done(outcome) => outcome,
-            Releasing::UnderWay(released) => released.await,
-        }
-    };
-    tokio::select! {
-        biased;
-        outcome = released => match outcome {
-            Err(error) if error.is_lost() => {}
-            outcome => log_failure(outcome),
-        },
-        () = worker.pause(within) => {}
-    }
+fn log(error: &LockError) {
+    tracing::warn!(%error, "release failed");
 }
 
-/// Waits for the ends of several holds at once.
-async fn all_released(ends: Vec<End<Arc<Tenure>>>) -> Result<(), LockError> {
-    let released = async |end: End<Arc<Tenure>>| match end {
-        End::Shared(tenure) => tenure.check(),
-        End::Over(over) => released(over).await,
-    };
-    let outcomes = join_all(ends.into_iter().map(released)).await;
-    let mut failures = outcomes.into_iter().filter(Result::is_err);
-    let first = failures.next().unwrap_or(Ok(()));
-    failures.for_each(log_failure);
-    first
-}
-
-pub(super) fn log_failure(outcome: Result<(), LockError>) {
-    if let Err(error) = outcome {
-        tracing::warn!(%error, "release failed");
-    }
-}
-
-/// The end of a hold.
-pub(super) enum End<S> {
-    /// Others hold the lock as before. Contains what the caller has taken from the lease.
-    Shared(S),
-    Over(Over),
-}
-
-impl Hold {
-    /// Ends this hold. The last hold gives the lock back. The last hold for writing is followed by a downgrade instead if
-    /// holds for reading are left. If others hold the lock as before, `shared` has looked at the lease. `give_back` gives the
-    /// lock back.
-    pub(super) fn end_here<S>(
-        mut self,
-        shared: impl FnOnce(&Arc<Tenure>) -> S,
-        give_back: fn(Grant) -> cohort::Release,
-    ) -> End<S> {
-        // A request to release is not reported any more.
-        self.leave().expect("a hold ends once").end(shared, give_back)
-    }
-}
-
-impl Left {
-    /// Gives the lock back if this was the last hold of it, and downgrades it if it was the last one for writing.
-    pub(super) fn end<S>(
-        self,
-        shared: impl FnOnce(&Arc<Tenure>) -> S,
-        give_back: fn(Grant) -> cohort::Release,
-    ) -> End<S> {
-        let (own, around, stake) = match self {
-            Self::Tied { own, around, stake } => (own, around, stake),
-            Self::Bare { grant, client } => {
-                let shared = shared(grant.tenure());
-                return end((grant, Rest { span: None, client }), shared, give_back);
+impl End {
+    async fn released(self, within: Duration) -> Result<(), LockError> {
+        let Self { rest, stint, alive } = self;
+        let client = alive.owner.client();
+        let outcome = match rest {
+            Rest::None => return stint.tenure().check(),
+            Rest::Downgrade(downgrade) => answered(client, &stint, (downgrade, within)).await,
+            Rest::Release(release) => {
+                if release.has_to_yield() {
+                    // The call that has the lock now, or is about to come for it, may wait for this thread. The present
+                    // task goes on right behind it, and not when this thread is idle, as after Tokio's `yield_now`.
+                    yield_now().await;
+                }
+                match release.outcome() {
+                    Some(outcome) => outcome,
+                    None => answered(client, &stint, (release.done(), within)).await,
+                }
             }
         };
-        let last_writing = stake.give_up();
-        let ties = match own {
-            Some(own) => {
-                drop(around);
-                own
+        if let (Some(span), Err(error)) = (&alive.span, &outcome) {
+            span.note(error);
+        }
+        outcome
+    }
+
+    /// Waits until the request that gives the lock back has been handed to the connection.
+    async fn handed_over(self) {
+        if let Rest::Release(release) = self.rest {
+            if release.has_to_yield() {
+                yield_now().await;
             }
-            None => around,
-        };
-        let shared = shared(ties.node.tenure());
-        // Kept, so that an entry that fails meanwhile does not release the lock.
-        let last =
-            last_writing.map(|client| (ties.grant.clone(), Rest { span: ties.span.closing(), client }));
-        match (Arc::into_inner(ties), last) {
-            (Some(ties), last) => {
-                let was_last_writer = last.is_some();
-                drop(last);
-                ties.part(was_last_writer, shared, give_back)
-            }
-            (None, Some((grant, rest))) => End::Over(Over::LetsReadersIn(grant, rest)),
-            (None, None) => End::Shared(shared),
+            release.handed_over().await;
         }
     }
 }
 
-impl Ties {
-    /// Gives the lock back. These ties have no other owner.
-    pub(super) fn end(self, give_back: fn(Grant) -> cohort::Release) -> End<()> {
-        self.part(false, (), give_back)
-    }
-
-    fn part<S>(self, was_last_writer: bool, shared: S, give_back: fn(Grant) -> cohort::Release) -> End<S> {
-        let Self { span, grant, client, .. } = self;
-        let rest = Rest { span: span.give_up(), client };
-        if was_last_writer && Arc::strong_count(&grant) > 1 {
-            return End::Over(Over::LetsReadersIn(grant, rest));
+/// Waits for the outcome of a release on the client's thread, where it goes on even if the caller's future is dropped.
+async fn answered(
+    client: &Client,
+    stint: &Stint,
+    (outcome, within): (impl Future<Output = Result<(), LockError>> + Send + 'static, Duration),
+) -> Result<(), LockError> {
+    let tenure = stint.tenure();
+    match client.worker().call(within, outcome).await {
+        Ok(outcome) => outcome,
+        Err(unanswered @ Unanswered::Forked) => Err(unanswered.into_error(tenure.path(), within)),
+        Err(Unanswered::InTime) => Err(LockError::Timeout {
+            path: tenure.path().relative().to_owned(),
+            waited: within,
+            phase: Phase::Releasing,
+            holder: None,
+        }),
+        // The client's thread may have ended right after the release.
+        Err(Unanswered::Ended | Unanswered::Panicked) => {
+            stint.outcome().unwrap_or_else(|| Err(tenure.lost_error(tenure.lose(LossReason::SessionEnded))))
         }
-        end((grant, rest), shared, give_back)
     }
 }
 
-/// Gives up one claim to a grant, and gives the lock back if it was the last one.
-fn end<S>((grant, rest): (Arc<Grant>, Rest), shared: S, give_back: fn(Grant) -> cohort::Release) -> End<S> {
-    match Arc::into_inner(grant) {
-        Some(grant) => End::Over(Over::GivenBack(give_back(grant), rest)),
-        None => End::Shared(shared),
+/// Makes the hold of a writer that of a reader. Waits for writers inside, and until the servers have applied it.
+pub(crate) async fn become_reader(hold: &mut Hold, patience: Patience) -> Result<(), LockError> {
+    let client = hold.client();
+    let inside = admit(client.worker(), (hold.entry(), 1), patience).await?;
+    let downgrade = hold.read_on();
+    drop(inside);
+    let Some(downgrade) = downgrade else { return hold.tenure().check() };
+    let stint = Stint::clone(hold.share());
+    let outcome = answered(&client, &stint, (downgrade, client.default_wait())).await;
+    if let (Some(span), Err(error)) = (hold.span(), &outcome) {
+        span.note(error);
     }
+    outcome
 }

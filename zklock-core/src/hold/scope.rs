@@ -1,304 +1,374 @@
-//! The scope that carries the holds of a logical call: that of the call which this thread runs at present.
+//! The scope of a call: the locks and terms around it, which its future or thread carries along.
 
 use std::cell::RefCell;
+use std::future::Future;
+use std::iter;
 use std::mem;
-use std::sync::Arc;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
 
-use crate::client::ClientId;
-use crate::lease::Tenure;
+use tracing::{Instrument, Span};
 
-use super::chain::Chain;
-use super::entry::{Again, Entry, Relation};
-use super::held::{Frame, Held, Leading};
-use super::node::{Node, Ties};
-use super::sought::Sought;
-use super::visit::Visit;
+use crate::client::Client;
+use crate::client::worker::Worker;
+use crate::error::{LockError, LossReason};
+use crate::events::HoldSpan;
+use crate::lease::Share;
+
+use super::access::Reentry;
+use super::lock_ref::LockRef;
+use super::{Entry, Hold};
 
 thread_local! {
-    /// The locks and terms of the call that is being polled.
-    static SCOPE: RefCell<Scope> = const { RefCell::new(Scope::OUTSIDE) };
+    /// The scope of the call that this thread runs at present.
+    static SCOPE: RefCell<Scope> = const { RefCell::new(Scope(None)) };
 }
 
-/// The locks and terms around a call.
-#[derive(Clone)]
-pub(super) struct Scope {
-    innermost: Innermost,
-    frames: Chain<Frame>,
-}
+/// The locks and terms around a call, the innermost first. It keeps none of them held.
+#[derive(Clone, Default)]
+struct Scope(Option<Arc<[Frame]>>);
 
-/// The innermost lock around a call, if it is an entry into a lock that the call has entered before, and was alone there.
+/// The locks that were taken as one, or the term, around a body.
 #[derive(Clone)]
-enum Innermost {
-    Framed,
-    Visit(Visit),
-    /// The visit of the hold that is a frame of its own. It counts no reference to that hold.
-    OfFrame {
-        /// The number of frames inside of that one.
-        depth: usize,
-        /// The number of visits of the hold that were seen and had ended before.
-        nth: u64,
+pub(crate) enum Frame {
+    Locks(Arc<[Arc<Entry>]>),
+    Term {
+        /// The scope of the body, which ends while the term may last.
+        body: Weak<()>,
+        term: Weak<dyn Leading>,
     },
 }
 
-/// Returns the locks and terms of the current call that have not ended, beginning with the innermost.
-pub(crate) fn held() -> impl Iterator<Item = Held> {
-    let scope = current();
-    let visit = scope.visit().and_then(|visit| visit.node()).map(Frame::Lock);
-    let held: Vec<_> = visit.iter().chain(scope.frames.iter()).filter_map(Frame::held).collect();
-    held.into_iter()
+/// A term of leadership, as far as the calls below it are concerned.
+pub(crate) trait Leading: Send + Sync {
+    fn share(&self) -> &Arc<Share>;
+
+    fn worker(&self) -> &Arc<Worker>;
+
+    /// Fails if the term is over.
+    fn check(&self) -> Result<(), LockError>;
+
+    /// Waits until the term is over.
+    fn over(&self) -> Pin<Box<dyn Future<Output = LossReason> + Send + '_>>;
 }
 
-/// Returns the scope of the current call with the present visit of this hold in it. No reference to it outlives the visit.
-pub(super) fn within_visit(outer: &Arc<Node>) -> Scope {
-    Scope { innermost: Innermost::Visit(Visit::present(outer)), frames: current().into_frames() }
-}
+impl Frame {
+    fn of_locks(holds: &[Hold]) -> Self {
+        Self::Locks(holds.iter().map(|hold| hold.entry().clone()).collect())
+    }
 
-pub(super) fn inside_term(term: &Arc<dyn Leading>, body: &Arc<()>) -> Scope {
-    with_frame(Frame::Term { body: Arc::downgrade(body), term: Arc::downgrade(term) })
-}
+    fn of_term(term: &Arc<dyn Leading>, body: &Arc<()>) -> Self {
+        Self::Term { body: Arc::downgrade(body), term: Arc::downgrade(term) }
+    }
 
-/// Returns the scope of the current call with this frame in it.
-pub(super) fn with_frame(frame: Frame) -> Scope {
-    Scope { innermost: Innermost::Framed, frames: current().into_frames().with(frame) }
-}
+    fn is_over(&self) -> bool {
+        match self {
+            Self::Locks(entries) => entries.iter().all(|entry| entry.is_over()),
+            Self::Term { body, .. } => body.strong_count() == 0,
+        }
+    }
 
-/// Returns the scope of the current call, which can be carried elsewhere.
-pub(super) fn current() -> Scope {
-    SCOPE.try_with(|scope| scope.borrow().clone().seen()).unwrap_or(Scope::OUTSIDE)
+    /// Returns the entries, of which a term has none.
+    fn entries(&self) -> &[Arc<Entry>] {
+        match self {
+            Self::Locks(entries) => entries,
+            Self::Term { .. } => &[],
+        }
+    }
 }
 
 impl Scope {
-    const OUTSIDE: Self = Self { innermost: Innermost::Framed, frames: Chain::EMPTY };
-
-    /// Returns the innermost hold if it is a visit.
-    fn visit(&self) -> Option<Visit> {
-        match &self.innermost {
-            Innermost::Framed => None,
-            Innermost::Visit(visit) => Some(visit.clone()),
-            Innermost::OfFrame { depth, nth } => Some(Visit::new(self.at(*depth)?, *nth)),
-        }
+    /// Returns the scope of the present call. A thread that ends has none any more.
+    fn present() -> Self {
+        SCOPE.try_with(|present| present.borrow().clone()).unwrap_or_default()
     }
 
-    /// Returns the hold around the visit.
-    #[inline]
-    fn visited(&self) -> Option<&Arc<Node>> {
-        match &self.innermost {
-            Innermost::Framed => None,
-            Innermost::Visit(visit) => Some(visit.outer()),
-            Innermost::OfFrame { depth, .. } => self.at(*depth),
-        }
+    fn frames(&self) -> impl Iterator<Item = &Frame> {
+        self.0.iter().flat_map(|frames| frames.iter())
     }
 
-    /// Returns the hold that is the frame inside of which this many others are.
-    #[inline]
-    fn at(&self, depth: usize) -> Option<&Arc<Node>> {
-        self.frames.iter().nth(depth)?.lock()
+    /// Returns the scope of the present call with this frame in it. Frames that are over are forgotten, so that a function
+    /// can spawn itself inside of its lock any number of times.
+    fn with(frame: Frame) -> Self {
+        let around = Self::present();
+        let around = around.frames().filter(|frame| !frame.is_over()).cloned();
+        Self(Some(iter::once(frame).chain(around).collect()))
     }
 
-    /// Prepares the scope to be referred to after the visit.
-    pub(super) fn seen(self) -> Self {
-        if let Some(outer) = self.visited() {
-            outer.visits.see();
-        }
-        self
+    /// Makes this the scope of this thread until the returned value is dropped.
+    fn enter(self) -> Entered {
+        Entered(self.replace())
     }
 
-    /// Returns the list of what is around a call, to which more is added.
-    fn into_frames(self) -> Chain<Frame> {
-        match self.visit().and_then(|visit| visit.node()) {
-            Some(node) => self.frames.with(Frame::Lock(node)),
-            None => self.frames,
-        }
-    }
-
-    /// Calls a function with the innermost hold, besides the visit, that is related to an entry of this lock.
-    #[inline(always)]
-    fn look_for<T>(&self, sought: Sought<'_>, found: impl Fn(&Arc<Node>, Relation) -> T) -> Option<T> {
-        for frame in self.frames.iter() {
-            for node in frame.nodes() {
-                if let Some(relation) = node.relation(sought) {
-                    return Some(found(node, relation));
-                }
-            }
-        }
-        None
-    }
-
-    /// Makes the present visit of this hold the innermost one. Returns `false` if there is a visit already.
-    #[inline(always)]
-    fn visits(&mut self, outer: &Arc<Node>) -> bool {
-        let Innermost::Framed = self.innermost else { return false };
-        let is_outer = |frame: &Frame| frame.lock().is_some_and(|node| Arc::ptr_eq(node, outer));
-        self.innermost = match self.frames.iter().position(is_outer) {
-            Some(depth) => Innermost::OfFrame { depth, nth: outer.visits.ended() },
-            None => Innermost::Visit(Visit::present(outer)),
-        };
-        true
+    fn replace(self) -> Self {
+        SCOPE.try_with(|present| present.replace(self)).unwrap_or_default()
     }
 }
 
-/// Makes this the scope of the current call until the returned value is dropped. Meanwhile, it keeps the one before.
-#[inline]
-pub(super) fn enter(scope: &mut Scope) -> Entered<'_> {
-    change(|present| mem::swap(present, scope));
-    Entered::Swapped(scope)
-}
+/// The stay of a thread in a scope, with the scope before.
+struct Entered(Scope);
 
-/// Makes the present visit of this hold a part of the current call until the returned value is dropped. Returns `None` if
-/// there is a visit around it.
-#[inline]
-pub(super) fn visit(outer: &Arc<Node>) -> Option<Entered<'static>> {
-    change(|present| present.visits(outer)).then(|| Entered::Visiting)
-}
-
-/// Enters a mutex again, as [`admitted`] does, unless the current call is inside of a visit already. Makes the
-/// entry a part of the current call, until [`unvisit`] or [`leave_visit`]. Returns the ties of the hold around it, and the
-/// number of frames inside of that hold.
-#[inline(always)]
-pub(super) fn visit_again(client: ClientId, path: &str) -> Option<(Arc<Ties>, usize)> {
-    change(|scope| {
-        let Innermost::Framed = scope.innermost else { return None };
-        let sought = Sought::new(client, path, Entry::Mutex);
-        let is_sought = |hold: &Arc<Node>| hold.relation(sought) == Some(Relation::Again(Again::Alone));
-        let mut frames = scope.frames.iter().enumerate();
-        let (depth, frame) = frames.find(|(_, frame)| frame.nodes().iter().any(is_sought))?;
-        let hold = frame.lock()?;
-        let (ties, nth) = (hold.admit(Again::Alone, Tenure::is_held)?, hold.visits.ended());
-        scope.innermost = Innermost::OfFrame { depth, nth };
-        Some((ties, depth))
-    })
-}
-
-/// Makes the present visit no part of the current call any more.
-pub(super) fn unvisit() {
-    change(|scope| scope.innermost = Innermost::Framed);
-}
-
-/// The stay of a thread in a scope.
-pub(super) enum Entered<'a> {
-    Swapped(&'a mut Scope),
-    Visiting,
-}
-
-impl Drop for Entered<'_> {
-    #[inline]
+impl Drop for Entered {
     fn drop(&mut self) {
-        change(|present| match self {
-            Self::Swapped(scope) => mem::swap(present, scope),
-            Self::Visiting => present.innermost = Innermost::Framed,
-        });
+        mem::take(&mut self.0).replace();
     }
 }
 
-/// Changes the scope of this thread. A thread that ends has none any more.
-#[inline]
-fn change<T: Default>(change: impl FnOnce(&mut Scope) -> T) -> T {
-    SCOPE.try_with(|scope| change(&mut scope.borrow_mut())).unwrap_or_default()
+/// Returns the locks and terms of the present call that have not ended, the innermost first.
+pub(crate) fn frames() -> Vec<Frame> {
+    Scope::present().frames().filter(|frame| !frame.is_over()).cloned().collect()
 }
 
-/// Returns the innermost hold of the current call that is related to an entry of this lock, and the relation.
-pub(super) fn nearest(sought: Sought<'_>) -> Option<(Arc<Node>, Relation)> {
-    // Cloned, because other code may enter scopes.
-    let found = |node: &Arc<Node>, relation| (node.clone(), relation);
-    look_for(sought, found)
-}
-
-/// Admits an entry into the innermost hold of the current call that is related to it, if that is an entry again, the lock
-/// is held and nothing is in the way. Returns the ties of that hold.
-#[inline]
-pub(super) fn admitted(sought: Sought<'_>, is_held: impl Fn(&Tenure) -> bool) -> Option<(Arc<Ties>, Again)> {
-    let admit = |node: &Arc<Node>, relation| match relation {
-        Relation::Again(again) => node.admit(again, &is_held).map(|ties| (ties, again)),
-        Relation::Upgrade | Relation::Reentrant => None,
-    };
-    look_for(sought, admit).flatten()
-}
-
-/// Ends an entry alone of the hold with these ties. If the current call is inside of that hold, they stay there for the next
-/// entry. Returns them otherwise.
-#[inline]
-pub(super) fn leave_alone(ties: Arc<Ties>) -> Option<Arc<Ties>> {
-    leave(ties, |scope, ties| {
-        let mut holds = scope.frames.iter().flat_map(Frame::nodes);
-        holds.find(|hold| Arc::ptr_eq(hold, &ties.node))
+/// Returns whether the present call is inside of the term with this share.
+pub(crate) fn is_in_term(share: &Arc<Share>) -> bool {
+    frames().iter().any(|frame| match frame {
+        Frame::Term { term, .. } => term.upgrade().is_some_and(|term| Arc::ptr_eq(term.share(), share)),
+        Frame::Locks(_) => false,
     })
 }
 
-/// Ends the visit that [`visit_again`] has begun, as [`leave_alone`] does.
-#[inline(always)]
-pub(super) fn leave_visit(ties: Arc<Ties>, depth: usize) -> Option<Arc<Ties>> {
-    leave(ties, |scope, ties| {
-        scope.innermost = Innermost::Framed;
-        scope.at(depth).filter(|hold| Arc::ptr_eq(hold, &ties.node))
+/// Returns the innermost entry of the present call that has to do with entering this lock.
+pub(super) fn nearest(client: &Client, lock: &LockRef) -> Option<(Arc<Entry>, Reentry)> {
+    let scope = Scope::present();
+    let mut entries = scope.frames().flat_map(Frame::entries);
+    entries.find_map(|entry| {
+        let reentry = entry.access.reentry(lock.access)?;
+        let is_same = entry.worker.as_ptr() == Arc::as_ptr(client.worker())
+            && entry.tenure().path().is_same(&lock.path);
+        (is_same && !entry.is_over()).then(|| (entry.clone(), reentry))
     })
 }
 
-/// Ends an entry alone of the hold with these ties. They stay in that hold, if it is found in the scope of the current call.
-#[inline(always)]
-fn leave(
-    ties: Arc<Ties>,
-    find: impl for<'a> FnOnce(&'a mut Scope, &Ties) -> Option<&'a Arc<Node>>,
-) -> Option<Arc<Ties>> {
-    // Ties are not dropped while the scope changes, because their end may run other code.
-    let mut ties = Some(ties);
-    let left = change(|scope| {
-        // The scope keeps the hold, whose ties may end meanwhile.
-        let hold = find(scope, ties.as_deref()?)?;
-        ties.take().map(|ties| hold.gate.leave_pass(ties))
-    });
-    if let Some(ties) = &ties {
-        ties.node.gate.leave(Again::Alone);
-    }
-    left.flatten().or(ties)
+/// A future whose steps are taken, and which is dropped, inside of a scope. It is boxed, so that the futures of nested bodies
+/// do not multiply in size.
+pub(crate) struct Scoped<F> {
+    scope: Scope,
+    /// `None` once it has ended.
+    future: Option<Pin<Box<F>>>,
 }
 
-/// Calls a function with the innermost hold of the current call that is related to an entry of this lock. The function
-/// must not run other code, which may enter scopes.
-#[inline(always)]
-fn look_for<T>(sought: Sought<'_>, found: impl Fn(&Arc<Node>, Relation) -> T) -> Option<T> {
-    let innermost = with_scope(|scope| match scope.visited() {
-        Some(outer) if outer.is_at(sought) => scope.visit().map(Err),
-        _ => scope.look_for(sought, &found).map(Ok),
-    });
-    match innermost? {
-        Ok(found) => Some(found),
-        Err(visit) => look_from(&visit, sought, found),
+impl<F> Scoped<F> {
+    fn new(scope: Scope, future: F) -> Self {
+        Self { scope, future: Some(Box::pin(future)) }
     }
 }
 
-/// Calls a function as [`look_for`] does, beginning with this visit. It is a function of its own, so that the look for other
-/// holds is inlined. The node of the visit may have to be made, which happens outside of the scope.
-#[inline(never)]
-fn look_from<T>(visit: &Visit, sought: Sought<'_>, found: impl Fn(&Arc<Node>, Relation) -> T) -> Option<T> {
-    if let Some(node) = visit.node()
-        && let Some(relation) = node.relation(sought)
-    {
-        return Some(found(&node, relation));
+impl<F: Future> Future for Scoped<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let _entered = self.scope.clone().enter();
+        let future = self.future.as_mut().expect("a future is not polled after its end");
+        let outcome = future.as_mut().poll(context);
+        if outcome.is_ready() {
+            self.future = None;
+        }
+        outcome
     }
-    with_scope(|scope| scope.look_for(sought, &found))
 }
 
-#[inline]
-fn with_scope<T>(look: impl FnOnce(&Scope) -> Option<T>) -> Option<T> {
-    SCOPE.try_with(|scope| look(&scope.borrow())).ok().flatten()
+impl<F> Drop for Scoped<F> {
+    fn drop(&mut self) {
+        let _entered = self.scope.clone().enter();
+        self.future = None;
+    }
 }
 
-/// Returns the length of the current call's list.
+/// Runs a future inside of these holds, and of their span.
+pub(crate) fn scope<F: Future>(
+    holds: &[Hold],
+    future: F,
+) -> Scoped<impl Future<Output = F::Output> + use<F>> {
+    let span = span_of(holds).map_or_else(Span::none, |span| span.span().clone());
+    Scoped::new(Scope::with(Frame::of_locks(holds)), future.instrument(span))
+}
+
+/// Calls a function inside of these holds, and of their span.
+pub(crate) fn scope_blocking<T>(holds: &[Hold], function: impl FnOnce() -> T) -> T {
+    let span = span_of(holds);
+    let _spanned = span.as_ref().map(|span| span.span().enter());
+    let _entered = Scope::with(Frame::of_locks(holds)).enter();
+    function()
+}
+
+/// Returns the span for a body under these holds, unless the body is to stay in the present one.
+fn span_of(holds: &[Hold]) -> Option<Arc<HoldSpan>> {
+    holds.iter().rev().filter_map(Hold::span).find(|span| span.is_for_body())
+}
+
+/// Runs a future inside of this term. Calls find the term until the future ends.
+pub(crate) fn scope_in_term<F: Future>(
+    term: Arc<dyn Leading>,
+    future: F,
+) -> impl Future<Output = F::Output> + use<F> {
+    let body = Arc::new(());
+    let scoped = Scoped::new(Scope::with(Frame::of_term(&term, &body)), future);
+    async move {
+        let _alive = (term, body);
+        scoped.await
+    }
+}
+
+/// Calls a function inside of this term. Calls find the term until the function returns.
+pub(crate) fn scope_blocking_in_term<T>(term: Arc<dyn Leading>, function: impl FnOnce() -> T) -> T {
+    let body = Arc::new(());
+    let _entered = Scope::with(Frame::of_term(&term, &body)).enter();
+    function()
+}
+
+/// Runs a future with the holds of the current call, for a task that is spawned on behalf of that call.
+///
+/// A task that is spawned without this function does not have those holds, and contends like any
+/// other caller.
+///
+/// # Cancel safety
+///
+/// The same as that of `future`.
+pub fn inherit<F: Future>(future: F) -> impl Future<Output = F::Output> {
+    Scoped::new(Scope::present(), future)
+}
+
+/// Returns a function that is called with the holds of the current call, for a thread that works on behalf of that
+/// call.
+///
+/// This is [`inherit`] for code that is not async.
+pub fn inherit_blocking<T>(function: impl FnOnce() -> T) -> impl FnOnce() -> T {
+    let scope = Scope::present();
+    move || {
+        let _entered = scope.enter();
+        function()
+    }
+}
+
+/// Returns the number of locks and terms in the scope of the present call.
 #[cfg(test)]
 pub(crate) fn length() -> usize {
-    current().into_frames().iter().count()
+    Scope::present().frames().count()
 }
 
 #[cfg(test)]
 mod tests {
-    use std::pin::Pin;
+    use std::cell::Cell;
+    use std::future::pending;
+    use std::panic::AssertUnwindSafe;
+    use std::rc::Rc;
 
+    use futures_util::future::FutureExt;
+    use futures_util::poll;
     use tokio::sync::oneshot;
 
     use super::*;
-    use crate::Mutex;
     use crate::client::connected;
-    use crate::hold::inherit;
+    use crate::{Mutex, held};
+
+    fn paths() -> Vec<String> {
+        held().iter().map(|held| held.path().to_owned()).collect()
+    }
+
+    #[tokio::test]
+    async fn each_body_finds_the_holds_around_it_and_leaves_them_behind() {
+        let (_server, client) = connected().await;
+        let mutex = client.mutex("/a").unwrap();
+        let inner = async || {
+            assert_eq!(held().len(), 3);
+            mutex.run(async |_| assert_eq!(held().len(), 4)).await.unwrap();
+            assert_eq!(held().len(), 3);
+        };
+        let outer = async || {
+            assert_eq!(held().len(), 2);
+            mutex.run(async |_| inner().await).await.unwrap();
+            assert_eq!(held().len(), 2);
+        };
+        let first = mutex.lock().await.unwrap();
+        let inside = async {
+            mutex.run(async |_| outer().await).await.unwrap();
+            assert_eq!(held().len(), 1);
+            let entry = mutex.lock().await.unwrap();
+            entry.run_blocking(|| assert_eq!(held().len(), 2)).unwrap();
+            assert_eq!(held().len(), 1);
+        };
+        first.scope(inside).await;
+        assert!(held().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_body_keeps_the_holds_around_its_beginning_although_it_goes_on_elsewhere() {
+        let (_server, client) = connected().await;
+        let around = client.mutex("/a").unwrap().lock().await.unwrap();
+        let mutex = client.mutex("/b").unwrap();
+        let first = mutex.lock().await.unwrap();
+        let entry = first.scope(mutex.lock()).await.unwrap();
+        let (go_on, goes_on) = oneshot::channel();
+        let body = async {
+            let before = paths();
+            goes_on.await.unwrap();
+            (before, paths())
+        };
+        let begin = || first.run_blocking(|| Box::pin(entry.run(body))).unwrap();
+        let mut run = around.run_blocking(begin).unwrap();
+        assert!(poll!(&mut run).is_pending());
+        assert!(paths().is_empty());
+        go_on.send(()).unwrap();
+        let all = ["/b", "/b", "/a"].map(str::to_owned).to_vec();
+        assert_eq!(run.await.unwrap(), (all.clone(), all));
+    }
+
+    #[tokio::test]
+    async fn a_value_that_a_body_drops_finds_its_holds() {
+        struct Looks(Rc<Cell<usize>>);
+
+        impl Drop for Looks {
+            fn drop(&mut self) {
+                self.0.set(held().len());
+            }
+        }
+
+        let (_server, client) = connected().await;
+        let mutex = client.mutex("/a").unwrap();
+        let first = mutex.lock().await.unwrap();
+        let inside = async {
+            let entry = mutex.lock().await.unwrap();
+            for waits in [false, true] {
+                let found = Rc::new(Cell::new(0));
+                let looks = Looks(found.clone());
+                let body = async move {
+                    let _looks = looks;
+                    if waits {
+                        pending::<()>().await;
+                    }
+                };
+                let mut run = Box::pin(entry.run(body));
+                assert_eq!(poll!(&mut run).is_pending(), waits);
+                drop(run);
+                assert_eq!(found.get(), 2);
+            }
+        };
+        first.scope(inside).await;
+    }
+
+    #[tokio::test]
+    async fn a_body_that_panics_leaves_its_holds_behind() {
+        let (_server, client) = connected().await;
+        let mutex = client.mutex("/a").unwrap();
+        let first = mutex.lock().await.unwrap();
+        let inside = async {
+            let entry = mutex.lock().await.unwrap();
+            for waits in [false, true] {
+                let body = async move {
+                    if waits {
+                        tokio::task::yield_now().await;
+                    }
+                    assert_eq!(held().len(), 0, "two are held, and it panics");
+                };
+                assert!(AssertUnwindSafe(entry.run(body)).catch_unwind().await.is_err());
+                assert_eq!(held().len(), 1);
+            }
+            panic!("the body of the first hold panics, too");
+        };
+        assert!(AssertUnwindSafe(first.scope(inside)).catch_unwind().await.is_err());
+        assert!(held().is_empty());
+    }
 
     /// Takes the lock, spawns its successor inside of it, and reports the longest scope.
     fn generation(

@@ -9,7 +9,7 @@ use crate::client::Client;
 use crate::client::config::check_identity;
 use crate::client::worker::Worker;
 use crate::error::LockError;
-use crate::hold::{Door, Entry, UNNAMED};
+use crate::hold::{Access, LockRef, UNNAMED};
 use crate::participant::Participant;
 use crate::path::NodePath;
 use crate::queue::claim::{Place, Role};
@@ -171,8 +171,8 @@ impl Election {
         let identity = Arc::new(self.identity.clone().into_bytes());
         let place = Place { role, also_behind: [].into() };
         let wanted = Wanted::Office { place, identity };
-        let door = Door::new(self.path, Entry::Office, wanted).named(self.label);
+        let lock = LockRef::new(self.path, Access::Leader, wanted).named(self.label);
         let Self { policy, hold_down, handover, requeue, .. } = self;
-        Office { worker, door, policy, hold_down, handover, requeue }
+        Office { worker, lock, policy, hold_down, handover, requeue }
     }
 }

@@ -60,7 +60,7 @@ impl Leadership {
     /// Begins the `nth` term under one lease, counted from zero.
     pub(super) fn begin(office: &Office, tenure: &Arc<Tenure>, nth: u32) -> Self {
         let share = Arc::new(Share::new(Stint::new(tenure, nth)));
-        let (worker, label, policy) = (office.worker.clone(), office.door.label.clone(), office.policy);
+        let (worker, label, policy) = (office.worker.clone(), office.lock.label.clone(), office.policy);
         let (end, over) = (OnceLock::new(), CancellationToken::new());
         let (bodies, steps, calls) = Default::default();
         Self { term: Arc::new(Term { worker, share, label, policy, end, over, bodies, steps, calls }) }
@@ -125,11 +125,7 @@ impl Leadership {
     ///
     /// Nothing is lost.
     pub async fn verify(&self) -> Result<(), LockError> {
-        self.check()?;
-        let (asked, within) = (self.term.share.tenure().clone(), self.term.worker.default_wait());
-        let answer = self.term.worker.call(within, async move { asked.settle().await }).await;
-        self.check()?;
-        answer.map_err(|unanswered| unanswered.into_error(self.term.share.tenure().path(), within))
+        self.current().verify().await
     }
 
     /// Runs a future under this term, and drops it when the term is over, before another leader can be
@@ -148,7 +144,7 @@ impl Leadership {
         let span = self.span();
         // Boxed, so that the futures of nested locked calls do not multiply in size.
         let future = Box::pin(self.scope(future.instrument(inside(&span))));
-        let mut run = pin!(run_while(|| self.check(), || self.lost(), future));
+        let mut run = pin!(run_while(|| self.check(), self.lost(), future));
         let outcome = poll_fn(|context| {
             // Taken before the check: either the end of the term waits for this step, or the step sees the
             // end.

@@ -11,7 +11,7 @@ use crate::acquire;
 use crate::client::worker::{Backoff, Worker};
 use crate::error::LockError;
 use crate::events::{Candidacy, Witness};
-use crate::hold::Door;
+use crate::hold::LockRef;
 use crate::lease::Lease;
 use crate::participant::{self, Participant, Standing};
 use crate::session::drive::Progress;
@@ -43,7 +43,7 @@ pub(super) enum Requeue {
 #[derive(Clone)]
 pub(super) struct Office {
     pub(super) worker: Arc<Worker>,
-    pub(super) door: Door,
+    pub(super) lock: LockRef,
     pub(super) policy: Policy,
     pub(super) hold_down: Duration,
     pub(super) handover: Duration,
@@ -52,17 +52,17 @@ pub(super) struct Office {
 
 impl Office {
     pub(super) fn path(&self) -> &str {
-        self.door.path.relative()
+        self.lock.path.relative()
     }
 
     /// Fails if this process is a fork of the candidate's.
     pub(super) fn check(&self) -> Result<(), LockError> {
-        if self.worker.tasks().is_forked() { Err(self.worker.closed(&self.door.path)) } else { Ok(()) }
+        if self.worker.tasks().is_forked() { Err(self.worker.closed(&self.lock.path)) } else { Ok(()) }
     }
 
     /// Joins the election.
     pub(super) fn candidacy(&self) -> Candidacy {
-        Candidacy::begin(self.worker.events(), self.door.subject(None))
+        Candidacy::begin(self.worker.events(), self.lock.subject(None))
     }
 
     /// Waits for the election, and reports the progress to `told`. The next step is
@@ -74,7 +74,7 @@ impl Office {
         close: &CancellationToken,
         (told, witness): (watch::Sender<Progress>, Witness),
     ) -> Result<Option<Lease>, LockError> {
-        let (path, wanted) = (&self.door.path, self.door.wanted.clone());
+        let (path, wanted) = (&self.lock.path, self.lock.wanted.clone());
         let tell = acquire::teller(witness);
         let told = move |progress: Progress| {
             tell(progress.clone());
@@ -110,7 +110,7 @@ impl Office {
     }
 
     pub(super) async fn participants(&self) -> Result<Vec<Participant>, LockError> {
-        participant::list(&self.worker, &self.door).await
+        participant::list(&self.worker, &self.lock).await
     }
 
     pub(super) async fn leader(&self) -> Result<Option<Participant>, LockError> {

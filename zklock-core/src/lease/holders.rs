@@ -25,8 +25,6 @@ struct Register {
     has_had_holder: bool,
     is_lost: bool,
     release: Release,
-    /// Whether the release takes longer than its callers wait.
-    is_late: bool,
     /// The reason why the release failed.
     failure: Option<Box<LockError>>,
 }
@@ -104,15 +102,6 @@ impl Holders {
         if register.release == Release::Due {
             register.release = Release::HandedOver;
         }
-    }
-
-    /// Takes note that the release takes longer than its callers wait.
-    pub(super) fn note_late(&self) {
-        self.register().is_late = true;
-    }
-
-    pub(super) fn is_late(&self) -> bool {
-        self.register().is_late
     }
 
     /// Takes note of the end of the release.

@@ -1,11 +1,10 @@
 //! Performs the orders of the holders of one lease on the client's thread, and withdraws its contender at the end.
 
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tokio::task::yield_now;
-use tokio::time::{Instant, sleep};
 
 use crate::error::{LockError, LossReason};
 use crate::events::{Holding, Witness};
@@ -102,15 +101,12 @@ fn put_to_work(seat: impl Seat + 'static, tenure: Arc<Tenure>) {
 /// body is still being cancelled.
 async fn perform(mut unkept: Unkept, mut seat: impl Seat + 'static) {
     let tenure = unkept.tenure.clone();
-    let mut wait = Wait::default();
     let mut has_replaced = false;
     loop {
         seat = match tenure.desk.next(seat, at_rest) {
             Work::Order(Order::Downgrade(report), mut seat) => {
                 // The caller may no longer wait for the outcome.
-                if let Err(Err(error)) =
-                    report.send(wait.watch(&tenure, pin!(downgrade(&tenure, &mut seat))).await)
-                {
+                if let Err(Err(error)) = report.send(downgrade(&tenure, &mut seat).await) {
                     tracing::warn!(path = %tenure.path, %error, "a lock stays exclusive although only readers are left");
                 }
                 has_replaced = true;
@@ -120,7 +116,7 @@ async fn perform(mut unkept: Unkept, mut seat: impl Seat + 'static) {
                 report.send(withdraw(&tenure, &mut seat).await).ok();
                 break;
             }
-            Work::Leave(mut seat) => break leave(&tenure, &mut seat, &mut wait).await,
+            Work::Leave(mut seat) => break leave(&tenure, &mut seat).await,
             Work::None => {
                 // The ward gets the next watch from a contender that rests.
                 if has_replaced {
@@ -134,7 +130,7 @@ async fn perform(mut unkept: Unkept, mut seat: impl Seat + 'static) {
 }
 
 /// Withdraws the contender after its last holder, and tells when the request for that is on its way.
-async fn leave(tenure: &Tenure, seat: &mut impl Seat, wait: &mut Wait) {
+async fn leave(tenure: &Tenure, seat: &mut impl Seat) {
     let mut withdrawn = pin!(withdraw(tenure, seat));
     tokio::select! {
         biased;
@@ -144,32 +140,7 @@ async fn leave(tenure: &Tenure, seat: &mut impl Seat, wait: &mut Wait) {
         () = yield_now() => {}
     }
     tenure.note_handed_over();
-    wait.watch(tenure, withdrawn).await.ok();
-}
-
-/// The time for which callers wait for a release. It begins when the last claim has ended and the task looks for the first
-/// time.
-#[derive(Default)]
-struct Wait {
-    since: Option<Instant>,
-}
-
-impl Wait {
-    /// Performs a step of the release, or one in front of it, and tells the callers if it takes longer than they wait.
-    async fn watch<T>(&mut self, tenure: &Tenure, mut step: Pin<&mut impl Future<Output = T>>) -> T {
-        let late = async {
-            tenure.until_unclaimed().await;
-            let since = *self.since.get_or_insert_with(Instant::now);
-            sleep(tenure.tasks.patience().saturating_sub(since.elapsed())).await;
-        };
-        tokio::select! {
-            biased;
-            outcome = &mut step => return outcome,
-            () = late => {}
-        }
-        tenure.note_late();
-        step.await
-    }
+    withdrawn.await.ok();
 }
 
 /// Replaces the writer's node with a reader's. The lease continues meanwhile.

@@ -18,19 +18,6 @@ impl Tenure {
         }
     }
 
-    /// Returns whether the state is known to be held, and marks nothing as lost.
-    #[inline]
-    pub(crate) fn is_held(&self) -> bool {
-        self.session.clock().is_valid() && self.is_unbroken() && !self.tasks.is_forked()
-    }
-
-    /// Returns whether the state is known to be held, apart from the time and the process: the caller has to
-    /// [`check`](Self::check) these.
-    #[inline]
-    pub(crate) fn is_unbroken(&self) -> bool {
-        self.loss().is_none() && self.is_confirmed()
-    }
-
     /// Returns whether the servers have confirmed the lease since the connection last broke.
     #[inline]
     fn is_confirmed(&self) -> bool {

@@ -19,10 +19,6 @@ pub(crate) struct Stint {
     handoff: u32,
 }
 
-/// The release of a contender takes longer than callers wait for requests. It goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Late;
-
 /// One holder's share of a lease, under which it may write until the share ends.
 #[derive(Debug)]
 pub(crate) struct Share {
@@ -108,12 +104,6 @@ impl Stint {
     /// Waits until another holder has the lock, or until its release has ended, and returns the outcome.
     pub(crate) async fn released(&self) -> Result<(), LockError> {
         self.tenure.until_passed(|_| self.outcome()).await
-    }
-
-    /// Waits until the release has ended, and returns the outcome, unless it takes longer than callers wait.
-    pub(crate) async fn released_in_time(&self) -> Result<Result<(), LockError>, Late> {
-        let is_late = |holders: &Holders| holders.is_late().then_some(Err(Late));
-        self.tenure.until_passed(|holders| self.outcome().map(Ok).or_else(|| is_late(holders))).await
     }
 
     /// Returns the outcome of the release, or `None` while it is not known.

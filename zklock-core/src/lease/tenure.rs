@@ -193,17 +193,6 @@ impl Tenure {
         self.passing.notify();
     }
 
-    /// Takes note that the release takes longer than its callers wait.
-    pub(super) fn note_late(&self) {
-        self.holders.note_late();
-        self.passing.notify();
-    }
-
-    /// Waits until there are no claims any more, and the last one has told so.
-    pub(super) async fn until_unclaimed(&self) {
-        self.passing.until(|| (!self.is_claimed()).then_some(())).await;
-    }
-
     /// Waits until there is an answer among the holders.
     pub(super) async fn until_passed<T>(&self, answer: impl Fn(&Holders) -> Option<T>) -> T {
         self.passing.until(|| answer(&self.holders)).await

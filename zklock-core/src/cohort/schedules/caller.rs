@@ -67,7 +67,7 @@ async fn hold(grant: Arc<Grant>, desk: &Arc<Desk>, side: Side) {
     if side == Side::Exclusive && desk.kind() == Kind::ReadWrite && chance::one_in(4) {
         desk.downgrade(&grant);
         if chance::one_in(2) {
-            grant.downgrade_later();
+            drop(grant.downgrade());
         } else {
             Abandoned::perhaps(pin!(grant.downgrade())).await.map(Result::ok);
         }

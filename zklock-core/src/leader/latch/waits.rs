@@ -101,7 +101,7 @@ impl LeaderLatch {
         &self,
         term: impl Future<Output = Result<Leadership, LockError>>,
     ) -> Result<Leadership, LockError> {
-        let mut span = WaitSpan::begin(&self.office.door.subject(None));
+        let mut span = WaitSpan::begin(&self.office.lock.subject(None));
         let term = term.await;
         match &term {
             Ok(leadership) => span.acquired(leadership.fencing_token()),

@@ -39,8 +39,7 @@ impl Leadership {
 
     /// Returns whether the present call is inside of a body under this term.
     pub(in crate::leader) fn is_around(&self) -> bool {
-        let mut shares = hold::held().flat_map(|held| held.shares().to_vec());
-        shares.any(|share| Arc::ptr_eq(&share, &self.term.share))
+        hold::is_in_term(&self.term.share)
     }
 
     /// Runs a future that finds this term as the innermost one.

@@ -1,15 +1,11 @@
 //! Writes that are applied only while their leader leads.
 
-use std::slice;
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::current::Current;
 use crate::error::LockError;
-use crate::guard::read::read_under;
-use crate::guard::upsert::upsert_under;
-use crate::guard::write::write_under;
-use crate::lease::WritePermit;
 use crate::once;
-use crate::session::ops::Write;
 
 use super::Leadership;
 
@@ -26,7 +22,7 @@ impl Leadership {
     ///
     /// Dropping the future leaves the outcome unknown.
     pub async fn set_data(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
-        self.write(path, Write::SetData(data.into())).await
+        self.current().set_data(path, data).await
     }
 
     /// Creates a persistent node at `path`, if and only if this client still leads at that moment.
@@ -39,7 +35,7 @@ impl Leadership {
     ///
     /// Dropping the future leaves the outcome unknown.
     pub async fn create(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
-        self.write(path, Write::Create(data.into())).await
+        self.current().create(path, data).await
     }
 
     /// Deletes the node at `path`, if and only if this client still leads at that moment.
@@ -52,7 +48,7 @@ impl Leadership {
     ///
     /// Dropping the future leaves the outcome unknown.
     pub async fn delete(&self, path: &str) -> Result<(), LockError> {
-        self.write(path, Write::Delete).await
+        self.current().delete(path).await
     }
 
     /// Replaces the data of the node at `path`, or creates the node and its missing parents, if and only if this client
@@ -78,7 +74,7 @@ impl Leadership {
     /// # }
     /// ```
     pub async fn upsert(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
-        upsert_under(&self.term.worker, || self.permit(), path, data.into()).await
+        self.current().upsert(path, data).await
     }
 
     /// Returns the data of the node at `path`, or `None` if there is no such node, as of a moment at which no other
@@ -104,10 +100,7 @@ impl Leadership {
     /// # }
     /// ```
     pub async fn get(&self, path: &str) -> Result<Option<Vec<u8>>, LockError> {
-        self.check()?;
-        let read = read_under(&self.term.worker, vec![self.term.share.clone()], path).await;
-        self.check()?;
-        read
+        self.current().get(path).await
     }
 
     /// Returns whether this leader may now start work that starts at most once per `period` in the whole
@@ -140,13 +133,8 @@ impl Leadership {
         once::start(&self.term.worker, shares, move || term.check(), (tick, period)).await
     }
 
-    async fn write(&self, path: &str, write: Write) -> Result<(), LockError> {
-        write_under(&self.term.worker, self.permit()?, path, write).await
-    }
-
-    fn permit(&self) -> Result<WritePermit, LockError> {
-        self.check()?;
-        WritePermit::take(slice::from_ref(&self.term.share))
+    pub(super) fn current(&self) -> Current {
+        Current::of_term(Arc::new(self.clone()))
     }
 }
 

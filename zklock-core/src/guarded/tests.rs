@@ -1,0 +1,239 @@
+//! Guarded writes and reads under faults.
+
+use std::sync::mpsc;
+
+use futures_util::poll;
+use tokio::time::timeout;
+use zklock_testkit::wire::Opcode;
+use zklock_testkit::{EmbeddedServer, How, Proxy};
+
+use super::*;
+use crate::lease::writes::Writing;
+use crate::{Config, Guard, Heartbeat, MutexGuard};
+
+/// A server, and a configuration of clients whose only transactions are their guarded writes.
+fn proxy_and_config() -> (EmbeddedServer, Proxy, Config) {
+    let server = EmbeddedServer::start().unwrap();
+    let proxy = Proxy::start(server.address()).unwrap();
+    let config = Config::new(proxy.connect_string()).heartbeat(Heartbeat::Read);
+    (server, proxy, config)
+}
+
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    timeout(Duration::from_secs(20), future).await.expect("it happens within 20 s")
+}
+
+fn writing<K>(guard: &Guard<K>) -> Vec<Writing> {
+    guard.holds().iter().map(|hold| hold.tenure().writes().state()).collect()
+}
+
+async fn drained<K>(guard: &Guard<K>) -> Writing {
+    soon(guard.holds()[0].tenure().writes().drained()).await
+}
+
+#[tokio::test]
+async fn a_write_is_under_way_from_its_first_step_until_it_is_answered() {
+    let (_server, proxy, config) = proxy_and_config();
+    let guard = config.connect().await.unwrap().mutex("/a").unwrap().lock().await.unwrap();
+    let held = proxy.on_reply(Opcode::MULTI).hold();
+    // The client's thread stands still, so the write's task does not run yet.
+    let (go_on, stopped) = mpsc::channel::<()>();
+    guard.client().worker().spawn(async move {
+        stopped.recv().ok();
+    });
+    let mut write = Box::pin(guard.create("/data", "x"));
+    assert_eq!(writing(&guard), [Writing::Idle]);
+    assert!(poll!(&mut write).is_pending());
+    assert_eq!(writing(&guard), [Writing::UnderWay]);
+    drop(go_on);
+    soon(held.struck()).await;
+    assert_eq!(writing(&guard), [Writing::UnderWay]);
+    held.release();
+    soon(write).await.unwrap();
+    assert_eq!(writing(&guard), [Writing::Idle]);
+}
+
+#[tokio::test]
+async fn a_write_whose_caller_has_gone_is_under_way_until_it_is_answered() {
+    let (server, proxy, config) = proxy_and_config();
+    let guard = config.connect().await.unwrap().mutex("/a").unwrap().lock().await.unwrap();
+    let held = proxy.on_reply(Opcode::MULTI).hold();
+    let mut write = Box::pin(guard.create("/data", "x"));
+    assert!(poll!(&mut write).is_pending());
+    drop(write);
+    soon(held.struck()).await;
+    assert_eq!(writing(&guard), [Writing::UnderWay]);
+    held.release();
+    assert_eq!(drained(&guard).await, Writing::Idle);
+    assert!(server.node("/data").is_some());
+}
+
+#[tokio::test]
+async fn a_refused_write_leaves_no_doubt() {
+    let (server, _proxy, config) = proxy_and_config();
+    let client = config.connect().await.unwrap();
+    let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+    guard.create("no path", "x").await.unwrap_err();
+    guard.create("/data", vec![0; 1 << 20]).await.unwrap_err();
+    guard.set_data("/nowhere", "x").await.unwrap_err();
+    assert_eq!(writing(&guard), [Writing::Idle]);
+    server.delete("/a");
+    let unguarded = guard.create("/data", "x").await;
+    assert!(matches!(unguarded, Err(LockError::Lost { .. })), "{unguarded:?}");
+    let lost = guard.create("/data", "x").await;
+    assert!(matches!(lost, Err(LockError::Lost { .. })), "{lost:?}");
+    assert_eq!(writing(&guard), [Writing::Idle]);
+}
+
+#[tokio::test]
+async fn a_broken_connection_makes_all_locks_of_a_write_doubtful() {
+    let (_server, proxy, config) = proxy_and_config();
+    let client = config.connect().await.unwrap();
+    for path in ["/request", "/reply"] {
+        let members = [format!("{path}/1"), format!("{path}/2")];
+        let guard = client.multi(members.iter().map(String::as_str)).unwrap().lock().await.unwrap();
+        guard.create(&format!("{path}/before"), "x").await.unwrap();
+        assert_eq!(writing(&guard), [Writing::Idle; 2]);
+        let cut = if path == "/request" {
+            proxy.on_request(Opcode::MULTI).cut(How::Fin)
+        } else {
+            proxy.on_reply(Opcode::MULTI).cut(How::Rst)
+        };
+        let written = soon(guard.create(&format!("{path}/after"), "x")).await;
+        assert!(matches!(written, Err(LockError::OutcomeUnknown { .. })), "{written:?}");
+        assert_eq!((writing(&guard), cut.hits()), (vec![Writing::Doubtful; 2], 1));
+    }
+}
+
+#[tokio::test]
+async fn a_write_that_takes_longer_than_the_clients_wait_is_doubtful_and_stays_so() {
+    let (server, proxy, config) = proxy_and_config();
+    let client = config.default_wait(Duration::from_secs(2)).connect().await.unwrap();
+    let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+    let held = proxy.on_request(Opcode::MULTI).hold();
+    let written = soon(guard.create("/late", "x")).await;
+    assert!(matches!(written, Err(LockError::OutcomeUnknown { .. })), "{written:?}");
+    assert_eq!(writing(&guard), [Writing::Doubtful]);
+    assert!(server.node("/late").is_none());
+    held.release();
+    guard.create("/behind", "x").await.unwrap();
+    assert!(server.node("/late").is_some());
+    assert_eq!(writing(&guard), [Writing::Doubtful]);
+}
+
+#[tokio::test]
+async fn the_task_of_a_client_that_has_ended_sends_nothing_and_leaves_no_doubt() {
+    let (server, _proxy, config) = proxy_and_config();
+    let client = config.connect().await.unwrap();
+    let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+    let permit = WritePermit::take(&[guard.holds()[0].share().clone()]).unwrap();
+    soon(client.shutdown(Duration::ZERO)).await;
+    let written =
+        write(client.worker(), permit, ("/data", Write::Create(Vec::new())), client.default_wait()).await;
+    assert!(matches!(written, Err(LockError::OutcomeUnknown { .. })), "{written:?}");
+    assert_eq!(writing(&guard), [Writing::Idle]);
+    assert!(server.node("/data").is_none());
+}
+
+#[test]
+fn the_answer_to_a_request_decides_the_next_one() {
+    let create = |parents| Step::Create { parents };
+    assert_eq!(Step::Set.after(&Refusal::NoNode), Some(create(0)));
+    assert_eq!(create(0).after(&Refusal::NoNode), Some(create(1)));
+    assert_eq!(create(1).after(&Refusal::NoNode), Some(create(2)));
+    assert_eq!(create(2).after(&Refusal::NodeExists), Some(Step::Set));
+    for step in [Step::Set, create(0)] {
+        assert_eq!(step.after(&Refusal::BadVersion), None);
+        assert_eq!(step.after(&Refusal::Other("no children for ephemerals".into())), None);
+    }
+    assert_eq!(Step::Set.after(&Refusal::NodeExists), None);
+}
+
+#[tokio::test]
+async fn nothing_is_sent_after_a_request_of_unknown_outcome() {
+    for nth in 1..=3 {
+        let (server, proxy, guard) = proxied().await;
+        // The first request replaces the data, the second one creates the node, and the third one its parent too.
+        let cut = proxy.on_reply(Opcode::MULTI).nth(nth).cut(How::Fin);
+        let written = guard.upsert("/ledgers/7", "x").await;
+        assert!(matches!(written, Err(LockError::OutcomeUnknown { .. })), "{nth}: {written:?}");
+        assert_eq!(cut.hits(), 1);
+        assert_eq!(server.node("/ledgers/7").is_some(), nth == 3, "{nth}");
+    }
+}
+
+#[tokio::test]
+async fn parents_and_node_are_created_in_one_step() {
+    let (server, proxy, guard) = proxied().await;
+    let held = proxy.on_request(Opcode::MULTI).nth(3).hold();
+    let write = guard.upsert("/ledgers/7", "x");
+    let outsider = async {
+        held.struck().await;
+        assert!(server.node("/ledgers").is_none());
+        held.release();
+    };
+    let (written, ()) = tokio::join!(write, outsider);
+    written.unwrap();
+    assert!(server.node("/ledgers/7").is_some());
+}
+
+/// A holder whose only transactions are those of its reads and guarded writes.
+async fn proxied() -> (EmbeddedServer, Proxy, MutexGuard) {
+    let server = EmbeddedServer::start().unwrap();
+    let proxy = Proxy::start(server.address()).unwrap();
+    let config = Config::new(proxy.connect_string()).heartbeat(Heartbeat::Read);
+    let client = config.connect().await.unwrap();
+    let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+    guard.create("/data", "x").await.unwrap();
+    (server, proxy, guard)
+}
+
+#[tokio::test]
+async fn data_that_was_read_before_the_node_was_deleted_is_not_returned_after_it() {
+    let (server, proxy, guard) = proxied().await;
+    // The read is answered, and the look for the node is not sent yet.
+    let held = proxy.on_request(Opcode::MULTI).hold();
+    let mut read = Box::pin(guard.get("/data"));
+    assert!(poll!(&mut read).is_pending());
+    soon(held.struck()).await;
+    server.delete("/a");
+    held.release();
+    let read = soon(read).await;
+    assert!(matches!(read, Err(LockError::Lost { .. })), "{read:?}");
+}
+
+#[tokio::test]
+async fn data_is_not_returned_after_a_loss_that_became_known_during_the_read() {
+    let (_server, proxy, guard) = proxied().await;
+    let held = proxy.on_reply(Opcode::MULTI).hold();
+    let mut read = Box::pin(guard.get("/data"));
+    assert!(poll!(&mut read).is_pending());
+    soon(held.struck()).await;
+    guard.holds()[0].tenure().lose(LossReason::LeaseExpired);
+    held.release();
+    let read = soon(read).await;
+    assert!(matches!(read, Err(LockError::Lost { reason: LossReason::LeaseExpired, .. })), "{read:?}");
+}
+
+#[tokio::test]
+async fn a_read_is_repeated_after_a_broken_connection_and_leaves_no_doubt() {
+    let (_server, proxy, guard) = proxied().await;
+    for opcode in [Opcode::GET_DATA, Opcode::MULTI] {
+        let cut = proxy.on_reply(opcode).cut(How::Fin);
+        assert_eq!(soon(guard.get("/data")).await.unwrap(), Some(b"x".to_vec()));
+        assert_eq!((cut.hits(), writing(&guard)), (1, vec![Writing::Idle]));
+    }
+}
+
+#[tokio::test]
+async fn a_later_holder_of_the_same_node_waits_for_the_answer_to_a_read() {
+    let (_server, proxy, guard) = proxied().await;
+    let held = proxy.on_reply(Opcode::MULTI).hold();
+    let mut read = Box::pin(guard.get("/data"));
+    assert!(poll!(&mut read).is_pending());
+    soon(held.struck()).await;
+    assert_eq!(writing(&guard), [Writing::UnderWay]);
+    held.release();
+    soon(read).await.unwrap();
+    assert_eq!(writing(&guard), [Writing::Idle]);
+}

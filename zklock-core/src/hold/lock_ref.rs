@@ -1,0 +1,81 @@
+//! A lock, and the way to enter it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::acquire::{Permits, Wanted};
+use crate::client::Client;
+use crate::cohort;
+use crate::error::{Holder, LockError, Phase};
+use crate::events::Subject;
+use crate::path::NodePath;
+use crate::queue::claim::{Place, Role};
+
+use super::access::Access;
+
+/// A lock, and the way to enter it.
+#[derive(Clone, Debug)]
+pub(crate) struct LockRef {
+    pub(crate) path: NodePath,
+    pub(crate) access: Access,
+    pub(crate) wanted: Wanted,
+    /// The name of the lock in events and metrics.
+    pub(crate) label: Cow<'static, str>,
+}
+
+impl LockRef {
+    pub(crate) fn new(path: NodePath, access: Access, wanted: Wanted) -> Self {
+        Self { path, access, wanted, label: UNNAMED }
+    }
+
+    /// Returns a lock with one queue.
+    pub(crate) fn to_queue(path: NodePath, access: Access, role: Role) -> Self {
+        let place = Place { role, also_behind: Arc::default() };
+        Self::new(path, access, Wanted::Place(place))
+    }
+
+    /// Returns permits of a semaphore.
+    pub(crate) fn to_permits(path: NodePath, access: Access, permits: Permits) -> Self {
+        Self::new(path, access, Wanted::Permits(permits))
+    }
+
+    /// Makes the calls for this lock also wait for contenders of other clients with these name patterns.
+    pub(crate) fn wait_behind(&mut self, names: &[String]) {
+        if let Wanted::Place(place) = &mut self.wanted {
+            place.also_behind = names.into();
+        }
+    }
+
+    /// Returns the same lock with a name for events and metrics.
+    pub(crate) fn named(self, label: impl Into<Cow<'static, str>>) -> Self {
+        Self { label: label.into(), ..self }
+    }
+
+    /// Returns the description of this lock for events.
+    pub(crate) fn subject(&self, group: Option<u64>) -> Subject<'_> {
+        Subject { path: &self.path, label: &self.label, mode: self.access.mode(), group }
+    }
+
+    /// Returns the name patterns of other clients' contenders that calls for this lock wait for.
+    pub(crate) fn strangers(&self) -> &[String] {
+        match &self.wanted {
+            Wanted::Place(place) | Wanted::NextPlace(place) => &place.also_behind,
+            Wanted::Permits(_) | Wanted::Office { .. } => &[],
+        }
+    }
+
+    /// Returns the error of a call that has waited this long for others.
+    pub(crate) fn timeout(&self, waited: Duration, holder: Option<Holder>) -> LockError {
+        let path = self.path.relative().to_owned();
+        LockError::Timeout { path, waited, phase: Phase::Queued, holder }
+    }
+
+    /// Returns the error of a call that does not wait for others.
+    pub(crate) fn contended(&self, client: &Client) -> LockError {
+        self.timeout(Duration::ZERO, cohort::holder(client, &self.path))
+    }
+}
+
+/// The name of locks without one.
+pub(crate) const UNNAMED: Cow<'static, str> = Cow::Borrowed("unnamed");

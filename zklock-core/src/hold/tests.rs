@@ -1,0 +1,220 @@
+//! Holds of real locks, and their races.
+
+mod races;
+
+use std::cell::{Cell, RefCell};
+use std::future::{pending, poll_fn};
+use std::panic::AssertUnwindSafe;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+
+use futures_util::future::{FutureExt, lazy};
+use futures_util::poll;
+use tokio::sync::oneshot;
+use zklock_testkit::wire::Opcode;
+use zklock_testkit::{EmbeddedServer, Proxy};
+
+use super::*;
+use crate::client::connected;
+use crate::interleaving::Schedule;
+use crate::{Config, Member, Mutex as Lock, held};
+
+#[tokio::test]
+async fn what_is_inside_of_an_entry_keeps_siblings_out_after_its_end() {
+    let (_server, client) = connected().await;
+    let mutex = client.mutex("/a").unwrap();
+    let outer = mutex.lock().await.unwrap();
+    let inside = async {
+        let entry = mutex.lock().await.unwrap();
+        let heir = entry.scope(lazy(|_| inherit(mutex.try_lock()))).await;
+        let deeper = heir.await.unwrap().expect("nobody is inside of the entry");
+        assert!(mutex.try_lock().await.unwrap().is_none(), "a sibling of the entry is let in");
+        drop(entry);
+        assert!(mutex.try_lock().await.unwrap().is_none(), "a sibling of the entry is beside its heir");
+        drop(deeper);
+        mutex.try_lock().await.unwrap().expect("the heir has left")
+    };
+    drop(outer.scope(inside).await);
+}
+
+#[tokio::test]
+async fn an_entry_that_has_ended_is_not_entered() {
+    let (_server, client) = connected().await;
+    let mutex = client.mutex("/a").unwrap();
+    let outer = mutex.lock().await.unwrap();
+    let inside = async {
+        let entry = mutex.lock().await.unwrap();
+        let heir = entry.scope(lazy(|_| inherit(async { (mutex.try_lock().await, held().len()) })));
+        let heir = heir.await;
+        drop(entry);
+        let next = mutex.lock().await.unwrap();
+        let (tried, held) = heir.await;
+        assert!(tried.unwrap().is_none(), "the heir enters the entry that came after its own");
+        assert_eq!(held, 1, "the first hold is left");
+        drop(next);
+    };
+    outer.scope(inside).await;
+}
+
+#[tokio::test]
+async fn an_entry_outlives_the_one_around_it() {
+    let (server, client) = connected().await;
+    let other = Config::new(server.connect_string()).connect().await.unwrap();
+    let (mutex, stranger) = (client.mutex("/a").unwrap(), other.mutex("/a").unwrap());
+    let outer = mutex.lock().await.unwrap();
+    let entry = outer.scope(mutex.lock()).await.unwrap();
+    outer.release().await.unwrap();
+    let deeper = entry.scope(mutex.lock()).await.unwrap();
+    entry.release().await.unwrap();
+    assert!(deeper.is_held() && stranger.try_lock().await.unwrap().is_none());
+    deeper.release().await.unwrap();
+    assert!(stranger.try_lock().await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_body_inside_of_an_entry_finds_each_entry_around_it_once() {
+    let (_server, client) = connected().await;
+    let (mutex, other) = (client.mutex("/a").unwrap(), client.mutex("/b").unwrap());
+    let found = mutex.run(async |_| {
+        let inside = mutex.run(async |_| held().len()).await.unwrap();
+        let below = mutex.run(async |_| other.run(async |_| held().len()).await).await.unwrap();
+        [held().len(), inside, below.unwrap()]
+    });
+    assert_eq!(found.await.unwrap(), [1, 2, 3]);
+}
+
+/// Runs `siblings` while the call holds the mutex, and with it.
+async fn inside<T>(siblings: impl AsyncFnOnce(&Lock) -> T) -> T {
+    let (_server, client) = connected().await;
+    let mutex = client.mutex("/a").unwrap();
+    let guard = mutex.lock().await.unwrap();
+    guard.scope(siblings(&mutex)).await
+}
+
+async fn is_open(mutex: &Lock) -> bool {
+    mutex.try_lock().await.unwrap().is_some()
+}
+
+#[tokio::test]
+async fn a_body_keeps_siblings_out_until_it_ends_or_is_dropped() {
+    let siblings = async |mutex: &Lock| {
+        let (end, ends) = oneshot::channel::<()>();
+        let mut body = pin!(mutex.run(async |_| ends.await));
+        assert!(poll!(&mut body).is_pending());
+        assert!(!is_open(mutex).await, "a body is inside");
+        end.send(()).unwrap();
+        body.await.unwrap().unwrap();
+        let mut body = Box::pin(mutex.run(async |_| pending::<()>().await));
+        assert!(poll!(&mut body).is_pending());
+        drop(body);
+        assert!(is_open(mutex).await);
+    };
+    inside(siblings).await;
+}
+
+#[tokio::test]
+async fn a_body_that_panics_lets_siblings_in() {
+    let siblings = async |mutex: &Lock| {
+        let panics = AssertUnwindSafe(mutex.run(async |_| panic!("a bug of the user"))).catch_unwind();
+        assert!(panics.await.is_err());
+        assert!(is_open(mutex).await);
+        assert_eq!(held().len(), 1);
+    };
+    inside(siblings).await;
+}
+
+#[tokio::test]
+async fn a_task_of_the_body_keeps_siblings_out_after_the_body() {
+    let siblings = async |mutex: &Lock| {
+        let heir = mutex.run(async |_| inherit(mutex.lock()).await).await;
+        assert!(!is_open(mutex).await, "what the body has entered is left");
+        drop(heir.unwrap().unwrap());
+        assert!(is_open(mutex).await);
+    };
+    inside(siblings).await;
+}
+
+#[tokio::test]
+async fn a_body_finds_the_mutex_among_others_that_were_taken_with_it() {
+    let (_server, client) = connected().await;
+    let all = client.multi(["/a", "/b"].map(Member::mutex)).unwrap().lock().await.unwrap();
+    let below = async { client.mutex("/b").unwrap().run(async |_| held().len()).await };
+    assert_eq!(all.scope(below).await.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn a_body_does_not_begin_once_the_clock_ran_out_although_nobody_told_it() {
+    let (_server, client) = connected().await;
+    let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+    let has_begun = Cell::new(false);
+    let mut body = Box::pin(guard.run(async { has_begun.set(true) }));
+    let _out = guard.holds()[0].tenure().session().clock().run_out();
+    let step = poll_fn(|context| Poll::Ready(body.as_mut().poll(context))).await;
+    assert!(matches!(step, Poll::Ready(Err(error)) if error.is_lost()));
+    assert!(!has_begun.get());
+}
+
+#[tokio::test]
+async fn a_body_takes_no_step_after_a_loss() {
+    let (_server, client) = connected().await;
+    let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+    let mut body = Box::pin(guard.run(pending::<()>()));
+    assert!(poll!(&mut body).is_pending());
+    guard.holds()[0].tenure().lose(LossReason::NodeDeleted);
+    assert!(body.await.unwrap_err().is_lost());
+    let ends = guard.run(async {});
+    assert!(ends.await.unwrap_err().is_lost());
+}
+
+#[tokio::test]
+async fn a_hold_that_ends_during_an_entry_is_not_entered() {
+    let (_server, client) = connected().await;
+    let lock = client.rwlock("/a").unwrap();
+    for (access, permits) in [(Access::Write, ALL), (Access::Read, 1)] {
+        let writer = lock.write().await.unwrap();
+        let entry = writer.holds()[0].entry().clone();
+        let permit = entry.gate.clone().try_acquire_many_owned(permits).unwrap();
+        let reader = writer.scope(lock.read());
+        drop(writer);
+        assert!(entry.join(access, permit).is_none());
+        assert_eq!(entry.gate.available_permits(), ALL as usize);
+        drop(reader);
+        lock.write().await.unwrap().release().await.unwrap();
+    }
+}
+
+type Releasing = Pin<Box<dyn Future<Output = Result<(), LockError>>>>;
+
+thread_local! {
+    /// The release that begins at the next point, and whether it was over after its first step.
+    static RELEASING: RefCell<Option<Releasing>> = const { RefCell::new(None) };
+    static IS_OVER: Cell<Option<bool>> = const { Cell::new(None) };
+}
+
+/// Takes the first step of the release.
+fn begin_release() {
+    if let Some(mut releasing) = RELEASING.take() {
+        let step = releasing.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        IS_OVER.set(Some(step.is_ready()));
+        RELEASING.set(Some(releasing));
+    }
+}
+
+#[tokio::test]
+async fn a_release_waits_for_the_server_although_a_call_is_about_to_enter_the_lock() {
+    let server = EmbeddedServer::start().unwrap();
+    let proxy = Proxy::start(server.address()).unwrap();
+    let client = Config::new(proxy.connect_string()).connect().await.unwrap();
+    let mutex = client.mutex("/a").unwrap();
+    let guard = mutex.lock().await.unwrap();
+    let held = proxy.on_request(Opcode::DELETE).hold();
+    let mut entering = Box::pin(guard.scope(mutex.try_lock()));
+    RELEASING.set(Some(Box::pin(guard.release())));
+    let schedule = Schedule { point: begin_release, spawn: |task| drop(tokio::spawn(task)) };
+    schedule.run(|| drop(entering.as_mut().poll(&mut Context::from_waker(Waker::noop()))));
+    assert_eq!(IS_OVER.take(), Some(false), "the release is over, and the server has not heard of it");
+    held.struck().await;
+    held.release();
+    drop(entering);
+    RELEASING.take().unwrap().await.unwrap();
+}

@@ -1,0 +1,173 @@
+//! Holds that are entered and ended at the same time.
+
+use std::thread;
+use std::time::Duration;
+
+use futures_lite::future::block_on;
+use tokio::runtime::Handle;
+use zklock_testkit::EmbeddedServer;
+
+use super::super::scope::inherit_blocking;
+use super::super::*;
+use crate::interleaving::Schedule;
+use crate::{Config, Mutex as Lock, MutexGuard, RwLock};
+
+/// Each round has another order of the threads.
+const ROUNDS: usize = if cfg!(soak) { 300 } else { 50 };
+
+/// Returns a server, and two clients.
+async fn clients() -> (EmbeddedServer, Client, Client) {
+    let server = EmbeddedServer::start().unwrap();
+    let connect = || Config::new(server.connect_string()).connect();
+    let (one, other) = (connect().await.unwrap(), connect().await.unwrap());
+    (server, one, other)
+}
+
+/// Writes inside of a hold that ends meanwhile on another thread.
+async fn write_meanwhile(lock: &RwLock, stranger: &RwLock) {
+    let writer = lock.write().await.unwrap();
+    let token = writer.fencing_token();
+    let entering = lock.clone();
+    let enter = async { inherit_blocking(move || block_on(entering.write())) };
+    let heir = thread::spawn(writer.scope(enter).await);
+    writer.release().await.unwrap();
+    let heir = heir.join().unwrap().unwrap();
+    assert!(heir.fencing_token() >= token && heir.is_held());
+    let tried = stranger.try_read().await.unwrap();
+    assert!(tried.is_none(), "a stranger reads beside {heir:?}");
+    heir.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_heir_writes_alone_while_the_hold_around_it_ends() {
+    let (_server, client, other) = clients().await;
+    let (lock, stranger) = (client.rwlock("/a").unwrap(), other.rwlock("/a").unwrap());
+    for _ in 0..ROUNDS {
+        write_meanwhile(&lock, &stranger).await;
+    }
+}
+
+/// Enters the innermost of these holds, all of which end meanwhile.
+async fn enter_meanwhile(holds: Vec<MutexGuard>, mutex: &Lock, stranger: &Lock) {
+    let (entering, innermost) = (mutex.clone(), holds.last().unwrap());
+    let enter = async { inherit_blocking(move || block_on(entering.lock())) };
+    let heir = thread::spawn(innermost.scope(enter).await);
+    for hold in holds {
+        hold.release().await.unwrap();
+    }
+    let heir = heir.join().unwrap().unwrap();
+    assert!(heir.is_held());
+    assert!(stranger.try_lock().await.unwrap().is_none(), "a stranger holds beside {heir:?}");
+    heir.release().await.unwrap();
+    assert!(stranger.try_lock().await.unwrap().is_some(), "the last hold has given the lock back");
+}
+
+#[tokio::test]
+async fn an_heir_enters_alone_while_the_holds_around_it_end() {
+    let (_server, client, other) = clients().await;
+    let (mutex, stranger) = (client.mutex("/a").unwrap(), other.mutex("/a").unwrap());
+    for round in 0..ROUNDS {
+        let mut holds = vec![mutex.lock().await.unwrap()];
+        if round % 2 == 0 {
+            holds.push(holds[0].scope(mutex.lock()).await.unwrap());
+        }
+        enter_meanwhile(holds, &mutex, &stranger).await;
+    }
+}
+
+/// A source of numbers that look random.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) as usize % limit
+    }
+}
+
+/// The entries into one lock that several threads enter and end.
+struct Tree {
+    share: Arc<Share>,
+    entries: Mutex<Vec<Arc<Entry>>>,
+}
+
+impl Tree {
+    /// Enters one of the entries, if nothing is in the way. The lock is held then.
+    fn enter(&self, chance: &mut Chance) -> Option<Hold> {
+        let entries = self.entries.lock().unwrap().clone();
+        let outer = &entries[chance.below(entries.len())];
+        let (access, permits) = match (outer.access, chance.below(3)) {
+            (Access::Write, 0) => (Access::Write, ALL),
+            _ => (Access::Read, 1),
+        };
+        let permit = outer.gate.clone().try_acquire_many_owned(permits).ok()?;
+        let hold = outer.join(access, permit)?;
+        self.check_held();
+        self.entries.lock().unwrap().push(hold.entry().clone());
+        Some(hold)
+    }
+
+    fn check_held(&self) {
+        self.share.check().expect("a hold keeps the lock");
+    }
+
+    /// Enters and ends holds in a random order.
+    fn go(&self, mut holds: Vec<Hold>, mut chance: Chance) {
+        for _ in 0..12 {
+            match (chance.below(4), holds.len()) {
+                (0 | 1, _) | (_, 0) => holds.extend(self.enter(&mut chance)),
+                (2, count) => {
+                    let hold = &mut holds[chance.below(count)];
+                    if hold.entry().access == Access::Write {
+                        drop(hold.read_on());
+                        self.entries.lock().unwrap().push(hold.entry().clone());
+                    }
+                }
+                (_, count) => {
+                    let hold = holds.swap_remove(chance.below(count));
+                    self.check_held();
+                    drop(hold);
+                }
+            }
+        }
+        if !holds.is_empty() {
+            self.check_held();
+        }
+    }
+}
+
+/// Returns a schedule with a pause between the steps of an entry, in which other threads go on.
+fn slow() -> Schedule {
+    let pause = || thread::sleep(Duration::from_micros(1));
+    Schedule { point: pause, spawn: |task| drop(tokio::spawn(task)) }
+}
+
+/// If an entry could be joined after its end, a hold would not keep the lock, or the lock would be given back twice.
+#[tokio::test]
+async fn holds_that_are_entered_and_ended_at_random_keep_the_lock_until_the_last_one_ends() {
+    let (_server, client, other) = clients().await;
+    let (lock, stranger) = (client.rwlock("/a").unwrap(), other.rwlock("/a").unwrap());
+    for round in 0..ROUNDS as u64 * 6 {
+        let first = lock.write().await.unwrap().into_holds();
+        let (share, entry) = (first[0].share().clone(), first[0].entry().clone());
+        let tree = Tree { share, entries: Mutex::new(vec![entry]) };
+        thread::scope(|scope| {
+            let mut first = Some(first);
+            for nth in 0..3 {
+                let (tree, holds) = (&tree, first.take().unwrap_or_default());
+                let runtime = Handle::current();
+                scope.spawn(move || {
+                    let _runtime = runtime.enter();
+                    slow().run(|| tree.go(holds, Chance(round * 3 + nth)));
+                });
+            }
+        });
+        assert!(tree.share.check().is_err(), "round {round}: the last hold has ended");
+        for entry in tree.entries.lock().unwrap().iter() {
+            assert!(entry.is_over() && entry.gate.available_permits() == ALL as usize);
+        }
+        if round % 50 == 0 {
+            stranger.write().await.expect("the lock was given back").release().await.unwrap();
+        }
+    }
+}
