@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use zklock::LossReason;
-use zklock_testkit::Proxy;
+use zklock::{Config, LeaseState, LossReason};
 use zklock_testkit::wire::Opcode;
+use zklock_testkit::{EmbeddedServer, Proxy};
 
 use crate::support::{Space, failed, soon, until};
 
@@ -44,4 +44,18 @@ async fn a_contender_that_its_list_lacks_deletes_its_node_and_enters_again() {
     assert_eq!(space.children(PATH).await.len(), 1);
     guard.verify().await.unwrap();
     guard.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_holder_whose_node_the_servers_have_forgotten_to_list_is_told_after_the_next_reconnect() {
+    let server = EmbeddedServer::start().unwrap();
+    let client = Config::new(server.connect_string()).connect().await.unwrap();
+    let [kept, forgotten] = ["/kept", "/forgotten"].map(|path| client.mutex(path).unwrap());
+    let (kept, lost) = (kept.lock().await.unwrap(), forgotten.lock().await.unwrap());
+    let own = forgotten.participants().await.unwrap().remove(0).node;
+    server.unlist(&format!("/forgotten/{own}")).unwrap();
+    server.disconnect(client.session_id().unwrap());
+    assert_eq!(soon(lost.lost()).await, LossReason::NodeDeleted);
+    until(async || kept.state() == LeaseState::Held, "the other lock is held again").await;
+    kept.release().await.unwrap();
 }

@@ -12,6 +12,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -75,6 +76,7 @@ pub(crate) fn keep(session: Arc<Session>) -> impl Future<Output = ()> + Send {
             never = warden.lapse() => match never {},
             never = warden.follow() => match never {},
             never = warden.0.call_roll() => match never {},
+            never = warden.audit() => match never {},
         }
         warden.bereave().lose_all().await;
         // The guards delete the nodes now, which fires the watches. Dropping a watch earlier would cost a request.
@@ -153,6 +155,36 @@ impl Warden {
         }
     }
 
+    /// Looks whether the servers list the nodes of the held locks, once on each later connection: a server that was
+    /// started again may have forgotten some (ZOOKEEPER-4846).
+    async fn audit(&self) -> Infallible {
+        let mut links = self.0.links();
+        let mut epoch = self.0.link().epoch;
+        loop {
+            let is_next = |link: &Link| link.health == Health::Connected && link.epoch != epoch;
+            let Ok(link) = links.wait_for(is_next).await.map(|link| *link) else { return pending().await };
+            epoch = link.epoch;
+            let charges = self.ward().roster().charges();
+            for some in charges.chunks(LISTS) {
+                join_all(some.iter().map(|charge| self.look_for(&**charge))).await;
+            }
+        }
+    }
+
+    /// Ends the lease of a node that a list of its queue lacks.
+    async fn look_for(&self, charge: &dyn Charge) {
+        let Some(node) = charge.node() else { return };
+        let path = charge.path(&node);
+        let Some((queue, name)) = path.rsplit_once('/') else { return };
+        let Ok(names) = self.0.ops().names(queue).await else { return };
+        let is_listed = names.iter().any(|listed| listed == name);
+        // A node that is gone altogether is noticed by its watch.
+        let is_unlisted = !is_listed && matches!(self.0.is_unlisted(&path).await, Ok(true));
+        if is_unlisted && charge.node().as_ref() == Some(&node) {
+            charge.lose(LossReason::NodeDeleted);
+        }
+    }
+
     /// Watches over no lock any more.
     fn bereave(&self) -> Bereaved {
         Bereaved(self.ward().roster().close())
@@ -214,6 +246,9 @@ async fn each(charges: &[Arc<dyn Charge>], action: impl Fn(&dyn Charge)) {
         yield_now().await;
     }
 }
+
+/// The number of lists that are under way at a time.
+const LISTS: usize = 16;
 
 /// The longest time after which the lease clock is looked at again.
 const LOOK: Duration = Duration::from_secs(1);
