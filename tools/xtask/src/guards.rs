@@ -38,7 +38,7 @@ enum Finder {
     Tests(&'static str, &'static str),
 }
 
-const GUARDS: [Guard; 7] = [
+const GUARDS: [Guard; 9] = [
     Guard { name: "owner-check", finder: Finder::Tests("zklock-core --lib", "queue::sim::") },
     Guard {
         name: "lease-clock",
@@ -55,6 +55,8 @@ const GUARDS: [Guard; 7] = [
         name: "withdrawal",
         finder: Finder::Campaign("--minutes 2 --workload register --no-faults --tasks 2", &["Vacant"]),
     },
+    Guard { name: "list", finder: Finder::Tests("zklock --test it", "numbers::") },
+    Guard { name: "number", finder: Finder::Tests("zklock --test it", "numbers::") },
     Guard { name: "write-permit", finder: Finder::Tests("zklock-core --lib", "cohort::schedules::") },
     Guard {
         name: "company",
