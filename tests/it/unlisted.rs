@@ -5,6 +5,7 @@ use std::time::Duration;
 use zklock::{Config, LeaseState, LossReason};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{EmbeddedServer, Proxy};
+use zookeeper_client as zk;
 
 use crate::support::{Space, failed, soon, until};
 
@@ -46,14 +47,33 @@ async fn a_contender_that_its_list_lacks_deletes_its_node_and_enters_again() {
     guard.release().await.unwrap();
 }
 
+#[derive(PartialEq)]
+enum DeleteQueue {
+    Yes,
+    No,
+}
+
 #[tokio::test]
-async fn a_holder_whose_node_the_servers_have_forgotten_to_list_is_told_after_the_next_reconnect() {
+async fn a_holder_whose_node_the_server_has_forgotten_to_list_is_told_after_the_next_reconnect() {
+    check_reconnect(DeleteQueue::No).await;
+}
+
+#[tokio::test]
+async fn a_holder_whose_queue_the_server_has_deleted_as_empty_is_told_after_the_next_reconnect() {
+    check_reconnect(DeleteQueue::Yes).await;
+}
+
+async fn check_reconnect(delete_queue: DeleteQueue) {
     let server = EmbeddedServer::start().unwrap();
     let client = Config::new(server.connect_string()).connect().await.unwrap();
     let [kept, forgotten] = ["/kept", "/forgotten"].map(|path| client.mutex(path).unwrap());
     let (kept, lost) = (kept.lock().await.unwrap(), forgotten.lock().await.unwrap());
     let own = forgotten.participants().await.unwrap().remove(0).node;
+    let outsider = zk::Client::connect(server.connect_string()).await.unwrap();
     server.unlist(&format!("/forgotten/{own}")).unwrap();
+    if delete_queue == DeleteQueue::Yes {
+        outsider.delete("/forgotten", None).await.unwrap();
+    }
     server.disconnect(client.session_id().unwrap());
     assert_eq!(soon(lost.lost()).await, LossReason::NodeDeleted);
     until(async || kept.state() == LeaseState::Held, "the other lock is held again").await;

@@ -5,7 +5,7 @@
 //!
 //! * [`permits`]: the permits of a semaphore, which take two queues.
 //!
-//! Uses the floors below: `client`, `lease`, `session`, `queue`, `events`, `path` and `error`.
+//! Uses the layers below: `client`, `lease`, `session`, `queue`, `events`, `path` and `error`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

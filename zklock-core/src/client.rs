@@ -1,6 +1,6 @@
 //! The client: a handle on the locks and elections of one ensemble.
 //!
-//! Uses the floors below: `lease`, `session`, `tick`, `events`, `path`, `mode`, `error` and `interleaving`.
+//! Uses the layers below: `lease`, `session`, `last_start`, `events`, `path`, `mode`, `error` and `interleaving`.
 
 pub(crate) mod config;
 mod connect_string;

@@ -28,7 +28,7 @@
 //! The calls for one permit of a semaphore share a *pool* of the client's permits in the same way, with several
 //! contenders under way. Calls for several permits have contenders of their own, and elections have no cohort.
 //!
-//! Uses the floors below: `acquire`, `client`, `lease`, `session`, `queue`, `events`, `path`, `token`, `error` and
+//! Uses the layers below: `acquire`, `client`, `lease`, `session`, `queue`, `events`, `path`, `token`, `error` and
 //! `interleaving`.
 //!
 //! # Invariants

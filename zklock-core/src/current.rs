@@ -1,6 +1,6 @@
 //! The innermost lock or term of leadership that the current call holds, and guarded requests under it.
 //!
-//! Uses the floors below: `guard`, `hold`, `client`, `lease`, `session`, `path`, `token` and `error`.
+//! Uses the layers below: `guard`, `hold`, `client`, `lease`, `session`, `path`, `token` and `error`.
 
 use std::fmt;
 use std::sync::Arc;

@@ -14,10 +14,11 @@ pub(crate) mod event;
 mod spans;
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::iter;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -65,6 +66,7 @@ pub struct Events {
     missed: u64,
     /// The number of events missed since the last one was returned.
     gap: u64,
+    _listener: Arc<()>,
 }
 
 impl Events {
@@ -110,6 +112,8 @@ pub(crate) struct EventSender(Arc<Channel>);
 #[derive(Debug)]
 struct Channel {
     sender: broadcast::Sender<LockEvent>,
+    /// It has a clone for each listener. The channel's own count takes a mutex, and each call asks for the number.
+    listeners: Arc<()>,
     last_id: AtomicU64,
     #[cfg(feature = "metrics")]
     counters: Arc<Counters>,
@@ -119,6 +123,7 @@ impl EventSender {
     pub(crate) fn new() -> Self {
         Self(Arc::new(Channel {
             sender: broadcast::Sender::new(KEPT),
+            listeners: Arc::default(),
             last_id: AtomicU64::new(0),
             #[cfg(feature = "metrics")]
             counters: Arc::default(),
@@ -126,12 +131,13 @@ impl EventSender {
     }
 
     pub(crate) fn listen(&self) -> Events {
-        Events { stream: BroadcastStream::new(self.0.sender.subscribe()), missed: 0, gap: 0 }
+        let (stream, listener) = (self.0.sender.subscribe(), self.0.listeners.clone());
+        Events { stream: BroadcastStream::new(stream), missed: 0, gap: 0, _listener: listener }
     }
 
     /// Returns whether there are listeners.
     pub(crate) fn is_heard(&self) -> bool {
-        self.0.sender.receiver_count() > 0
+        Arc::strong_count(&self.0.listeners) > 1
     }
 
     #[cfg(feature = "metrics")]
@@ -346,8 +352,7 @@ struct LockEvents {
     label: Cow<'static, str>,
     mode: Mode,
     group: Option<u64>,
-    /// Held while an event is sent, so that changes of several threads make one sequence of events. The waker of a listener
-    /// may look at locks and candidates meanwhile. It must not end this hold itself.
+    /// Not held while an event is sent, which may run the waker of a listener, and thereby code of users.
     state: Mutex<State>,
     #[cfg(feature = "metrics")]
     counters: Arc<LockCounters>,
@@ -357,9 +362,13 @@ struct LockEvents {
 fn tell(events: &Option<Arc<LockEvents>>, change: impl FnOnce(&mut State) -> Option<LockEventKind>) {
     if let Some(events) = events {
         interleaving::point();
-        let mut state = events.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(kind) = change(&mut state) {
-            events.send(kind);
+        let mut state = events.lock();
+        let kind = change(&mut state);
+        state.unsent.extend(kind);
+        // Changes of several threads make one sequence of events: one thread sends those of all.
+        if !state.unsent.is_empty() && !std::mem::replace(&mut state.is_sending, true) {
+            drop(state);
+            events.send_all();
         }
     }
 }
@@ -374,13 +383,33 @@ impl LockEvents {
             label: label.clone(),
             mode,
             group,
-            state: Mutex::new(State { kind, part: Part::Waits, since: Instant::now() }),
+            state: Mutex::new(State {
+                kind,
+                part: Part::Waits,
+                since: Instant::now(),
+                unsent: VecDeque::new(),
+                is_sending: false,
+            }),
             #[cfg(feature = "metrics")]
             counters: sender.counters().of(label, mode),
             sender,
         };
         events.send(LockEventKind::Begun);
         Arc::new(events)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends the events that are not sent yet, also those of changes that are made meanwhile.
+    fn send_all(&self) {
+        loop {
+            let mut state = self.lock();
+            let Some(kind) = state.unsent.pop_front() else { return state.is_sending = false };
+            drop(state);
+            self.send(kind);
+        }
     }
 
     fn send(&self, kind: LockEventKind) {
@@ -407,6 +436,9 @@ struct State {
     part: Part,
     /// The beginning of the part.
     since: Instant,
+    unsent: VecDeque<LockEventKind>,
+    /// Whether a thread is about to send what is unsent.
+    is_sending: bool,
 }
 
 /// Whether a life goes on after a hold.

@@ -3,7 +3,7 @@
 //! * [`running`]: runs a body under the lock.
 //! * [`revocation`]: the callbacks for requests to release the lock.
 //!
-//! Uses the floors below: `current`, `hold`, `acquire`, `client`, `lease`, `session`, `token` and `error`.
+//! Uses the layers below: `current`, `hold`, `acquire`, `client`, `lease`, `session`, `token` and `error`.
 
 mod revocation;
 pub(crate) mod running;

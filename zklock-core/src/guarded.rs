@@ -1,6 +1,6 @@
 //! Writes that are applied only while locks are held, and reads as of a moment at which they were.
 //!
-//! Uses the floors below: `client`, `lease`, `session`, `path` and `error`.
+//! Uses the layers below: `client`, `lease`, `session`, `path` and `error`.
 
 #[cfg(test)]
 mod tests;

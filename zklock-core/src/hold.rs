@@ -22,7 +22,7 @@
 //! * [`release`]: ends holds, and waits for the servers.
 //! * [`lock_ref`]: a lock, and the way to enter it.
 //!
-//! Uses the floors below: `cohort`, `acquire`, `client`, `lease`, `session`, `queue`, `events`, `path`, `mode`, `token`,
+//! Uses the layers below: `cohort`, `acquire`, `client`, `lease`, `session`, `queue`, `events`, `path`, `mode`, `token`,
 //! `error` and `interleaving`.
 //!
 //! # Invariants

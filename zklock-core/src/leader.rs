@@ -1,6 +1,6 @@
 //! Elections: one leader among candidates, in the forms of Curator's `LeaderSelector` and `LeaderLatch`.
 //!
-//! Uses the floors below: `once`, `guard`, `participant`, `hold`, `acquire`, `client`, `lease`, `session`,
+//! Uses the layers below: `once`, `guard`, `participant`, `hold`, `acquire`, `client`, `lease`, `session`,
 //! `queue`, `events`, `path`, `mode`, `token` and `error`.
 //!
 //! * [`election`]: the settings of a candidate, and the entry into an election.

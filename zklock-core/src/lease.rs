@@ -4,7 +4,7 @@
 //! node is gone or belongs to another session, when the session ended, or when the lease clock ran out
 //! (see `session::clock`). The clock runs out before the servers may give the lock to another client.
 //!
-//! Uses the floors below: `session`, `queue`, `events`, `path`, `token`, `error`, `tasks` and `interleaving`.
+//! Uses the layers below: `session`, `queue`, `events`, `path`, `token`, `error`, `tasks` and `interleaving`.
 
 mod charge;
 mod contender;

@@ -1,6 +1,6 @@
 //! The multi-lock: several locks acquired as one, all or none.
 //!
-//! Uses the floors below: `mutex`, `rwlock`, `guard`, `hold`, `acquire`, `client`, `session`, `events`, `token` and
+//! Uses the layers below: `mutex`, `rwlock`, `guard`, `hold`, `acquire`, `client`, `session`, `events`, `token` and
 //! `error`.
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The mutex: an exclusive lock, reentrant or not.
 //!
-//! Uses the floors below: `guard`, `participant`, `hold`, `acquire`, `client`, `queue`, `path` and `error`.
+//! Uses the layers below: `guard`, `participant`, `hold`, `acquire`, `client`, `queue`, `path` and `error`.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The read-write lock: shared by readers, exclusive for a writer.
 //!
-//! Uses the floors below: `guard`, `participant`, `hold`, `acquire`, `client`, `session`, `queue`, `path` and
+//! Uses the layers below: `guard`, `participant`, `hold`, `acquire`, `client`, `session`, `queue`, `path` and
 //! `error`.
 
 use std::borrow::Cow;

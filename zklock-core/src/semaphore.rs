@@ -1,6 +1,6 @@
 //! The semaphore: a lock with a fixed or shared number of permits.
 //!
-//! Uses the floors below: `guard`, `participant`, `hold`, `acquire`, `client`, `session`, `path` and `error`.
+//! Uses the layers below: `guard`, `participant`, `hold`, `acquire`, `client`, `session`, `path` and `error`.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Manages one ZooKeeper session, which is opened once, ends once, and never comes back.
 //!
-//! Uses the floors below: `queue`, `path` and `error`.
+//! Uses the layers below: `queue`, `path` and `error`.
 //!
 //! A session lives on the runtime of its client's own thread, so heartbeats and withdrawals
 //! continue while the user's runtimes are blocked, shut down or absent. The connections of a login by Kerberos are

@@ -41,14 +41,14 @@ async fn a_long_wait_is_logged_once_with_the_holder() {
 }
 
 #[tokio::test]
-async fn each_call_for_several_permits_is_logged_once() {
+async fn each_call_for_several_permits_is_logged_once_as_far_as_the_bound_allows() {
     Loud::listen();
     let space = Space::new();
     let path = format!("{}-permits", space.namespace);
     let held = space.client().await.semaphore(&path, 2).unwrap().acquire().await.unwrap();
     let client = space.config().warn_after(AFTER).connect().await.unwrap();
     let mut calls = tokio::task::JoinSet::new();
-    for _ in 0..50 {
+    for _ in 0..15 {
         let semaphore = client.semaphore(&path, 2).unwrap();
         // Each of these calls has a node of its own.
         calls.spawn(async move { semaphore.acquire_many_timeout(2, 4 * AFTER).await.map(drop) });
@@ -57,7 +57,8 @@ async fn each_call_for_several_permits_is_logged_once() {
         assert!(call.unwrap().is_err_and(|error: LockError| error.is_timeout()));
     }
     let lines = logged(&path);
-    assert_eq!(lines.len(), 50, "{lines:?}");
+    // A client writes ten lines in ten seconds.
+    assert_eq!(lines.len(), 10, "{lines:?}");
     assert!(lines.iter().all(|line| line.contains("calls=1")), "{lines:?}");
     held.release().await.unwrap();
 }

@@ -304,6 +304,7 @@ impl Config {
             queueing: self.queueing,
             release: self.release,
             warn_after: self.warn_after,
+            warnings: Arc::default(),
             opening: Opening {
                 servers: connect.servers,
                 timeout: self.session_timeout,

@@ -1,6 +1,6 @@
 //! The settings of a client: a configuration that has been validated; and the warning about waits that are long by them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::error::{Holder, Phase};
@@ -15,6 +15,7 @@ pub(crate) struct Settings {
     pub(crate) root: String,
     pub(crate) default_wait: Duration,
     pub(crate) warn_after: Duration,
+    pub(crate) warnings: Arc<WarningBound>,
     pub(crate) identity: Arc<str>,
     pub(crate) queueing: Queueing,
     pub(crate) release: Release,
@@ -77,12 +78,44 @@ pub enum Release {
     Acknowledged,
 }
 
+/// Bounds the warnings of a client about long waits: thousands of lines at once would delay its thread.
+#[derive(Debug, Default)]
+pub(crate) struct WarningBound(Mutex<Window>);
+
+#[derive(Debug, Default)]
+struct Window {
+    begun: Option<Instant>,
+    lines: u32,
+    left_out: u32,
+}
+
+impl WarningBound {
+    /// Returns the number of lines that were left out since the last one, or `None` if this one is to be left out.
+    fn pass(&self, now: Instant) -> Option<u32> {
+        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if window.begun.is_none_or(|begun| now.duration_since(begun) >= WINDOW) {
+            (window.begun, window.lines) = (Some(now), 0);
+        }
+        if window.lines >= LINES {
+            window.left_out += 1;
+            return None;
+        }
+        window.lines += 1;
+        Some(std::mem::take(&mut window.left_out))
+    }
+}
+
+/// At most this many warnings about long waits come within one window.
+const LINES: u32 = 10;
+const WINDOW: Duration = Duration::from_secs(10);
+
 /// Logs waits that are long, once each, by the timer of the task that watches their deadlines.
 ///
 /// The calls of a line share a warning, which is about the one that waits longest. That of the next one comes no sooner
 /// than as long again after it.
 pub(crate) struct WaitWarning {
     after: Duration,
+    bound: Arc<WarningBound>,
     last: Option<Warned>,
 }
 
@@ -103,7 +136,7 @@ pub(crate) struct LongWait<'a> {
 
 impl WaitWarning {
     pub(crate) fn new(settings: &Settings) -> Self {
-        Self { after: settings.warn_after, last: None }
+        Self { after: settings.warn_after, bound: settings.warnings.clone(), last: None }
     }
 
     /// Logs a wait that began then, if it is long by now and was not logged. Returns when to ask again, at the latest.
@@ -115,10 +148,15 @@ impl WaitWarning {
         let now = Instant::now();
         if self.due(since).is_some_and(|due| due <= now) {
             self.last = Some(Warned { since, at: now });
+            let Some(left_out) = self.bound.pass(now) else { return self.next(since, now) };
             let LongWait { path, phase, holder, calls } = wait();
             let (waited, holder) = (now.duration_since(since), holder.as_ref().map(tracing::field::display));
-            tracing::warn!(%path, ?waited, ?phase, holder, calls, "a call has waited long for its lock");
+            tracing::warn!(%path, ?waited, ?phase, holder, calls, left_out, "a call has waited long for its lock");
         }
+        self.next(since, now)
+    }
+
+    fn next(&self, since: Instant, now: Instant) -> Option<Instant> {
         self.due(since).into_iter().chain(now.checked_add(self.after)).min()
     }
 
@@ -139,13 +177,16 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn warned(since: Instant, at: Instant) -> WaitWarning {
-        WaitWarning { after: 30 * SECOND, last: Some(Warned { since, at }) }
+        WaitWarning { after: 30 * SECOND, bound: Arc::default(), last: Some(Warned { since, at }) }
     }
 
     #[test]
     fn a_wait_is_logged_once() {
         let since = Instant::now();
-        assert_eq!(WaitWarning { after: 30 * SECOND, last: None }.due(since), Some(since + 30 * SECOND));
+        assert_eq!(
+            WaitWarning { after: 30 * SECOND, bound: Arc::default(), last: None }.due(since),
+            Some(since + 30 * SECOND)
+        );
         assert_eq!(warned(since, since + 30 * SECOND).due(since), None);
     }
 
@@ -159,6 +200,17 @@ mod tests {
 
     #[test]
     fn without_a_limit_no_wait_is_long() {
-        assert_eq!(WaitWarning { after: Duration::MAX, last: None }.due(Instant::now()), None);
+        assert_eq!(
+            WaitWarning { after: Duration::MAX, bound: Arc::default(), last: None }.due(Instant::now()),
+            None
+        );
+    }
+
+    #[test]
+    fn warnings_are_bounded_and_those_left_out_are_counted() {
+        let (bound, now) = (WarningBound::default(), Instant::now());
+        let passed = (0..15).filter_map(|_| bound.pass(now)).collect::<Vec<_>>();
+        assert_eq!(passed, [0; LINES as usize]);
+        assert_eq!((bound.pass(now + WINDOW), bound.pass(now + WINDOW)), (Some(5), Some(0)));
     }
 }

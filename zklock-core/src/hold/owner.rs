@@ -61,7 +61,7 @@ impl Owner {
         counts.holds -= 1;
         let grant = if counts.holds == 0 { counts.grant.take() } else { None };
         drop(counts);
-        // The other owners of the grant were writers, which counted meanwhile.
+        // Nobody else owns the grant: a writer that orders a downgrade gives its clone back before it counts no more.
         match (grant.and_then(Arc::into_inner), downgrade) {
             (Some(grant), _) => Left::Nobody(grant),
             (None, Some(downgrade)) => Left::Readers(downgrade),

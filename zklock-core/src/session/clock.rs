@@ -156,7 +156,9 @@ pub(crate) struct Exchange {
 /// The answered requests that determine which contact the leader knows of.
 ///
 /// A follower forwards a contact within the forwarding time after it has handled the request, and that may be as late as
-/// the answer: a follower that stood still handles all waiting requests at once.
+/// the answer: a follower that stood still handles all waiting requests at once. A follower that was cut off from the leader
+/// answers reads meanwhile. It forwards them with its answer to the leader's ping, which comes before the commit of a later
+/// write on the same connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Contact {
     /// The send time of the last answered request.

@@ -219,7 +219,14 @@ impl Driver {
             let proof = if link.epoch != self.epoch {
                 self.verify(node, link.epoch).await
             } else if self.session.clock().remaining() < terms.heartbeat() {
-                self.session.ops().heartbeat(terms.heartbeat_kind()).await.map(|()| None)
+                match self.session.ops().heartbeat(terms.heartbeat_kind()).await {
+                    // After a silence, only later answers prove more.
+                    Ok(()) if self.session.clock().remaining() < terms.heartbeat() => {
+                        self.rest().await;
+                        continue;
+                    }
+                    proof => proof.map(|()| None),
+                }
             } else {
                 return None;
             };

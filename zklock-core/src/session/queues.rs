@@ -11,7 +11,7 @@
 //! connection. The watch has to be looked at when the answer to a create is there, not before. It is set by reading the
 //! data, because a server does not send events to clients that may not read the node.
 //!
-//! Everything here belongs to one connection. A new one begins with nothing.
+//! What is known of queues belongs to one connection. A new one begins without it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -66,6 +66,8 @@ struct Memory {
     bytes: usize,
     /// The parents of queues for which a founding was refused.
     parents: HashMap<String, Parent>,
+    /// Whether this client may not create queues together with contenders at all.
+    is_closed: bool,
 }
 
 /// A queue whose node existed at this time.
@@ -103,7 +105,7 @@ impl Queues {
         let mut memory = self.of(epoch);
         memory.forget_older_than(Instant::now());
         memory.look_at_watch(path);
-        let has_room = memory.bytes + size_on_the_wire(path.full()) <= MOST_BYTES;
+        let has_room = memory.has_room(path);
         let Some(queue) = memory.queues.get_mut(path) else {
             let may_found = memory.may_found(path.parent(), is_missing);
             return if may_found { Way::Founding } else { Way::List };
@@ -118,7 +120,7 @@ impl Queues {
     /// Tells whether a queue that is missing may be created together with a contender.
     pub(super) fn may_found(&self, path: &NodePath) -> bool {
         let memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        !matches!(memory.parents.get(path.parent()), Some(Parent::Closed))
+        !memory.is_closed && !matches!(memory.parents.get(path.parent()), Some(Parent::Closed))
     }
 
     /// Notes that a queue exists.
@@ -138,9 +140,11 @@ impl Queues {
         memory.look_at_watch(path);
         memory.prove(path, Use::Entered);
         let (id, is_current) = (WatchId(memory.next()), memory.epoch == epoch);
+        let has_room = memory.has_room(path);
         if let Some(queue) = memory.queues.get_mut(path)
             && matches!(queue.usage, Use::Entered)
             && is_current
+            && has_room
         {
             queue.usage = Use::Watched { id, watch, last: None };
             memory.bytes += size_on_the_wire(path.full());
@@ -188,12 +192,18 @@ impl Queues {
         *self.of(epoch).parent(path.parent()) = Parent::Closed;
     }
 
+    /// Notes that this client may not create queues together with contenders anywhere.
+    pub(super) fn close_all(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_closed = true;
+    }
+
     /// Returns what is known on the connection of this epoch.
     fn of(&self, epoch: u64) -> MutexGuard<'_, Memory> {
         let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if memory.epoch < epoch {
-            let (parents, count) = (std::mem::take(&mut memory.parents), memory.count);
-            *memory = Memory { epoch, parents, count, ..Memory::default() };
+            let parents = std::mem::take(&mut memory.parents);
+            let (count, is_closed) = (memory.count, memory.is_closed);
+            *memory = Memory { epoch, parents, count, is_closed, ..Memory::default() };
         }
         memory
     }
@@ -202,6 +212,7 @@ impl Queues {
 impl Memory {
     fn may_found(&mut self, parent: &str, is_missing: bool) -> bool {
         match self.parents.get_mut(parent) {
+            _ if self.is_closed => false,
             None => true,
             Some(Parent::Closed) => false,
             Some(Parent::Occupied(_)) if is_missing => true,
@@ -235,6 +246,10 @@ impl Memory {
             self.queues.insert(path.clone(), Queue { proved, nth, usage });
         }
         self.order.insert(nth, path.clone());
+    }
+
+    fn has_room(&self, path: &NodePath) -> bool {
+        self.bytes + size_on_the_wire(path.full()) <= MOST_BYTES
     }
 
     fn next(&mut self) -> u64 {

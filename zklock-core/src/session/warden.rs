@@ -6,13 +6,13 @@
 mod portions;
 mod rollcall;
 
+use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -21,6 +21,7 @@ use crate::error::LossReason;
 use crate::queue::contender::Name;
 
 use super::charge::{Absence, Charge};
+use super::fault::Fault;
 use super::present::AT_A_TIME;
 use super::ward::{Key, Roster, Ward, Watch};
 use super::{Health, Link, Session};
@@ -76,7 +77,7 @@ pub(crate) fn keep(session: Arc<Session>) -> impl Future<Output = ()> + Send {
             never = warden.lapse() => match never {},
             never = warden.follow() => match never {},
             never = warden.0.call_roll() => match never {},
-            never = warden.audit() => match never {},
+            never = warden.check_lists() => match never {},
         }
         warden.bereave().lose_all().await;
         // The guards delete the nodes now, which fires the watches. Dropping a watch earlier would cost a request.
@@ -87,6 +88,9 @@ pub(crate) fn keep(session: Arc<Session>) -> impl Future<Output = ()> + Send {
         }
     }
 }
+
+/// A held lock, and its node at some time.
+type Held = (Arc<dyn Charge>, Name);
 
 /// The task that watches over the held locks of a session. They are lost when it ends.
 struct Warden(Arc<Session>);
@@ -155,33 +159,53 @@ impl Warden {
         }
     }
 
-    /// Looks whether the servers list the nodes of the held locks, once on each later connection: a server that was
-    /// started again may have forgotten some (ZOOKEEPER-4846).
-    async fn audit(&self) -> Infallible {
+    /// Looks whether the server lists the nodes of the held locks, once on each later connection: a server that was started
+    /// again may have forgotten some (ZOOKEEPER-4846).
+    async fn check_lists(&self) -> Infallible {
         let mut links = self.0.links();
         let mut epoch = self.0.link().epoch;
         loop {
             let is_next = |link: &Link| link.health == Health::Connected && link.epoch != epoch;
             let Ok(link) = links.wait_for(is_next).await.map(|link| *link) else { return pending().await };
             epoch = link.epoch;
-            let charges = self.ward().roster().charges();
-            for some in charges.chunks(LISTS) {
-                join_all(some.iter().map(|charge| self.look_for(&**charge))).await;
+            for (queue, charges) in self.by_queue() {
+                if self.0.link() != link {
+                    break;
+                }
+                self.check_list(&queue, charges).await;
             }
         }
     }
 
-    /// Ends the lease of a node that a list of its queue lacks.
-    async fn look_for(&self, charge: &dyn Charge) {
-        let Some(node) = charge.node() else { return };
-        let path = charge.path(&node);
-        let Some((queue, name)) = path.rsplit_once('/') else { return };
-        let Ok(names) = self.0.ops().names(queue).await else { return };
-        let is_listed = names.iter().any(|listed| listed == name);
-        // A node that is gone altogether is noticed by its watch.
-        let is_unlisted = !is_listed && matches!(self.0.is_unlisted(&path).await, Ok(true));
-        if is_unlisted && charge.node().as_ref() == Some(&node) {
-            charge.lose(LossReason::NodeDeleted);
+    /// Returns the held locks with their present nodes, by their queues.
+    fn by_queue(&self) -> HashMap<String, Vec<Held>> {
+        let mut queues = HashMap::<_, Vec<_>>::new();
+        for charge in self.ward().roster().charges() {
+            let Some(node) = charge.node() else { continue };
+            if let Some((queue, _)) = charge.path(&node).rsplit_once('/') {
+                queues.entry(queue.to_owned()).or_default().push((charge, node));
+            }
+        }
+        queues
+    }
+
+    /// Ends the leases of nodes that a later list of their queue lacks.
+    async fn check_list(&self, queue: &str, held: Vec<Held>) {
+        let passage = self.0.traffic().pass().await;
+        let names: HashSet<String> = match self.0.ops().names(queue).await {
+            Ok(names) => names.into_iter().collect(),
+            // Servers delete queues in which they list no node.
+            Err(Fault::NoNode) => HashSet::new(),
+            Err(_) => return,
+        };
+        drop(passage);
+        for (charge, node) in held {
+            // A node that is gone altogether is noticed by its watch.
+            let is_unlisted = !names.contains(&node.to_string())
+                && matches!(self.0.is_unlisted(&charge.path(&node)).await, Ok(true));
+            if is_unlisted && charge.node().as_ref() == Some(&node) {
+                charge.lose(LossReason::NodeDeleted);
+            }
         }
     }
 
@@ -247,9 +271,6 @@ async fn each(charges: &[Arc<dyn Charge>], action: impl Fn(&dyn Charge)) {
     }
 }
 
-/// The number of lists that are under way at a time.
-const LISTS: usize = 16;
-
 /// The longest time after which the lease clock is looked at again.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -266,12 +287,10 @@ mod tests {
 
     use futures_util::future::FutureExt;
 
+    use super::*;
     use crate::session::Ownership;
     use crate::session::charge::Vigil;
     use crate::session::clock::Ack;
-    use crate::session::fault::Fault;
-
-    use super::*;
 
     const LOCKS: usize = 3 * AT_A_TIME;
 

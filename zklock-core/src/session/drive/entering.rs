@@ -27,7 +27,7 @@ impl Driver {
     /// Returns whether the contender may be first without a list.
     ///
     /// One that honours the contenders of other clients has to see which of them are there.
-    fn knows_queues(&self) -> bool {
+    pub(super) fn knows_queues(&self) -> bool {
         let place = match self.machine.claim() {
             Claim::Place(place) if self.numbers == Numbers::Used => place,
             Claim::Place(_) | Claim::Permit { .. } => return false,
@@ -100,6 +100,14 @@ impl Driver {
             }
             Err(Unfounded::Forbidden) => {
                 queues.close(path, self.epoch);
+                Event::QueueExists
+            }
+            Err(Unfounded::Unsupported) => {
+                queues.close_all();
+                Event::QueueExists
+            }
+            Err(Unfounded::TooLong) => {
+                self.numbers = Numbers::Ignored;
                 Event::QueueExists
             }
             Err(Unfounded::NoParent) => Event::ParentMissing,

@@ -54,6 +54,7 @@ impl<T> Outcome<T> {
 pub(crate) enum Numbers {
     /// The contender of a mutex or a read-write lock.
     Used,
-    /// A candidate of an election, a contender at a semaphore, or one where a semaphore's nodes are.
+    /// A candidate of an election, a contender at a semaphore, or one where a semaphore's nodes are. So is one whose paths
+    /// are too long for the transaction that creates a queue.
     Ignored,
 }

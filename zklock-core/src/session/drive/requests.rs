@@ -70,8 +70,20 @@ impl Driver {
         }
         match listed {
             Ok(children) => self.look_around(children).await,
-            Err(Fault::NoNode) => Event::ParentMissing,
+            Err(Fault::NoNode) => self.parent_missing().await,
             Err(fault) => self.failed(fault),
+        }
+    }
+
+    /// Takes note that the queue is gone, although the own node was in it.
+    async fn parent_missing(&mut self) -> Event {
+        let own = self.machine.node().map(|node| node.name.clone());
+        match own {
+            Some(own) => match self.delete_unlisted(&own).await {
+                Ok(()) => Event::ParentMissing,
+                Err(fault) => self.failed(fault),
+            },
+            None => Event::ParentMissing,
         }
     }
 
@@ -111,6 +123,9 @@ impl Driver {
             if let Err(fault) = self.session.ops().delete(&self.path.child(name)).await {
                 return self.failed(fault);
             }
+        }
+        if self.knows_queues() {
+            self.session.queues.prove(&self.path, self.epoch);
         }
         Event::Deleted
     }

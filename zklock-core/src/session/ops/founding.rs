@@ -17,9 +17,12 @@ pub(crate) enum Unfounded {
     Exists,
     /// The node above the queue is missing.
     NoParent,
-    /// This client may not do so below this parent, the paths are too long for a transaction, or the server does not know
-    /// the requests.
+    /// This client may not create nodes below this parent.
     Forbidden,
+    /// This client may not do so anywhere, or the server does not know the requests.
+    Unsupported,
+    /// The paths are too long for a transaction.
+    TooLong,
     Failed(Fault),
 }
 
@@ -38,7 +41,7 @@ impl Ops {
             .and_then(|()| transaction.create(&prefix, b"", (zk::CreateMode::EphemeralSequential, acls)))
             .and_then(|()| transaction.set_data(&first, newcomer.data, None));
         steps.map_err(|error| Unfounded::Failed(error.into()))?;
-        let mut writer = transaction.checked().map_err(|_| Unfounded::Forbidden)?;
+        let mut writer = transaction.checked().map_err(|_| Unfounded::TooLong)?;
         let sent = self.clock.now();
         let committed = writer.commit().await;
         let refused = committed.as_ref().err().and_then(refusal);
@@ -63,7 +66,9 @@ fn refusal(error: &zk::MultiWriteError) -> Option<Unfounded> {
     match (index, source) {
         (0, zk::Error::NodeExists) => Some(Unfounded::Exists),
         (0, zk::Error::NoNode) => Some(Unfounded::NoParent),
-        (_, zk::Error::NoAuth | zk::Error::Unimplemented) => Some(Unfounded::Forbidden),
+        (0, zk::Error::NoAuth) => Some(Unfounded::Forbidden),
+        // The queue, or the contender, has the access control list of this client's nodes.
+        (_, zk::Error::NoAuth | zk::Error::Unimplemented) => Some(Unfounded::Unsupported),
         _ => None,
     }
 }

@@ -43,11 +43,6 @@ impl Ops {
         Ok(Some(Watched::new(watched, share)))
     }
 
-    /// Reserves room for a watch. Returns `None` if there is none.
-    pub(crate) fn room(&self, subject: Subject, kind: Kind, path: &str) -> Option<Share> {
-        self.watched.share(subject, kind, path)
-    }
-
     /// Issues a list of children, with a watch if the budget allows one.
     pub(super) fn listing<'a>(
         &self,
