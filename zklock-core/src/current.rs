@@ -81,11 +81,12 @@ impl Current {
     /// Returns what is held, or `None` if a part of it has ended: a write that checks only what is left would not be
     /// guarded by all of it.
     fn from_frame(frame: Frame) -> Option<Self> {
-        match frame {
-            Frame::Locks(entries) if entries.iter().any(|entry| entry.is_over()) => None,
-            Frame::Locks(entries) => {
+        match &frame {
+            Frame::Lock(_) | Frame::Locks(_) => {
+                let entries = frame.entries();
                 let worker = entries.first()?.worker()?;
-                Some(Self::of(entries.iter().cloned(), worker))
+                let is_whole = !entries.iter().any(|entry| entry.is_over());
+                is_whole.then(|| Self::of(entries.iter().cloned(), worker))
             }
             Frame::Term { body, term } => {
                 body.upgrade()?;

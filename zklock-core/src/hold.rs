@@ -78,8 +78,8 @@ pub(crate) struct Entry {
     share: Arc<Share>,
     /// The identity of the client, which this does not keep.
     worker: Weak<Worker>,
-    /// Admits the entries inside of this one: one alone, or several that read.
-    gate: Arc<Semaphore>,
+    /// Admits the entries inside of this one: one alone, or several that read. Made for the first one.
+    gate: OnceLock<Arc<Semaphore>>,
     /// Made for the first that waits for the end.
     ended: OnceLock<CancellationToken>,
     /// `None` once the entry has ended.
@@ -113,7 +113,7 @@ impl Hold {
             access,
             share,
             worker,
-            gate: Arc::new(Semaphore::new(ALL as usize)),
+            gate: OnceLock::new(),
             ended: OnceLock::new(),
             alive: Mutex::new(Some(alive)),
         }))
@@ -214,6 +214,10 @@ impl Entry {
         };
         // The loss may be that of a later holder.
         if self.is_over() { LossReason::Resigned } else { reason }
+    }
+
+    fn gate(&self) -> &Arc<Semaphore> {
+        self.gate.get_or_init(|| Arc::new(Semaphore::new(ALL as usize)))
     }
 
     fn end(&self) -> Option<Alive> {

@@ -1,7 +1,7 @@
 //! Enters a lock: inside of an entry of the same call, or by an acquisition.
 
 use std::iter;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -29,8 +29,9 @@ pub(crate) async fn enter(
     patience: Patience,
     group: Option<u64>,
 ) -> Result<Option<Vec<Hold>>, LockError> {
-    let started = Instant::now();
-    let left = || patience.spent(started.elapsed());
+    // Most calls that enter again do not wait, and need no clock.
+    let started = OnceLock::new();
+    let left = || patience.spent(started.get_or_init(Instant::now).elapsed());
     while let Some((outer, reentry)) = nearest(client, lock) {
         let path = || lock.path.relative().to_owned();
         let permits = match reentry {
@@ -38,7 +39,7 @@ pub(crate) async fn enter(
             Reentry::Upgrade => return Err(LockError::Upgrade { path: path() }),
             Reentry::Deadlock => return Err(LockError::Reentrant { path: path() }),
         };
-        let permit = admit(client.worker(), (&outer, permits), left()).await?;
+        let permit = admit(client.worker(), (&outer, permits), left).await?;
         interleaving::point();
         // If the outer entry has ended meanwhile, another one may be around it.
         let Some(permit) = permit else { if outer.is_over() { continue } else { return Ok(None) } };
@@ -87,13 +88,15 @@ fn first_holds(client: &Client, lock: &LockRef, attempt: Attempt, grants: Vec<Ar
 pub(super) async fn admit(
     worker: &Worker,
     (outer, permits): (&Entry, u32),
-    patience: Patience,
+    patience: impl FnOnce() -> Patience,
 ) -> Result<Option<OwnedSemaphorePermit>, LockError> {
-    let gate = outer.gate.clone();
-    match gate.clone().try_acquire_many_owned(permits) {
-        Ok(permit) => return Ok(Some(permit)),
-        Err(_) if patience.contention == Contention::Leave => return Ok(None),
-        Err(_) => {}
+    let gate = outer.gate().clone();
+    if let Ok(permit) = gate.clone().try_acquire_many_owned(permits) {
+        return Ok(Some(permit));
+    }
+    let patience = patience();
+    if patience.contention == Contention::Leave {
+        return Ok(None);
     }
     let (mut reply, answer) = oneshot::channel();
     worker.spawn(async move {

@@ -152,7 +152,7 @@ async fn answered(
 /// Makes the hold of a writer that of a reader. Waits for writers inside, and until the servers have applied it.
 pub(crate) async fn become_reader(hold: &mut Hold, patience: Patience) -> Result<(), LockError> {
     let client = hold.client();
-    let inside = admit(client.worker(), (hold.entry(), 1), patience).await?;
+    let inside = admit(client.worker(), (hold.entry(), 1), || patience).await?;
     let downgrade = hold.read_on();
     drop(inside);
     let Some(downgrade) = downgrade else { return hold.tenure().check() };

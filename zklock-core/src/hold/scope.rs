@@ -2,9 +2,9 @@
 
 use std::cell::RefCell;
 use std::future::Future;
-use std::iter;
 use std::mem;
 use std::pin::Pin;
+use std::slice;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
@@ -22,16 +22,16 @@ use super::{Entry, Hold};
 
 thread_local! {
     /// The scope of the call that this thread runs at present.
-    static SCOPE: RefCell<Scope> = const { RefCell::new(Scope(None)) };
+    static SCOPE: RefCell<Scope> = const { RefCell::new(Scope(Vec::new())) };
 }
 
 /// The locks and terms around a call, the innermost first. It keeps none of them held.
-#[derive(Clone, Default)]
-struct Scope(Option<Arc<[Frame]>>);
+struct Scope(Vec<Frame>);
 
-/// The locks that were taken as one, or the term, around a body.
+/// A lock, the locks that were taken as one, or the term, around a body.
 #[derive(Clone)]
 pub(crate) enum Frame {
+    Lock(Arc<Entry>),
     Locks(Arc<[Arc<Entry>]>),
     Term {
         /// The scope of the body, which ends while the term may last.
@@ -55,7 +55,10 @@ pub(crate) trait Leading: Send + Sync {
 
 impl Frame {
     fn of_locks(holds: &[Hold]) -> Self {
-        Self::Locks(holds.iter().map(|hold| hold.entry().clone()).collect())
+        match holds {
+            [hold] => Self::Lock(hold.entry().clone()),
+            holds => Self::Locks(holds.iter().map(|hold| hold.entry().clone()).collect()),
+        }
     }
 
     fn of_term(term: &Arc<dyn Leading>, body: &Arc<()>) -> Self {
@@ -64,14 +67,15 @@ impl Frame {
 
     fn is_over(&self) -> bool {
         match self {
-            Self::Locks(entries) => entries.iter().all(|entry| entry.is_over()),
+            Self::Lock(_) | Self::Locks(_) => self.entries().iter().all(|entry| entry.is_over()),
             Self::Term { body, .. } => body.strong_count() == 0,
         }
     }
 
     /// Returns the entries, of which a term has none.
-    fn entries(&self) -> &[Arc<Entry>] {
+    pub(crate) fn entries(&self) -> &[Arc<Entry>] {
         match self {
+            Self::Lock(entry) => slice::from_ref(entry),
             Self::Locks(entries) => entries,
             Self::Term { .. } => &[],
         }
@@ -79,64 +83,64 @@ impl Frame {
 }
 
 impl Scope {
-    /// Returns the scope of the present call. A thread that ends has none any more.
-    fn present() -> Self {
-        SCOPE.try_with(|present| present.borrow().clone()).unwrap_or_default()
+    /// Looks at the scope of the present call. A thread that ends has none any more.
+    fn present<T>(look: impl Fn(&[Frame]) -> T) -> T {
+        SCOPE.try_with(|present| look(&present.borrow().0)).unwrap_or_else(|_| look(&[]))
     }
 
-    fn frames(&self) -> impl Iterator<Item = &Frame> {
-        self.0.iter().flat_map(|frames| frames.iter())
+    /// Returns the scope of the present call, with this frame in it. Frames that are over are forgotten, so that a function can
+    /// spawn itself inside of its lock any number of times.
+    fn around(frame: Option<&Frame>) -> Self {
+        let lasting = |frames: &[Frame]| {
+            frame.into_iter().chain(frames.iter().filter(|frame| !frame.is_over())).cloned().collect()
+        };
+        Self(Self::present(lasting))
     }
 
-    /// Returns the scope of the present call with this frame in it. Frames that are over are forgotten, so that a function
-    /// can spawn itself inside of its lock any number of times.
-    fn with(frame: Frame) -> Self {
-        let around = Self::present();
-        let around = around.frames().filter(|frame| !frame.is_over()).cloned();
-        Self(Some(iter::once(frame).chain(around).collect()))
+    /// Makes this the scope of this thread until the returned value is dropped, and keeps the scope before meanwhile.
+    fn enter(&mut self) -> Entered<'_> {
+        self.swap();
+        Entered(self)
     }
 
-    /// Makes this the scope of this thread until the returned value is dropped.
-    fn enter(self) -> Entered {
-        Entered(self.replace())
-    }
-
-    fn replace(self) -> Self {
-        SCOPE.try_with(|present| present.replace(self)).unwrap_or_default()
+    fn swap(&mut self) {
+        // A thread that ends has none any more.
+        let _ = SCOPE.try_with(|present| mem::swap(&mut *present.borrow_mut(), self));
     }
 }
 
-/// The stay of a thread in a scope, with the scope before.
-struct Entered(Scope);
+/// The stay of a thread in a scope, in whose place is the scope before.
+struct Entered<'a>(&'a mut Scope);
 
-impl Drop for Entered {
+impl Drop for Entered<'_> {
     fn drop(&mut self) {
-        mem::take(&mut self.0).replace();
+        self.0.swap();
     }
 }
 
 /// Returns the locks and terms of the present call that have not ended, the innermost first.
 pub(crate) fn frames() -> Vec<Frame> {
-    Scope::present().frames().filter(|frame| !frame.is_over()).cloned().collect()
+    Scope::around(None).0
 }
 
 /// Returns whether the present call is inside of the term with this share.
 pub(crate) fn is_in_term(share: &Arc<Share>) -> bool {
     frames().iter().any(|frame| match frame {
         Frame::Term { term, .. } => term.upgrade().is_some_and(|term| Arc::ptr_eq(term.share(), share)),
-        Frame::Locks(_) => false,
+        Frame::Lock(_) | Frame::Locks(_) => false,
     })
 }
 
 /// Returns the innermost entry of the present call that has to do with entering this lock.
 pub(super) fn nearest(client: &Client, lock: &LockRef) -> Option<(Arc<Entry>, Reentry)> {
-    let scope = Scope::present();
-    let mut entries = scope.frames().flat_map(Frame::entries);
-    entries.find_map(|entry| {
-        let reentry = entry.access.reentry(lock.access)?;
-        let is_same = entry.worker.as_ptr() == Arc::as_ptr(client.worker())
-            && entry.tenure().path().is_same(&lock.path);
-        (is_same && !entry.is_over()).then(|| (entry.clone(), reentry))
+    let is_same = |entry: &Entry| {
+        entry.worker.as_ptr() == Arc::as_ptr(client.worker()) && entry.tenure().path().is_same(&lock.path)
+    };
+    Scope::present(|frames| {
+        frames.iter().flat_map(Frame::entries).find_map(|entry| {
+            let reentry = entry.access.reentry(lock.access)?;
+            (is_same(entry) && !entry.is_over()).then(|| (entry.clone(), reentry))
+        })
     })
 }
 
@@ -158,11 +162,11 @@ impl<F: Future> Future for Scoped<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let _entered = self.scope.clone().enter();
-        let future = self.future.as_mut().expect("a future is not polled after its end");
-        let outcome = future.as_mut().poll(context);
+        let Self { scope, future } = &mut *self;
+        let _entered = scope.enter();
+        let outcome = future.as_mut().expect("a future is not polled after its end").as_mut().poll(context);
         if outcome.is_ready() {
-            self.future = None;
+            *future = None;
         }
         outcome
     }
@@ -170,7 +174,7 @@ impl<F: Future> Future for Scoped<F> {
 
 impl<F> Drop for Scoped<F> {
     fn drop(&mut self) {
-        let _entered = self.scope.clone().enter();
+        let _entered = self.scope.enter();
         self.future = None;
     }
 }
@@ -181,14 +185,15 @@ pub(crate) fn scope<F: Future>(
     future: F,
 ) -> Scoped<impl Future<Output = F::Output> + use<F>> {
     let span = span_of(holds).map_or_else(Span::none, |span| span.span().clone());
-    Scoped::new(Scope::with(Frame::of_locks(holds)), future.instrument(span))
+    Scoped::new(Scope::around(Some(&Frame::of_locks(holds))), future.instrument(span))
 }
 
 /// Calls a function inside of these holds, and of their span.
 pub(crate) fn scope_blocking<T>(holds: &[Hold], function: impl FnOnce() -> T) -> T {
     let span = span_of(holds);
     let _spanned = span.as_ref().map(|span| span.span().enter());
-    let _entered = Scope::with(Frame::of_locks(holds)).enter();
+    let mut scope = Scope::around(Some(&Frame::of_locks(holds)));
+    let _entered = scope.enter();
     function()
 }
 
@@ -203,7 +208,7 @@ pub(crate) fn scope_in_term<F: Future>(
     future: F,
 ) -> impl Future<Output = F::Output> + use<F> {
     let body = Arc::new(());
-    let scoped = Scoped::new(Scope::with(Frame::of_term(&term, &body)), future);
+    let scoped = Scoped::new(Scope::around(Some(&Frame::of_term(&term, &body))), future);
     async move {
         let _alive = (term, body);
         scoped.await
@@ -213,7 +218,8 @@ pub(crate) fn scope_in_term<F: Future>(
 /// Calls a function inside of this term. Calls find the term until the function returns.
 pub(crate) fn scope_blocking_in_term<T>(term: Arc<dyn Leading>, function: impl FnOnce() -> T) -> T {
     let body = Arc::new(());
-    let _entered = Scope::with(Frame::of_term(&term, &body)).enter();
+    let mut scope = Scope::around(Some(&Frame::of_term(&term, &body)));
+    let _entered = scope.enter();
     function()
 }
 
@@ -226,7 +232,7 @@ pub(crate) fn scope_blocking_in_term<T>(term: Arc<dyn Leading>, function: impl F
 ///
 /// The same as that of `future`.
 pub fn inherit<F: Future>(future: F) -> impl Future<Output = F::Output> {
-    Scoped::new(Scope::present(), future)
+    Scoped::new(Scope::around(None), future)
 }
 
 /// Returns a function that is called with the holds of the current call, for a thread that works on behalf of that
@@ -234,7 +240,7 @@ pub fn inherit<F: Future>(future: F) -> impl Future<Output = F::Output> {
 ///
 /// This is [`inherit`] for code that is not async.
 pub fn inherit_blocking<T>(function: impl FnOnce() -> T) -> impl FnOnce() -> T {
-    let scope = Scope::present();
+    let mut scope = Scope::around(None);
     move || {
         let _entered = scope.enter();
         function()
@@ -244,7 +250,7 @@ pub fn inherit_blocking<T>(function: impl FnOnce() -> T) -> impl FnOnce() -> T {
 /// Returns the number of locks and terms in the scope of the present call.
 #[cfg(test)]
 pub(crate) fn length() -> usize {
-    Scope::present().frames().count()
+    Scope::present(<[Frame]>::len)
 }
 
 #[cfg(test)]

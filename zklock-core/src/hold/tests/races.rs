@@ -100,7 +100,7 @@ impl Tree {
             (Access::Write, 0) => (Access::Write, ALL),
             _ => (Access::Read, 1),
         };
-        let permit = outer.gate.clone().try_acquire_many_owned(permits).ok()?;
+        let permit = outer.gate().clone().try_acquire_many_owned(permits).ok()?;
         let hold = outer.join(access, permit)?;
         self.check_held();
         self.entries.lock().unwrap().push(hold.entry().clone());
@@ -164,7 +164,7 @@ async fn holds_that_are_entered_and_ended_at_random_keep_the_lock_until_the_last
         });
         assert!(tree.share.check().is_err(), "round {round}: the last hold has ended");
         for entry in tree.entries.lock().unwrap().iter() {
-            assert!(entry.is_over() && entry.gate.available_permits() == ALL as usize);
+            assert!(entry.is_over() && entry.gate().available_permits() == ALL as usize);
         }
         if round % 50 == 0 {
             stranger.write().await.expect("the lock was given back").release().await.unwrap();
