@@ -287,22 +287,10 @@ const LINTS: [&str; 5] = ["allow", "expect", "warn", "deny", "forbid"];
 fn is_inert(attr: &Attribute) -> bool {
     let names: Vec<_> = attr.path().segments.iter().map(|segment| segment.ident.to_string()).collect();
     match &names[..] {
-        [name] if LINTS.contains(&name.as_str()) => true,
-        [name] => matches!(
-            name.as_str(),
-            "cfg"
-                | "cold"
-                | "deprecated"
-                | "doc"
-                | "export_name"
-                | "ignore"
-                | "inline"
-                | "must_use"
-                | "no_mangle"
-                | "should_panic"
-                | "target_feature"
-                | "track_caller"
-        ),
+        [name] => LINTS.contains(&name.as_str()) || INERT.split(' ').any(|inert| inert == name),
         _ => matches!(names[0].as_str(), "clippy" | "diagnostic" | "rustfmt"),
     }
 }
+
+const INERT: &str = "cfg cold deprecated doc export_name ignore inline must_use no_mangle should_panic target_feature \
+                     track_caller";

@@ -1,18 +1,18 @@
 //! Reads the functions that `#[async_trait]` generates from an `async fn`: they return
 //! `Box::pin(async move { … })`.
 //!
-//! Uses only `syntax`.
+//! Uses only `patterns` and `syntax`.
 
-use proc_macro2::{Ident, TokenStream, TokenTree};
+use proc_macro2::{TokenStream, TokenTree};
 use quote::{TokenStreamExt, quote};
-use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::{
-    Error, GenericArgument, Path, PathArguments, Result, ReturnType, Signature, Token, Type, TypeParamBound,
-    braced, parenthesized, token,
+    Error, GenericArgument, Path, Result, ReturnType, Signature, Token, Type, TypeParamBound, braced,
+    parenthesized, token,
 };
 
-use crate::syntax::ungroup_type;
+use crate::patterns::is_word_in;
+use crate::syntax::{generics, ungroup_type};
 
 /// The body of such a function.
 pub(crate) struct Boxed {
@@ -49,10 +49,6 @@ impl Boxed {
 /// `#[async_trait]` begins the body with a `let parameter = parameter;` for each, which is unused if only the attribute
 /// uses the parameter.
 pub(crate) fn permit_unused(body: TokenStream, args: &str) -> TokenStream {
-    let is_named = |name: &Ident| {
-        let mut words = args.split(|c: char| !c.is_alphanumeric() && c != '_');
-        words.any(|word| name.unraw() == word)
-    };
     let tokens: Vec<_> = body.into_iter().collect();
     let texts: Vec<_> = tokens.iter().map(ToString::to_string).collect();
     let mut permitted = TokenStream::new();
@@ -62,7 +58,7 @@ pub(crate) fn permit_unused(body: TokenStream, args: &str) -> TokenStream {
             && (word == "let" || word == "mut")
             && (equals == "=" && end == ";" && name == value)
             && let TokenTree::Ident(name) = &tokens[at - 3]
-            && is_named(name)
+            && is_word_in(args, name)
         {
             // An attribute would be refused under `forbid(unused_variables)`.
             permitted.extend(quote!(let _ = &#name;));
@@ -95,12 +91,8 @@ fn argument<'a>(ty: &'a Type, name: &'a str) -> Option<&'a Type> {
 }
 
 fn arguments<'a>(path: &'a Path, name: &str) -> impl Iterator<Item = &'a GenericArgument> {
-    let last = path.segments.last().filter(|segment| segment.ident == name);
-    let arguments = last.and_then(|segment| match &segment.arguments {
-        PathArguments::AngleBracketed(arguments) => Some(&arguments.args),
-        _ => None,
-    });
-    arguments.into_iter().flatten()
+    let is_named = path.segments.last().is_some_and(|last| last.ident == name);
+    generics(path).filter(move |_| is_named)
 }
 
 /// Returns the `T` of `Output = T`.

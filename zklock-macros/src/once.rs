@@ -11,7 +11,7 @@ use syn::{Error, Expr, Result, Signature};
 
 use crate::duration::{Argument, Length};
 use crate::path::Path;
-use crate::syntax::mixed;
+use crate::syntax::{flat, mixed};
 
 /// The value of `once_per`.
 pub(crate) struct Period(Length);
@@ -64,7 +64,8 @@ impl Once {
             return Ok(quote!(#private::Once::at(#tick, #period)));
         }
         // `Self` cannot occur in the signature of a function outside of an `impl`.
-        let of = match sig.receiver().is_some() || names_self(sig.to_token_stream()) {
+        let names_self = |token: &TokenTree| matches!(token, TokenTree::Ident(ident) if ident == "Self");
+        let of = match sig.receiver().is_some() || flat(sig.to_token_stream()).iter().any(names_self) {
             true => quote_spanned!(mixed()=> of_method::<Self>),
             false => quote_spanned!(mixed()=> of),
         };
@@ -78,14 +79,6 @@ impl Once {
             #private::Once::#of(&__FUNCTION, &__path, #period)
         }})
     }
-}
-
-fn names_self(tokens: TokenStream) -> bool {
-    tokens.into_iter().any(|token| match token {
-        TokenTree::Ident(ident) => ident == "Self",
-        TokenTree::Group(group) => names_self(group.stream()),
-        _ => false,
-    })
 }
 
 #[cfg(test)]

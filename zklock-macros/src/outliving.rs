@@ -1,12 +1,12 @@
 //! Refuses outputs with work in them that would be done after the lock has been released or the term has ended.
 
 use syn::{
-    Error, GenericArgument, PathArguments, Result, ReturnType, Type, TypeImplTrait as ImplTrait,
-    TypeParamBound, TypePath, TypeTraitObject as TraitObject,
+    Error, GenericArgument, Result, ReturnType, Type, TypeImplTrait as ImplTrait, TypeParamBound, TypePath,
+    TypeTraitObject as TraitObject,
 };
 
 use crate::names::Kind;
-use crate::syntax::ungroup_type;
+use crate::syntax::{generics, ungroup_type};
 
 /// Refuses an output that holds futures, a stream, tasks or the handle of one, by its name.
 pub(super) fn check_output(output: &ReturnType, body: Body, kind: Kind) -> Result<()> {
@@ -99,15 +99,12 @@ fn work_of(ty: &Type) -> Option<Work> {
 
 fn work_of_bound(bound: &TypeParamBound) -> Option<Work> {
     let TypeParamBound::Trait(bound) = bound else { return None };
-    let last = bound.path.segments.last()?;
     let is_item =
         |argument: &GenericArgument| matches!(argument, GenericArgument::AssocType(ty) if ty.ident == "Item");
-    match (last.ident.to_string().as_str(), &last.arguments) {
-        ("Future", _) => Some(Work::Future),
+    match bound.path.segments.last()?.ident.to_string().as_str() {
+        "Future" => Some(Work::Future),
         // The user may give this name to a connection, which has no items.
-        ("Stream", PathArguments::AngleBracketed(with)) if with.args.iter().any(is_item) => {
-            Some(Work::Stream)
-        }
+        "Stream" if generics(&bound.path).any(is_item) => Some(Work::Stream),
         _ => None,
     }
 }
@@ -120,11 +117,7 @@ fn contents(ty: &TypePath) -> impl Iterator<Item = &Type> {
         Some("HashMap" | "BTreeMap") => 2,
         _ => 0,
     };
-    let arguments = last.and_then(|last| match &last.arguments {
-        PathArguments::AngleBracketed(arguments) => Some(&arguments.args),
-        _ => None,
-    });
-    let types = arguments.into_iter().flatten().filter_map(|argument| match argument {
+    let types = generics(&ty.path).filter_map(|argument| match argument {
         GenericArgument::Type(ty) => Some(ty),
         _ => None,
     });

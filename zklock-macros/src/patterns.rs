@@ -8,7 +8,7 @@ use syn::ext::IdentExt;
 use syn::visit_mut::{self, VisitMut};
 use syn::{FnArg, Pat, PatIdent, Signature};
 
-use crate::syntax::mixed;
+use crate::syntax::{flat, mixed};
 
 /// Returns the names that the arguments bind, and `self`.
 pub(crate) fn names(sig: &Signature) -> Vec<Ident> {
@@ -57,31 +57,27 @@ fn inner(pat: &Pat) -> Vec<&Pat> {
 
 /// Tells whether the tokens use a name that the pattern may bind.
 pub(crate) fn uses_any(tokens: &TokenStream, pat: &Pat) -> bool {
-    idents(pat.to_token_stream()).iter().any(|name| uses(tokens, name))
-}
-
-fn idents(tokens: TokenStream) -> Vec<Ident> {
-    let of = |token| match token {
-        TokenTree::Ident(ident) => vec![ident],
-        TokenTree::Group(group) => idents(group.stream()),
-        _ => Vec::new(),
-    };
-    tokens.into_iter().flat_map(of).collect()
+    let in_pat = flat(pat.to_token_stream());
+    in_pat.iter().any(|token| matches!(token, TokenTree::Ident(name) if uses(tokens, name)))
 }
 
 /// Tells whether the tokens use the name, possibly between the braces of a format string.
 pub(crate) fn uses(tokens: &TokenStream, name: &Ident) -> bool {
-    tokens.clone().into_iter().any(|token| match token {
-        TokenTree::Ident(ident) => ident == *name,
-        TokenTree::Group(group) => uses(&group.stream(), name),
+    flat(tokens.clone()).iter().any(|token| match token {
+        TokenTree::Ident(ident) => ident == name,
         TokenTree::Literal(literal) => is_between_braces(&literal.to_string(), name),
-        TokenTree::Punct(_) => false,
+        TokenTree::Group(_) | TokenTree::Punct(_) => false,
     })
 }
 
 fn is_between_braces(text: &str, name: &Ident) -> bool {
-    let inside = text.split('{').skip(1).filter_map(|text| text.split('}').next());
-    let mut words = inside.flat_map(|text| text.split(|c: char| !c.is_alphanumeric() && c != '_'));
+    let mut inside = text.split('{').skip(1).filter_map(|text| text.split('}').next());
+    inside.any(|text| is_word_in(text, name))
+}
+
+/// Tells whether the name is one of the words of a text.
+pub(crate) fn is_word_in(text: &str, name: &Ident) -> bool {
+    let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
     words.any(|word| name.unraw() == word)
 }
 

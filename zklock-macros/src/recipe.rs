@@ -6,10 +6,10 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Error, Expr, ExprLit, Lit, Result};
+use syn::{Error, Expr, Result};
 
 use crate::path::Path;
-use crate::syntax::{mixed, ungroup};
+use crate::syntax::{mixed, number};
 
 /// What a function takes before its body runs.
 #[derive(Default)]
@@ -29,7 +29,7 @@ pub(crate) enum Recipe {
 impl Recipe {
     /// Combines the numbers of permits.
     pub(crate) fn permits(wanted: Option<Expr>, of: Expr) -> Result<Self> {
-        let known = wanted.as_ref().and_then(known).zip(known(&of));
+        let known = wanted.as_ref().and_then(number).zip(number(&of));
         match known.filter(|(wanted, of)| wanted > of) {
             Some((number, size)) => {
                 let message = format!("{number} permits of {size} can never be acquired");
@@ -73,13 +73,5 @@ impl Recipe {
                 quote_spanned!(mixed()=> #private::all(__client, __path, #private::Member::#name, __wait))
             }
         }
-    }
-}
-
-/// Returns the number if it is known at expansion.
-fn known(number: &Expr) -> Option<u64> {
-    match ungroup(number) {
-        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => number.base10_parse().ok(),
-        _ => None,
     }
 }

@@ -6,7 +6,10 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
-use syn::{Error, Expr, ExprLit, Ident, Lit, LitStr, Path, Result, ReturnType, Type, parse_quote, token};
+use syn::{
+    Error, Expr, ExprLit, GenericArgument, Ident, Lit, LitStr, Path, PathArguments, Result, ReturnType, Type,
+    parse_quote, token,
+};
 
 /// The mistakes found so far in the use of an attribute, which are reported together.
 #[derive(Default)]
@@ -63,12 +66,38 @@ pub(crate) fn string(expr: &Expr) -> Option<&LitStr> {
     }
 }
 
+/// Returns `expr` as a number, if it is one that is known at expansion.
+pub(crate) fn number(expr: &Expr) -> Option<u64> {
+    match ungroup(expr) {
+        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => number.base10_parse().ok(),
+        _ => None,
+    }
+}
+
 /// Returns `expr` as an identifier, if it is one.
 pub(crate) fn name_in(expr: &Expr) -> Option<&Ident> {
     match ungroup(expr) {
         Expr::Path(path) => path.path.get_ident(),
         _ => None,
     }
+}
+
+/// Returns the tokens, with those in groups in place of the groups.
+pub(crate) fn flat(tokens: TokenStream) -> Vec<TokenTree> {
+    let of = |token| match token {
+        TokenTree::Group(group) => flat(group.stream()),
+        token => vec![token],
+    };
+    tokens.into_iter().flat_map(of).collect()
+}
+
+/// Returns the generic arguments at the end of a path.
+pub(crate) fn generics(path: &Path) -> impl Iterator<Item = &GenericArgument> {
+    let arguments = path.segments.last().and_then(|last| match &last.arguments {
+        PathArguments::AngleBracketed(arguments) => Some(&arguments.args),
+        _ => None,
+    });
+    arguments.into_iter().flatten()
 }
 
 /// Returns the return type in a form that an expression accepts.

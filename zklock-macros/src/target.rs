@@ -3,7 +3,7 @@
 //!
 //! Uses only `boxed`, `names`, `outliving` and `syntax`.
 
-use proc_macro2::{Ident, TokenStream, TokenTree};
+use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::ParseStream;
@@ -14,7 +14,7 @@ use syn::{
 use crate::boxed::{self, Boxed};
 use crate::names::Kind;
 use crate::outliving::{self, Body};
-use crate::syntax::{Errors, ungroup_type};
+use crate::syntax::{Errors, flat, ungroup_type};
 
 /// A function with a body, which has passed the checks of its attribute.
 pub(crate) struct Target {
@@ -201,12 +201,7 @@ fn is_made_by_us(body: &TokenStream) -> bool {
 }
 
 fn mentions(tokens: &TokenStream, name: &str) -> bool {
-    tokens.clone().into_iter().any(|token| match token {
-        TokenTree::Ident(ident) => ident == name,
-        TokenTree::Literal(literal) => literal.to_string() == name,
-        TokenTree::Group(group) => mentions(&group.stream(), name),
-        _ => false,
-    })
+    flat(tokens.clone()).iter().any(|token| token.to_string() == name)
 }
 
 #[cfg(test)]

@@ -22,11 +22,11 @@ use proc_macro2::{Delimiter, Group, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Error, Expr, ExprLit, Lit, LitStr, Pat, PatType, Result, Signature};
+use syn::{Error, Expr, LitStr, Pat, PatType, Result, Signature};
 
 use crate::args::{Given, List, krate};
 use crate::duration;
-use crate::syntax::{Errors, braced, erased_output, mixed, module, string, ungroup};
+use crate::syntax::{Errors, braced, erased_output, mixed, module, number, string};
 use target::TestFn;
 
 /// Generates the test. If anything fails, returns the item as it was, followed by all errors.
@@ -162,11 +162,8 @@ fn flavor(value: &Expr) -> Result<Flavor> {
 }
 
 fn worker_threads(value: &Expr) -> Result<usize> {
-    let number = match ungroup(value) {
-        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => number.base10_parse().ok(),
-        _ => None,
-    };
-    number
+    let count = number(value).and_then(|count| usize::try_from(count).ok());
+    count
         .filter(|count| *count > 0)
         .ok_or_else(|| Error::new_spanned(value, "`worker_threads` takes a number of at least 1"))
 }
