@@ -120,6 +120,7 @@ const METRICS: [&str; 21] = [
     "zklock_sessions_total",
     "zklock_reconnects_total",
     "zklock_requests_total",
+    "zklock_session_node_bytes",
     "zklock_lease_remaining_seconds",
     "zklock_lease_seconds",
 ];

@@ -2,6 +2,7 @@
 
 mod acknowledged;
 mod attributes;
+mod bounds;
 mod cancellation;
 mod cohort;
 mod contract;

@@ -2,12 +2,6 @@
 //!
 //! A roll call comes every ten seconds, for which some tests wait.
 
-#[cfg(soak)]
-use std::sync::Arc;
-#[cfg(soak)]
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
-
 use futures_util::future::join_all;
 use tokio::task::JoinSet;
 use zklock::{Client, LeaseState, LossReason, MutexGuard};
@@ -18,12 +12,6 @@ use crate::support::{Space, soon, until};
 
 /// More locks than there is room for watches on nodes with such long paths.
 const LOCKS: usize = 200;
-
-/// The number of locks in one of two parts, whose paths together are too long for one roll call.
-const IN_PART: usize = 75;
-
-/// The length of the paths of locks in parts.
-const LONG: usize = 8_000;
 
 fn path(number: usize) -> String {
     format!("/{}/{number}", "x".repeat(800))
@@ -112,75 +100,6 @@ async fn many_locks_are_verified_by_one_roll_call_after_a_reconnect() {
     // The regular roll call may come as well.
     assert!((1..=2).contains(&(after.1 - before.1)), "{before:?} {after:?}");
     assert!(after.0 - before.0 < 10, "{before:?} {after:?}");
-}
-
-/// The path of a lock in one of the parts of the tree into which so many locks are divided for roll calls.
-fn path_in(part: &str, number: usize) -> String {
-    format!("/{part}{}/{number}", "x".repeat(LONG))
-}
-
-async fn hold_in_parts(client: &Client, parts: &[&str]) -> Vec<MutexGuard> {
-    let paths = parts.iter().flat_map(|part| (0..IN_PART).map(move |number| path_in(part, number)));
-    let locks =
-        paths.map(async |path| client.mutex(path).unwrap().lock_timeout(Duration::MAX).await.unwrap());
-    soon(join_all(locks)).await
-}
-
-#[cfg(soak)]
-#[tokio::test]
-async fn a_node_that_is_deleted_is_noticed_in_each_part_of_a_long_roll() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
-    let mut guards = hold_in_parts(&client, &["a", "b"]).await;
-    let longest = Arc::new(AtomicUsize::new(0));
-    proxy.on_reply(Opcode::GET_EPHEMERALS).always().rewrite({
-        let longest = longest.clone();
-        move |frame| {
-            longest.fetch_max(frame.len(), Ordering::SeqCst);
-            frame.to_vec()
-        }
-    });
-    until_roll_calls(&proxy, 1).await;
-    let missed = proxy.requests(Opcode::EXISTS);
-    let lost = [guards.swap_remove(2 * IN_PART - 1), guards.swap_remove(IN_PART - 1)];
-    for part in ["a", "b"] {
-        space.delete_children(&path_in(part, IN_PART - 1)).await;
-    }
-    for guard in &lost {
-        assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
-    }
-    until_roll_calls(&proxy, 3).await;
-    assert!(guards.iter().all(MutexGuard::is_held));
-    // Only the nodes that are gone were asked for one by one.
-    assert!(proxy.requests(Opcode::EXISTS) <= missed + 2);
-    let longest = longest.load(Ordering::SeqCst);
-    assert!((IN_PART * LONG..IN_PART * LONG * 5 / 4).contains(&longest), "{longest} bytes in one answer");
-}
-
-#[tokio::test]
-async fn each_part_of_a_long_roll_is_verified_after_a_reconnect() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
-    let mut guards = hold_in_parts(&client, &["a", "b"]).await;
-    let lost = [guards.swap_remove(2 * IN_PART - 1), guards.swap_remove(IN_PART - 1)];
-    proxy.refuse();
-    proxy.cut(How::Rst);
-    let is = |state: LeaseState| guards.iter().all(|guard| guard.state() == state);
-    until(async || is(LeaseState::Suspended), "all locks are in doubt").await;
-    for part in ["a", "b"] {
-        space.delete_children(&path_in(part, IN_PART - 1)).await;
-    }
-    let missed = proxy.requests(Opcode::EXISTS);
-    let catching_up = proxy.on_request(Opcode::MULTI).hold();
-    proxy.heal();
-    soon(catching_up.struck()).await;
-    assert!(is(LeaseState::Suspended), "no list counts of a server that may be behind");
-    catching_up.release();
-    until(async || is(LeaseState::Held), "all locks are held again").await;
-    for guard in &lost {
-        assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
-    }
-    assert!(proxy.requests(Opcode::EXISTS) - missed < 10, "the locks are not asked for one by one");
 }
 
 #[tokio::test]

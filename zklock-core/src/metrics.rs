@@ -258,6 +258,8 @@ fn middle(interval: usize) -> f64 {
 /// The state of a client that is not counted.
 pub(crate) struct State {
     pub(crate) health: Health,
+    /// The bytes of the paths of the session's nodes.
+    pub(crate) node_bytes: usize,
     /// `None` without held locks.
     pub(crate) lease: Option<Lasting>,
 }
@@ -417,6 +419,8 @@ impl Exporter {
             let is_present = if health == Some(one) { 1.0 } else { 0.0 };
             self.set(SESSION_STATE, &[("state", name.into())], is_present);
         }
+        let node_bytes = state.as_ref().map_or(0, |state| state.node_bytes);
+        self.set(NODE_BYTES, &[], node_bytes as f64);
         // No comparison holds for `NAN`, so that no alert rests on a lock that is no longer held.
         let (remaining, full) = state
             .and_then(|state| state.lease)
@@ -494,6 +498,7 @@ const SESSION_STATE: &str = "zklock_session_state";
 const SESSIONS: &str = "zklock_sessions_total";
 const RECONNECTS: &str = "zklock_reconnects_total";
 const REQUESTS: &str = "zklock_requests_total";
+const NODE_BYTES: &str = "zklock_session_node_bytes";
 const LEASE_REMAINING: &str = "zklock_lease_remaining_seconds";
 const LEASE: &str = "zklock_lease_seconds";
 
@@ -512,12 +517,17 @@ const COUNTERS: [(&str, &str); 12] = [
     (REQUESTS, "Requests to the servers, by whether they read or write."),
 ];
 
-const GAUGES: [(&str, Unit, &str); 7] = [
+const GAUGES: [(&str, Unit, &str); 8] = [
     (WAITING, Unit::Count, "Calls that wait for a lock."),
     (HELD, Unit::Count, "Locks that calls hold."),
     (CANDIDATES, Unit::Count, "Candidates that stand in elections."),
     (LEADERS, Unit::Count, "Candidates that lead."),
     (SESSION_STATE, Unit::Count, "1 for the present state of the session, 0 for the others."),
+    (
+        NODE_BYTES,
+        Unit::Bytes,
+        "The length of the paths of the session's nodes, of which 900 KiB are allowed.",
+    ),
     (LEASE_REMAINING, Unit::Seconds, "The time for which the held locks are certain to stay held."),
     (LEASE, Unit::Seconds, "The time for which held locks are certain to stay held after a heartbeat."),
 ];

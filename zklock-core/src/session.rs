@@ -21,7 +21,7 @@
 //! * [`queues`] remembers queues, and the numbers by which a contender knows without a list that it is first.
 //! * [`roll`] asks which nodes belong to the session, and [`present`] has the answer.
 //! * [`notice`] bounds the number of watches.
-//! * [`traffic`] bounds the requests under way, and [`tally`] counts those that have ended.
+//! * [`bounds`] bounds the requests of contenders that are under way, and [`tally`] counts those that have ended.
 //! * [`counter`] reads and sets a shared number.
 //! * [`bounded`] reads files of credentials and certificates.
 //! * [`security`] has the credentials and the certificates of a client, `login` its login by SASL, which `standing`
@@ -39,6 +39,7 @@ pub(crate) mod address;
 mod apart;
 mod attempts;
 pub(crate) mod bounded;
+pub(crate) mod bounds;
 pub(crate) mod charge;
 pub(crate) mod clock;
 mod connection;
@@ -71,7 +72,6 @@ mod standing;
 pub(crate) mod tally;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
-mod traffic;
 mod uptime;
 pub(crate) mod ward;
 pub(crate) mod warden;
@@ -84,13 +84,13 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use self::bounds::Bounds;
 use self::clock::LeaseClock;
 use self::fault::Fault;
 use self::link::Links;
 use self::ops::Ops;
 use self::queues::Queues;
 use self::roll::RollCall;
-use self::traffic::Traffic;
 use self::ward::Ward;
 
 use crate::tasks::panics;
@@ -118,7 +118,7 @@ pub(crate) struct Session {
     strangers: Mutex<HashSet<String>>,
     roll: RollCall,
     queues: Queues,
-    traffic: Traffic,
+    bounds: Bounds,
     ward: Ward,
 }
 
@@ -131,8 +131,8 @@ impl Session {
         &self.ops
     }
 
-    pub(crate) fn traffic(&self) -> &Traffic {
-        &self.traffic
+    pub(crate) fn bounds(&self) -> &Bounds {
+        &self.bounds
     }
 
     pub(crate) fn clock(&self) -> &LeaseClock {

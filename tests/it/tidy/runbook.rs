@@ -40,7 +40,10 @@ fn the_runbook_has_each_metric_with_its_labels_and_its_unit() {
     let metrics = between(&catalog, "&str = \"", '"').filter(|text| text.starts_with("zklock_"));
     let labels: BTreeMap<_, _> =
         rows(&guide, "# The metrics").into_iter().map(|row| (row[0].clone(), row[2].clone())).collect();
-    let unit = |name: &str| if name.ends_with("_seconds") { "s" } else { "" }.to_owned();
+    let units = [("_seconds", "s"), ("_bytes", "bytes")];
+    let unit = |name: &str| {
+        units.iter().find(|(end, _)| name.ends_with(end)).map_or("", |(_, unit)| unit).to_owned()
+    };
     let known = metrics.map(|name| (name.to_owned(), labels[name].clone(), unit(name)));
     let rows = rows(&document(RUNBOOK), "## Metrics").into_iter();
     assert_rows(rows.map(|row| (row[0].clone(), row[1].clone(), row[2].clone())).collect(), known);
@@ -103,7 +106,7 @@ fn the_runbook_has_each_exit_code_of_the_command() {
 }
 
 /// The bounds of the code, each with its file, its place there, and the words of the runbook.
-const BOUNDS: [(&str, &str, &str); 22] = [
+const BOUNDS: [(&str, &str, &str); 19] = [
     (
         "zklock-core/src/last_start/cache.rs",
         "MOST: usize = 100_000;",
@@ -116,13 +119,6 @@ const BOUNDS: [(&str, &str, &str); 22] = [
         "OWN_INTERVAL: Duration = Duration::from_secs(10)",
         "further nodes together, every 10 s",
     ),
-    ("zklock-core/src/session/warden/portions.rs", "LONGEST: usize = 1 << 20;", "more than 1 MiB together"),
-    ("zklock-core/src/session/warden/portions.rs", "MOST: usize = 16;", "at most 16 portions"),
-    (
-        "zklock-core/src/session/warden/rollcall.rs",
-        "SHORTEST: Duration = Duration::from_secs(2)",
-        "one every 2 s",
-    ),
     (
         "zklock-core/src/session/drive/waiting.rs",
         "const INTERVAL: Duration = Duration::from_secs(1)",
@@ -133,8 +129,16 @@ const BOUNDS: [(&str, &str, &str); 22] = [
         "PAUSE_PER_NAME: Duration = Duration::from_micros(125)",
         "8,000 names per second",
     ),
-    ("zklock-core/src/session/traffic.rs", "REQUESTS: usize = 1024;", "| 1,024, of which"),
-    ("zklock-core/src/session/traffic.rs", "LISTS: usize = 64;", "of which 64 list the same queue"),
+    (
+        "zklock-core/src/session/bounds.rs",
+        "REQUESTS: usize = 128;",
+        "requests of contenders of one client that are under way | 128 |",
+    ),
+    (
+        "zklock-core/src/session/bounds.rs",
+        "BYTES: usize = 900 * 1024;",
+        "paths of 900 KiB (921,600 bytes) together",
+    ),
     (
         "zklock-core/src/session/ops/request.rs",
         "LONGEST: usize = (1 << 20) - 1;",
@@ -195,17 +199,16 @@ fn the_runbook_counts_the_paths_that_fit_into_the_bounds() {
     // A name of a contender at a mutex, as Curator has it.
     let name = format!("_c_{}-lock-{:010}", "00000000-0000-0000-0000-000000000000", 0);
     let (path, prefix) = (format!("{lock}/{name}"), size_of::<u32>());
-    let buffer = 0xf_ffff;
     for (bytes, length, words) in [
-        (64 * 1024, path.len(), format!("at most {{}} at `{lock}`")),
-        (buffer, path.len(), format!("for each: {{}} at `{lock}`")),
+        (64 * 1024, path.len() + prefix, format!("at most {{}} at `{lock}`")),
+        (900 * 1024, path.len(), format!("together: {{}} at `{lock}`")),
         (
-            buffer,
-            name.len(),
+            0xf_ffff,
+            name.len() + prefix,
             format!("| {{}} mutexes; a name has {} bytes and a prefix of {prefix} |", name.len()),
         ),
     ] {
-        let count = with_commas(bytes / (length + prefix));
+        let count = with_commas(bytes / length);
         let words = words.replace("{}", &count);
         assert!(runbook.contains(&words), "the runbook has no {words:?}");
     }

@@ -89,6 +89,7 @@ struct Semaphore<'a> {
 
 impl Semaphore<'_> {
     async fn look(&self) -> Result<Result<(), LockError>, Fault> {
+        let _permit = self.session.bounds().requests(1).await;
         let read = self.session.ops().read(self.path.full()).await?.ok_or(Fault::NoNode)?;
         let stated = Stated::read(&read.data);
         // Look for contenders of another recipe at the semaphore's own path if the node has more

@@ -104,6 +104,7 @@ impl Contest<'_> {
     /// the contest asks again.
     async fn look(&self) -> Result<Room, LockError> {
         let leases = self.attempt.path.below(LEASES);
+        let _permit = self.session.bounds().requests(1).await;
         let (taken, changed) = match self.session.ops().list(leases.full()).await {
             Ok(children) => {
                 let permits = children.names.iter().filter(|name| Contender::parse(name).is_some());

@@ -123,12 +123,13 @@ impl Worker {
     /// Returns what metrics show of the session.
     #[cfg(feature = "metrics")]
     fn state(&self) -> State {
-        let session = self.current_session().filter(|session| session.is_attended());
-        let lease = session.map(|session| {
+        let session = self.current_session();
+        let node_bytes = session.as_ref().map_or(0, |session| session.bounds().bytes());
+        let lease = session.filter(|session| session.is_attended()).map(|session| {
             let (clock, terms) = (session.clock(), session.clock().terms());
             Lasting { full: terms.term(terms.heartbeat_kind()), remaining: clock.remaining() }
         });
-        State { health: self.health(), lease }
+        State { health: self.health(), node_bytes, lease }
     }
 
     pub(super) fn new(settings: Settings, runtime: Handle, done: CancellationToken) -> Self {

@@ -51,6 +51,12 @@ pub enum Refusal {
     /// After it has been deleted and created again, it has numbers again. The server deletes an empty
     /// container on its own.
     OutOfNumbers,
+    /// The paths of the nodes of this client's session, held and waiting, would have more than 900 KiB together. No
+    /// request was sent.
+    ///
+    /// The servers delete them in one transaction when the session ends, and fail for good if it is too long
+    /// (ZOOKEEPER-4306). The lock can be acquired again when others have been released, or by another client.
+    SessionFull,
     /// Any other reason, in the words of the server, the client library or zklock.
     Other(String),
 }
@@ -65,6 +71,10 @@ impl fmt::Display for Refusal {
             Self::OutOfNumbers => f.write_str(
                 "the node's sequence numbers are used up until it is deleted; the server deletes an \
                  empty container",
+            ),
+            Self::SessionFull => f.write_str(
+                "the paths of the session's nodes would have more than 900 KiB together, and its end could stop \
+                 the servers (ZOOKEEPER-4306); release other locks, or use a further client",
             ),
             Self::Other(reason) => f.write_str(reason),
         }

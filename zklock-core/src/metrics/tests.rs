@@ -141,7 +141,7 @@ impl Scene {
 }
 
 fn connected() -> Option<State> {
-    Some(State { health: Health::Connected, lease: None })
+    Some(State { health: Health::Connected, node_bytes: 7, lease: None })
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn a_client_that_is_over_sets_a_gauge_only_when_its_value_changes() {
     scene.report(connected());
     let is_gauge = |series: &String| series.ends_with(" /scene");
     let changed: Vec<_> = scene.report(None).into_iter().filter(is_gauge).collect();
-    assert_eq!(changed, ["zklock_session_state connected /scene"]);
+    assert_eq!(changed, ["zklock_session_state connected /scene", "zklock_session_node_bytes /scene"]);
     scene.fail("a");
     assert!(!scene.report(None).iter().any(is_gauge));
     scene.fail("b");

@@ -92,6 +92,7 @@ impl Counter {
             watch.change().await;
             self.watch = None;
         }
+        let _permit = session.bounds().requests(1).await;
         self.read_and_watch(session.ops()).await
     }
 }

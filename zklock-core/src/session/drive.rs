@@ -64,6 +64,8 @@ pub(crate) struct Driver {
     sentry: Arc<Sentry>,
     /// Whether a contender has been created, or may have been.
     has_entered: bool,
+    /// The bytes of the contender's path that the session counts, as long as its node exists or may exist.
+    counted: usize,
     /// The way in which the contender enters its queue next.
     way: Way,
     /// The watch on the queue's node under which the own node exists.
@@ -99,6 +101,7 @@ impl Driver {
             names: 0,
             sentry: Arc::default(),
             has_entered: false,
+            counted: 0,
             way: Way::List,
             watch: None,
             version: 0,
@@ -267,8 +270,12 @@ impl Driver {
         if let Some(action) = self.machine.on(event) {
             self.action = action;
         }
-        if let Action::Finish(_) = self.action {
+        if let Action::Finish(end) = self.action {
             self.leave_number();
+            // An abandoned node stays until its session ends.
+            if end != End::Abandoned {
+                self.session.bounds().remove_node(std::mem::take(&mut self.counted));
+            }
         }
     }
 

@@ -4,6 +4,8 @@
 //! cannot fail. The task that drives the contender then withdraws it here, on the client's own thread.
 //! It retries every request whose outcome is unknown until the node is gone or the session ends.
 
+use tokio_util::sync::CancellationToken;
+
 use crate::error::LockError;
 use crate::queue::acquisition::{Action, End, Event, Node};
 
@@ -24,12 +26,18 @@ impl Driver {
         self.feed(Event::Downgrade).await;
         loop {
             match self.action.clone() {
-                Action::Downgrade(replacement) => match self.replace(replacement).await {
-                    // Not fed to the state machine, which would enter the queue again. The
-                    // withdrawal that follows deletes both nodes.
-                    Event::OwnNodeGone => return Err(Undone::Gone),
-                    outcome => self.feed(outcome).await,
-                },
+                Action::Downgrade(replacement) => {
+                    let session = self.session.clone();
+                    let permit = session.bounds().requests(1).await;
+                    let outcome = self.replace(replacement).await;
+                    drop(permit);
+                    match outcome {
+                        // Not fed to the state machine, which would enter the queue again. The
+                        // withdrawal that follows deletes both nodes.
+                        Event::OwnNodeGone => return Err(Undone::Gone),
+                        outcome => self.feed(outcome).await,
+                    }
+                }
                 Action::Hold(node) => {
                     return match self.refusal.take() {
                         Some(refusal) => Err(Undone::Refused(refusal)),
@@ -61,10 +69,7 @@ impl Driver {
                 }
                 // A cancelled state machine neither waits nor holds.
                 Action::Hold(_) | Action::Watch(_) => self.feed(Event::Cancel).await,
-                request => {
-                    let passage = self.session.traffic().pass().await;
-                    self.request(request, passage).await;
-                }
+                _ => self.proceed(&CancellationToken::new()).await,
             }
         }
     }

@@ -13,6 +13,7 @@ use crate::error::LockError;
 
 use super::acl::NodeAcls;
 use super::attempts;
+use super::bounds::Bounds;
 use super::clock::{Heartbeat, LeaseClock, Terms};
 use super::diagnose::Diagnosis;
 use super::failure::OpenError;
@@ -28,7 +29,6 @@ use super::standing::Standing;
 use super::tally::Tally;
 #[cfg(feature = "tls")]
 use super::tls;
-use super::traffic::Traffic;
 use super::uptime::Origin;
 use super::ward::Ward;
 use super::warden;
@@ -102,7 +102,7 @@ impl Opening {
             strangers: Mutex::default(),
             roll: RollCall::new(client.session_id().0),
             queues: Queues::default(),
-            traffic: Traffic::default(),
+            bounds: Bounds::default(),
             ward: Ward::default(),
             ops: Ops::new(
                 client.clone(),

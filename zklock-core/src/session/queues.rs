@@ -41,11 +41,12 @@ pub(super) enum Way {
 pub(super) struct WatchId(u64);
 
 impl Way {
-    /// Tells whether a list is sent with the create.
-    pub(super) fn has_list(self) -> bool {
+    /// Returns the number of requests that are sent together.
+    pub(super) fn requests(self) -> u32 {
         match self {
-            Self::ListAndWatch | Self::List => true,
-            Self::Founding | Self::After(..) => false,
+            Self::Founding | Self::After(..) => 1,
+            Self::List => 2,
+            Self::ListAndWatch => 3,
         }
     }
 }

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::acl::NodeAcls;
+use super::bounds::Bounds;
 use super::clock::{Ack, LeaseClock, Terms};
 use super::fault::Fault;
 use super::link::Links;
@@ -14,7 +15,6 @@ use super::ops::Ops;
 use super::queues::Queues;
 use super::roll::RollCall;
 use super::sentry::{Seen, Sentry};
-use super::traffic::Traffic;
 use super::uptime::Origin;
 use super::ward::Ward;
 use super::{Health, Heartbeat, Session};
@@ -42,7 +42,7 @@ impl Session {
             strangers: Mutex::default(),
             roll: RollCall::new(id),
             queues: Queues::default(),
-            traffic: Traffic::default(),
+            bounds: Bounds::default(),
             ward: Ward::default(),
             ops: Ops::staged(clock, NodeAcls::default()),
         })

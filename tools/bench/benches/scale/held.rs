@@ -21,15 +21,15 @@ use crate::program::Failure;
 /// pings, and the pings. Pings tell the client soon that a server is silent, whether it holds locks or not.
 /// `told_first_ms`, `told_last_ms`: the time from the deletion of a node by an outsider until its holder is told, for
 /// the first lock and for the last one that was taken. A client watches the nodes of its locks up to a total length of
-/// their paths, and asks for the others in turn, 100,000 of them every twenty seconds.
+/// their paths, and asks for the others together, every ten seconds.
 /// `requests_of_reconnect`, `confirmed_ms`: after the connection was cut, the requests of the client until it knows
 /// that it holds all locks, and the time until then.
 /// The first four are of a client of its own. For the others, the locks are taken once more, through a proxy that counts
 /// the requests, pings included. It adds to the times of requests.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The number of locks.
-    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(3..))]
+    /// The number of locks. The paths of the nodes of one client may have 900 KiB together.
+    #[arg(long, default_value_t = 9_000, value_parser = clap::value_parser!(u32).range(3..))]
     locks: u32,
 
     /// The length of the rest.

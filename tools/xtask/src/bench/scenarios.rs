@@ -109,7 +109,7 @@ pub(crate) fn contenders(count: u32) -> String {
 /// The measurements without other libraries: their names, their programs and the arguments.
 pub(crate) const ALONE: [(&str, &str, &str); 4] = [
     ("waiters", "scale", "waiters --tasks 10000"),
-    ("held", "scale", "held --locks 100000"),
+    ("held", "scale", "held --locks 9000"),
     ("processes", "scale", "processes --sessions 1000"),
     ("takeover", "scale", "takeover --rounds 50"),
 ];

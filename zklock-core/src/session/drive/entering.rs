@@ -58,6 +58,13 @@ impl Driver {
         let (session, path, data) = (self.session.clone(), self.path.clone(), self.data.clone());
         let role = self.machine.claim().role();
         let newcomer = Newcomer { dir: path.full(), id, role, data: &data };
+        if self.counted == 0 {
+            let bytes = newcomer.path().len() + DIGITS;
+            if let Err(refusal) = session.bounds().add_node(bytes) {
+                return self.failed(Fault::Refused(refusal));
+            }
+            self.counted = bytes;
+        }
         if self.way == Way::Founding {
             let founded = session.ops().found(newcomer).await;
             return self.founded(founded);
@@ -166,3 +173,6 @@ impl Driver {
         }
     }
 }
+
+/// The length of the number that servers append to the name of a contender.
+const DIGITS: usize = 10;

@@ -11,40 +11,30 @@ use crate::queue::contender::{Contender, Names};
 use crate::session::fault::Fault;
 use crate::session::ops::Children;
 use crate::session::sentry::Seen;
-use crate::session::traffic::Passage;
 
 use super::{Driver, Numbers};
 
 impl Driver {
-    /// Sends a request, and gives its passage back before a pause that may follow.
-    pub(in crate::session) async fn request(&mut self, action: Action, passage: Passage) {
-        let event = self.perform(action).await;
-        drop(passage);
-        self.feed(event).await;
-    }
-
-    /// Sends the next request, unless the attempt is cancelled before.
-    pub(super) async fn proceed(&mut self, cancel: &CancellationToken) {
-        let action = self.action.clone();
-        let passage = self.passage(&action);
-        if let Some(passage) = cancel.run_until_cancelled(passage).await {
-            self.request(action, passage).await;
+    /// Performs the next action, unless the attempt is cancelled before it has begun.
+    pub(in crate::session) async fn proceed(&mut self, cancel: &CancellationToken) {
+        let (session, requests) = (self.session.clone(), self.requests());
+        if let Some(permit) = cancel.run_until_cancelled(session.bounds().requests(requests)).await {
+            let event = self.perform(self.action.clone()).await;
+            // A pause may follow.
+            drop(permit);
+            self.feed(event).await;
         }
     }
 
-    /// Waits for the permission to send a request.
-    fn passage(&mut self, request: &Action) -> impl Future<Output = Passage> + Send + use<> {
-        let (session, path) = (self.session.clone(), self.path.clone());
-        let has_list = match request {
-            Action::Enter(_) => self.choose_way().has_list(),
-            Action::List => true,
-            _ => false,
-        };
-        async move {
-            match has_list {
-                true => session.traffic().pass_with_list(&path).await,
-                false => session.traffic().pass().await,
-            }
+    /// Returns how many requests of the next action are under way at the same time.
+    fn requests(&mut self) -> u32 {
+        // A shared number of permits is read together with a list.
+        let counts = u32::from(self.counter.is_some());
+        match self.action {
+            Action::Enter(_) => self.choose_way().requests() + counts,
+            Action::List => 1 + counts,
+            Action::Locate(_) => 2,
+            _ => 1,
         }
     }
 

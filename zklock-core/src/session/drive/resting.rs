@@ -19,6 +19,8 @@ pub(crate) struct Resting {
     acquisition: Seated,
     /// The version of the data of the contender's node.
     version: i32,
+    /// The bytes of the contender's path that the session counts.
+    counted: usize,
     /// The watch on the queue's node under which the contender's node exists.
     watch: Option<WatchId>,
     numbers: Numbers,
@@ -33,9 +35,10 @@ impl Driver {
             return None;
         }
         let acquisition = self.machine.seated()?;
-        let Self { data, version, watch, numbers, .. } = &*self;
+        let Self { data, version, counted, watch, numbers, .. } = &*self;
         let (data, version, watch, numbers) = (data.clone(), *version, *watch, *numbers);
-        Some(Resting { data, acquisition, version, watch, numbers })
+        let counted = *counted;
+        Some(Resting { data, acquisition, version, counted, watch, numbers })
     }
 }
 
@@ -48,7 +51,7 @@ impl Resting {
         queue: NodePath,
         (sentry, node): (Arc<Sentry>, (&Name, i64)),
     ) -> Driver {
-        let Self { data, acquisition, version, watch, numbers } = self;
+        let Self { data, acquisition, version, counted, watch, numbers } = self;
         let (machine, node) = acquisition.rise(session.id(), node);
         Driver {
             epoch: session.link().epoch,
@@ -66,6 +69,7 @@ impl Resting {
             names: 0,
             sentry,
             has_entered: true,
+            counted,
             way: Way::List,
             watch,
             version,

@@ -45,8 +45,13 @@ impl Driver {
         cancel: &CancellationToken,
         met: impl Fn(&Watched),
     ) -> Event {
-        let path = self.path.child(predecessor);
-        let mut watch = match self.session.ops().watch(Subject::Predecessor, &path).await {
+        let (session, path) = (self.session.clone(), self.path.child(predecessor));
+        let Some(permit) = cancel.run_until_cancelled(session.bounds().requests(1)).await else {
+            return Event::Cancel;
+        };
+        let watched = session.ops().watch(Subject::Predecessor, &path).await;
+        drop(permit);
+        let mut watch = match watched {
             Ok(Some(ahead)) => {
                 met(&ahead);
                 ahead.watch

@@ -35,7 +35,7 @@ impl Entry {
 
 impl Newcomer<'_> {
     /// Returns the path to create, to which the server appends the number.
-    pub(super) fn path(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         self.id.node_path(self.dir, self.role)
     }
 }

@@ -1,0 +1,141 @@
+//! The bounds of one session.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::task::JoinSet;
+use zklock::{LockError, MutexGuard, Refusal};
+use zklock_testkit::Direction;
+
+use crate::support::{Space, failed, soon, until};
+
+/// The requests of contenders that may be under way.
+const REQUESTS: u64 = 128;
+/// A heartbeat, a ping, and a request that the proxy has counted before the answer to an earlier one.
+const OTHERS: u64 = 4;
+
+#[tokio::test]
+async fn the_requests_of_many_calls_that_begin_together_are_bounded() {
+    let space = Space::new();
+    let (proxy, client) = space.proxied().await;
+    let path = |number: usize| format!("/met/{number}");
+    let other = space.client().await;
+    for number in 0..200 {
+        other.mutex(path(number)).unwrap().lock().await.unwrap().release().await.unwrap();
+    }
+    // Where others were before, a contender sends a create and a list together.
+    proxy.delay(Direction::ToServer, Duration::from_millis(100));
+    let mut calls: JoinSet<_> = (0..200)
+        .map(|number| {
+            let mutex = client.mutex(path(number)).unwrap();
+            async move { mutex.lock().await.unwrap().release().await.unwrap() }
+        })
+        .collect();
+    let (mut most, all) = (0, async { while calls.join_next().await.is_some() {} });
+    let mut all = Box::pin(soon(all));
+    while tokio::time::timeout(Duration::from_millis(2), &mut all).await.is_err() {
+        let counts = proxy.counts();
+        most = most.max(counts.requests_total().saturating_sub(counts.replies_total()));
+    }
+    assert!((REQUESTS - OTHERS..=REQUESTS + OTHERS).contains(&most), "{most} requests were under way");
+}
+
+/// The number of nodes with such long paths that one session may have.
+const LONG: usize = 15;
+
+fn long(number: usize) -> String {
+    format!("/{number:060000}")
+}
+
+#[track_caller]
+fn refused<T: std::fmt::Debug>(outcome: Result<T, LockError>, at: &str) {
+    let error = failed(outcome);
+    assert!(!error.is_timeout() && !error.is_invalid());
+    match error {
+        LockError::Refused { path, refusal: Refusal::SessionFull, .. } if path == at => {}
+        error => panic!("not refused: {}", error.to_string().chars().rev().take(99).collect::<String>()),
+    }
+}
+
+#[tokio::test]
+async fn the_paths_of_the_nodes_of_one_session_are_bounded_until_others_are_gone() {
+    let space = Space::new();
+    let (proxy, client) = space.proxied().await;
+    let lock = async |number| client.mutex(long(number)).unwrap().lock().await;
+    let mut guards: Vec<MutexGuard> = Vec::new();
+    for taken in join_all((0..LONG).map(lock)).await {
+        guards.push(taken.unwrap());
+    }
+    let requests = proxy.requests_total();
+    let next = long(LONG);
+    refused(lock(LONG).await, &next);
+    refused(client.mutex(&next).unwrap().try_lock().await, &next);
+    refused(client.rwlock(&next).unwrap().write().await, &next);
+    refused(client.lock_all(["/a".to_owned(), next.clone()]).await, &next);
+    let gate = format!("{next}/locks");
+    refused(client.semaphore(&next, 2).unwrap().acquire().await, &gate);
+    // Heartbeats, and the two of the member that had to be given back.
+    assert!(proxy.requests_total() - requests < 10);
+    let left = space.outsider().await.check_stat(&space.full(&next)).await.unwrap();
+    assert!(left.is_none(), "a refused call leaves nothing");
+    assert!(guards.iter().all(MutexGuard::is_held));
+    // Others are not affected: another client, and shorter paths.
+    space.client().await.mutex(&next).unwrap().lock().await.unwrap().release().await.unwrap();
+    client.mutex("/short").unwrap().lock().await.unwrap().release().await.unwrap();
+    guards.pop().unwrap().release().await.unwrap();
+    guards.push(lock(LONG).await.expect("the released node made room"));
+    // A candidate tries again and again.
+    let next = long(LONG + 1);
+    refused(client.leader(&next).unwrap().leadership().await, &next);
+}
+
+#[tokio::test]
+async fn nodes_that_are_gone_do_not_count() {
+    let space = Space::new();
+    let client = space.client().await;
+    let (mutex, semaphore) = (client.mutex(long(1)).unwrap(), client.semaphore(long(2), 3).unwrap());
+    let rwlock = client.rwlock(long(3)).unwrap();
+    for _ in 0..LONG {
+        mutex.lock().await.unwrap().release().await.unwrap();
+        semaphore.acquire_many(3).await.unwrap().release().await.unwrap();
+        rwlock.write().await.unwrap().downgrade().await.unwrap().release().await.unwrap();
+        drop(mutex.lock().await.unwrap());
+    }
+    // Calls that give up behind another client.
+    let holder = space.client().await.mutex(long(1)).unwrap().lock().await.unwrap();
+    for _ in 0..LONG {
+        assert!(mutex.try_lock().await.unwrap().is_none());
+        failed(mutex.lock_timeout(Duration::from_millis(20)).await);
+    }
+    holder.release().await.unwrap();
+    // A node that an outsider deletes.
+    for _ in 0..LONG {
+        let guard = mutex.lock().await.unwrap();
+        space.delete_children(&long(1)).await;
+        soon(guard.lost()).await;
+    }
+    // The last releases may not have ended yet.
+    let all = async || client.lock_all((1..=LONG).map(long)).await;
+    until(async || all().await.is_ok(), "no node is left").await;
+}
+
+#[tokio::test]
+async fn a_call_that_waits_counts() {
+    let space = Space::new();
+    let (client, other) = (space.client().await, space.client().await);
+    let held = other.lock_all((0..LONG).map(long)).await.unwrap();
+    let waiting: JoinSet<_> = (0..LONG)
+        .map(|number| {
+            let mutex = client.mutex(long(number)).unwrap();
+            async move { mutex.lock().await.unwrap().release().await.unwrap() }
+        })
+        .collect();
+    for number in 0..LONG {
+        space.until_queued(&long(number), 2).await;
+    }
+    refused(client.mutex(long(LONG)).unwrap().lock().await, &long(LONG));
+    soon(held.release()).await.unwrap();
+    soon(waiting.join_all()).await;
+    let lock = async || client.mutex(long(LONG)).unwrap().lock().await;
+    until(async || lock().await.is_ok(), "the released nodes are gone").await;
+}
