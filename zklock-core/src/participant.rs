@@ -225,7 +225,7 @@ impl Queue {
     }
 
     async fn owner(&self, ops: &Ops, place: &Place) -> Result<Option<i64>, Fault> {
-        ops.owner_here(&self.path.child(&place.name)).await
+        Ok(ops.stat(&self.path.child(&place.name)).await?.map(|stat| stat.owner))
     }
 }
 

@@ -219,7 +219,7 @@ async fn inspect(ops: &Ops, node: &NodePath, limit: usize) -> Result<NodeReport,
 impl NodeReport {
     async fn read(&mut self, ops: &Ops, node: &NodePath, limit: usize) -> Result<(), Fault> {
         let dir = if node.full().is_empty() { "/" } else { node.full() };
-        match ops.children_of(dir).await? {
+        match ops.stat(dir).await?.map(|stat| stat.children) {
             None | Some(0) => return Ok(()),
             Some(children) if children > LONGEST => {
                 self.left_out = 1;
@@ -246,7 +246,8 @@ impl NodeReport {
 
     async fn read_semaphore(&mut self, ops: &Ops, node: &NodePath, limit: usize) -> Result<(), Fault> {
         for queue in [LEASES, GATE] {
-            if ops.children_of(node.below(queue).full()).await?.unwrap_or_default() > LONGEST {
+            let stat = ops.stat(node.below(queue).full()).await?;
+            if stat.is_some_and(|stat| stat.children > LONGEST) {
                 self.left_out += 1;
                 return Ok(());
             }

@@ -17,8 +17,8 @@ impl Tenure {
     pub(crate) async fn verify(&self) -> Result<(), Fault> {
         let node = self.node().await;
         let epoch = self.session.link().epoch;
-        let owner = self.session.ops().owner(&node).await?;
-        self.conclude(Ownership::of(owner, self.session.id()), epoch);
+        let stat = self.session.ops().present_stat(&node).await?;
+        self.conclude(Ownership::of(stat, self.session.id()), epoch);
         Ok(())
     }
 

@@ -46,7 +46,7 @@ async fn look(tenure: &Tenure) {
     // A release fires the watch by deleting the node. Dropping it earlier would cost a request to remove it.
     while !tenure.is_departing() {
         let node = tenure.node().await;
-        match tenure.session.ops().read_and_watch(&node).await {
+        match tenure.session.ops().watch_or_poll(&node).await {
             Ok(read) => {
                 tenure.sentry.note_data(&read.data);
                 if tenure.sentry.is_asked() {

@@ -40,7 +40,7 @@ impl Counter {
     /// Reads the number and sets a watch on it.
     async fn read_and_watch(&mut self, ops: &Ops) -> Result<u32, Fault> {
         loop {
-            match ops.read_and_watch(self.path.full()).await {
+            match ops.watch_or_poll(self.path.full()).await {
                 Ok(read) => {
                     self.watch = Some(read.watch);
                     return decode(&read.data);

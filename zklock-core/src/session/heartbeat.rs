@@ -25,6 +25,7 @@ pub(super) async fn keep(session: Arc<Session>) {
                 () = tokio::time::sleep(until_due(&session).max(least)) => {}
                 _ = leases.wait_for(|leases| *leases > 0), if is_idle => continue,
             }
+            session.roll.forget_old();
             if until_due(&session).is_zero() {
                 beat(&session).await;
             }

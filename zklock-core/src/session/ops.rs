@@ -14,7 +14,7 @@ mod watching;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use tokio::join;
+use futures_util::future::join;
 use zookeeper_client as zk;
 
 use crate::error::{Permission, Refusal};
@@ -41,6 +41,16 @@ use self::request::Transaction;
 pub(crate) struct Children {
     pub(crate) names: Vec<String>,
     pub(crate) watch: Watch,
+}
+
+/// A part of a node's stat.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stat {
+    /// The session that owns an ephemeral node, or zero.
+    pub(crate) owner: i64,
+    /// The zxid of its creation.
+    pub(crate) zxid: i64,
+    pub(crate) children: u32,
 }
 
 pub(crate) struct Ops {
@@ -80,18 +90,13 @@ impl Ops {
 
     /// Finds all nodes of an acquisition, including those whose creation had an unknown outcome.
     pub(crate) async fn locate(&self, dir: &str, id: ContenderId) -> Result<Vec<Node>, Fault> {
-        let client = self.client()?;
-        let sent = self.clock.now();
-        let (caught_up, listed) = join!(catch_up(&client), client.list_children(dir));
-        self.caught_up(sent, caught_up)?;
-        let listed = self.note(Ack::Read, sent, listed)?;
+        let (caught_up, listed) = join(self.catch_up(), self.names(dir)).await;
+        caught_up?;
         let mine = |name: &String| Contender::parse(name).is_some_and(|contender| contender.is_of(id));
         let mut nodes = Vec::new();
-        for name in listed.into_iter().filter(mine) {
-            let sent = self.clock.now();
-            let stat = client.check_stat(&format!("{dir}/{name}")).await;
-            let stat = self.note(Ack::Read, sent, stat)?;
-            nodes.extend(stat.map(|stat| Node { name, zxid: stat.czxid, owner: stat.ephemeral_owner }));
+        for name in listed?.into_iter().filter(mine) {
+            let stat = self.stat(&format!("{dir}/{name}")).await?;
+            nodes.extend(stat.map(|Stat { owner, zxid, .. }| Node { name, zxid, owner }));
         }
         Ok(nodes)
     }
@@ -103,51 +108,46 @@ impl Ops {
         self.note(Ack::Read, sent, listed)
     }
 
-    pub(crate) async fn exists(&self, path: &str) -> Result<bool, Fault> {
-        let client = self.client()?;
-        let sent = self.clock.now();
-        self.note(Ack::Read, sent, client.check_stat(path).await).map(|stat| stat.is_some())
-    }
-
-    /// Returns the owner of a node, or `None` if the node does not exist, after the server has caught up.
-    pub(crate) async fn owner(&self, path: &str) -> Result<Option<i64>, Fault> {
-        let client = self.client()?;
-        let sent = self.clock.now();
-        let (caught_up, stat) = join!(catch_up(&client), client.check_stat(path));
-        self.caught_up(sent, caught_up)?;
-        self.note(Ack::Read, sent, stat).map(|stat| stat.map(|stat| stat.ephemeral_owner))
-    }
-
-    /// Returns the owner of a node as the server knows it, which may lag behind the others.
-    pub(crate) async fn owner_here(&self, path: &str) -> Result<Option<i64>, Fault> {
+    /// Describes a node as the server knows it, which may lag behind the others. Returns `None` if there is no node.
+    pub(crate) async fn stat(&self, path: &str) -> Result<Option<Stat>, Fault> {
         let client = self.client()?;
         let sent = self.clock.now();
         let stat = self.note(Ack::Read, sent, client.check_stat(path).await)?;
-        Ok(stat.map(|stat| stat.ephemeral_owner))
+        Ok(stat.map(|stat| Stat {
+            owner: stat.ephemeral_owner,
+            zxid: stat.czxid,
+            children: stat.num_children.try_into().unwrap_or_default(),
+        }))
     }
 
-    /// Lists the ephemeral nodes of the connection's session whose paths start with `prefix`, after the server
-    /// has caught up. Returns `None` if the server does not know the request, which ZooKeeper 3.6 introduced.
+    /// Does the same after the server has caught up.
+    pub(crate) async fn present_stat(&self, path: &str) -> Result<Option<Stat>, Fault> {
+        let (caught_up, stat) = join(self.catch_up(), self.stat(path)).await;
+        caught_up?;
+        stat
+    }
+
+    /// Lists the ephemeral nodes of the connection's session whose paths start with `prefix`, as the server knows them.
+    /// Returns `None` if the server does not know the request, which ZooKeeper 3.6 introduced.
     pub(crate) async fn ephemerals(&self, prefix: &str) -> Result<Option<Vec<String>>, Fault> {
-        let client = self.client()?;
-        let sent = self.clock.now();
-        let (caught_up, listed) = join!(catch_up(&client), client.list_ephemerals(prefix));
-        // Such a server closes the connection behind its answer, so the transaction may have none.
-        if let Err(zk::Error::Unimplemented) = listed {
-            return Ok(None);
-        }
-        self.caught_up(sent, caught_up)?;
-        self.note(Ack::Read, sent, listed).map(Some)
-    }
-
-    /// Does the same in one request, as the server knows them, which may lag behind the others.
-    pub(crate) async fn ephemerals_here(&self, prefix: &str) -> Result<Option<Vec<String>>, Fault> {
         let client = self.client()?;
         let sent = self.clock.now();
         match client.list_ephemerals(prefix).await {
             Err(zk::Error::Unimplemented) => Ok(None),
             listed => self.note(Ack::Read, sent, listed).map(Some),
         }
+    }
+
+    /// Does the same after the server has caught up.
+    pub(crate) async fn present_ephemerals(&self, prefix: &str) -> Result<Option<Vec<String>>, Fault> {
+        let (caught_up, listed) = join(self.catch_up(), self.ephemerals(prefix)).await;
+        // A server that does not know the request closes the connection behind its answer, so the transaction may have
+        // none.
+        if let Ok(None) = listed {
+            return Ok(None);
+        }
+        caught_up?;
+        listed
     }
 
     pub(crate) async fn delete(&self, path: &str) -> Result<(), Fault> {
@@ -186,12 +186,15 @@ impl Ops {
 
     /// Sends a request that gets an answer of this kind and changes nothing.
     pub(crate) async fn heartbeat(&self, kind: Ack) -> Result<(), Fault> {
-        let client = self.client()?;
-        let sent = self.clock.now();
-        match kind {
-            Ack::Read => self.note(kind, sent, client.check_stat("/").await).map(drop),
-            Ack::Write => self.note(kind, sent, catch_up(&client).await),
+        if kind == Ack::Read {
+            return self.stat("/").await.map(drop);
         }
+        let client = self.client()?;
+        let mut writer = client.new_multi_writer();
+        writer.add_check_version("/", -1)?;
+        let sent = self.clock.now();
+        let committed = writer.commit().await.map(drop).map_err(zk::Error::from);
+        self.note(kind, sent, committed)
     }
 
     /// Asks whether the server knows the user of the connection.
@@ -203,9 +206,13 @@ impl Ops {
         self.note(Ack::Read, sent, told)
     }
 
-    /// Reports the outcome of [`catch_up`]. It is refused only by a quorum, and that serves as well.
-    fn caught_up(&self, sent: Moment, outcome: Result<(), zk::Error>) -> Result<(), Fault> {
-        match self.note(Ack::Write, sent, outcome) {
+    /// Has the server catch up: commits a transaction that changes nothing. Everything that was proposed before it is
+    /// visible to requests that are sent behind it. It is refused only by a quorum, and that serves as well.
+    ///
+    /// A `sync` would not do. A leader answers it at once, even if earlier proposals are not committed yet
+    /// (`ProposalRequestProcessor`).
+    async fn catch_up(&self) -> Result<(), Fault> {
+        match self.heartbeat(Ack::Write).await {
             Err(Fault::NoNode | Fault::Denied(_) | Fault::Refused(_)) => Ok(()),
             outcome => outcome,
         }
@@ -225,20 +232,5 @@ impl Ops {
         self.clock.answered(ack, sent, &outcome);
         self.tally.note_request(ack);
         outcome
-    }
-}
-
-/// Commits a transaction that changes nothing. Everything that was proposed before it is visible to requests that
-/// are sent behind it.
-///
-/// A `sync` would not do. A leader answers it at once, even if earlier proposals are not committed yet
-/// (`ProposalRequestProcessor`).
-fn catch_up(client: &zk::Client) -> impl Future<Output = Result<(), zk::Error>> + Send + use<'_> {
-    let mut writer = client.new_multi_writer();
-    let added = writer.add_check_version("/", -1);
-    let committed = writer.commit();
-    async move {
-        added?;
-        committed.await.map(drop).map_err(zk::Error::from)
     }
 }

@@ -116,7 +116,7 @@ impl Session {
     /// Tells whether a node exists although a list of its queue lacks it, and logs that. Others cannot see such a node, so
     /// that it holds nothing (ZOOKEEPER-4846).
     pub(super) async fn is_unlisted(&self, own: &str) -> Result<bool, Fault> {
-        let exists = self.ops().exists(own).await?;
+        let exists = self.ops().stat(own).await?.is_some();
         if exists {
             tracing::error!(path = own, "the server does not list a node that exists (ZOOKEEPER-4846)");
         }
@@ -137,7 +137,7 @@ enum Sign {
 /// session is over.
 async fn gone_since(mut sign: Sign, (session, path): Own, sentry: &Sentry) -> Absence {
     loop {
-        match session.ops().watch(Subject::Own, &path).await {
+        match session.ops().watch_node(Subject::Own, &path).await {
             Ok(Some(own)) => {
                 sentry.note_data(&own.data);
                 sentry.note_watch(true);
@@ -145,9 +145,9 @@ async fn gone_since(mut sign: Sign, (session, path): Own, sentry: &Sentry) -> Ab
                 sentry.note_watch(false);
                 sign = Sign::Changed;
             }
-            Ok(None) if sign == Sign::Changed => match session.ops().exists(&path).await {
-                Ok(false) => return Absence::Gone,
-                Ok(true) | Err(_) => sign = Sign::Seen,
+            Ok(None) if sign == Sign::Changed => match session.ops().stat(&path).await {
+                Ok(None) => return Absence::Gone,
+                Ok(Some(_)) | Err(_) => sign = Sign::Seen,
             },
             Ok(None) => {
                 sentry.note_unwatchable();

@@ -6,11 +6,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use super::fault::Fault;
-use super::ops::Ops;
+use super::ops::{Ops, Stat};
 use super::present::Present;
 
 /// The owner of a node, relative to a session.
@@ -23,9 +25,9 @@ pub(crate) enum Ownership {
 
 impl Ownership {
     /// Compares the owner of a node with the session that created it; `None` means that the node is gone.
-    pub(crate) fn of(owner: Option<i64>, session: i64) -> Self {
-        match owner {
-            Some(owner) if owner == session => Self::Ours,
+    pub(crate) fn of(node: Option<Stat>, session: i64) -> Self {
+        match node {
+            Some(node) if node.owner == session => Self::Ours,
             Some(_) => Self::Foreign,
             None => Self::Gone,
         }
@@ -44,6 +46,7 @@ pub(super) struct RollCall {
 #[derive(Debug)]
 struct Roll {
     epoch: u64,
+    at: Instant,
     /// The paths of the session's nodes; `None` if the server does not know the request.
     nodes: Option<Arc<Present>>,
 }
@@ -60,7 +63,7 @@ impl RollCall {
         match self.call(ops, epoch).await? {
             Some(nodes) if nodes.contains(path) => Ok(Ownership::Ours),
             Some(_) => self.missed(ops, path).await,
-            None => Ok(Ownership::of(ops.owner(path).await?, self.session)),
+            None => Ok(Ownership::of(ops.present_stat(path).await?, self.session)),
         }
     }
 
@@ -74,19 +77,26 @@ impl RollCall {
             Some(nodes) => Some(Arc::new(Present::of(nodes).await)),
             None => None,
         };
-        *last = Some(Roll { epoch, nodes: nodes.clone() });
+        *last = Some(Roll { epoch, at: Instant::now(), nodes: nodes.clone() });
         Ok(nodes)
+    }
+
+    /// Forgets an answer that is old, because it may be long. Those that ask for nodes do so right after a reconnect.
+    pub(super) fn forget_old(&self) {
+        if let Ok(mut last) = self.last.try_lock() {
+            last.take_if(|roll| roll.at.elapsed() >= RETENTION);
+        }
     }
 
     /// Lists the nodes of the session whose paths begin with this, after the server has caught up. Returns `None` if a
     /// server did not know the request. It is not asked again, because it closes the connection behind its answer.
     pub(super) async fn below(&self, ops: &Ops, prefix: &str) -> Result<Option<Vec<String>>, Fault> {
-        self.unless_unknown(ops.ephemerals(prefix)).await
+        self.unless_unknown(ops.present_ephemerals(prefix)).await
     }
 
     /// Does the same in one request, as the server knows them, which may lag behind the others.
     pub(super) async fn here_below(&self, ops: &Ops, prefix: &str) -> Result<Option<Vec<String>>, Fault> {
-        self.unless_unknown(ops.ephemerals_here(prefix)).await
+        self.unless_unknown(ops.ephemerals(prefix)).await
     }
 
     async fn unless_unknown(
@@ -110,12 +120,12 @@ impl RollCall {
 
     /// Asks for a node that was not in the answer to the roll call.
     pub(super) async fn missed(&self, ops: &Ops, path: &str) -> Result<Ownership, Fault> {
-        let owner = Ownership::of(ops.owner(path).await?, self.session);
+        let owner = Ownership::of(ops.present_stat(path).await?, self.session);
         if owner == Ownership::Ours {
             let is_in = |nodes: Vec<String>| nodes.iter().any(|node| node == path);
-            if !ops.ephemerals(path).await?.is_none_or(is_in) {
+            if !ops.present_ephemerals(path).await?.is_none_or(is_in) {
                 // The node may have been deleted in between.
-                if ops.owner(path).await?.is_none() {
+                if ops.present_stat(path).await?.is_none() {
                     return Ok(Ownership::Gone);
                 }
                 tracing::warn!(path, "the server silently replaced the session");
@@ -126,15 +136,31 @@ impl RollCall {
     }
 }
 
+/// The time for which an answer is kept.
+const RETENTION: Duration = Duration::from_secs(60);
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_node_is_ours_only_with_our_session_as_its_owner() {
-        assert_eq!(Ownership::of(Some(7), 7), Ownership::Ours);
-        assert_eq!(Ownership::of(Some(8), 7), Ownership::Foreign);
-        assert_eq!(Ownership::of(Some(0), 7), Ownership::Foreign);
+        let of = |owner| Some(Stat { owner, zxid: 1, children: 0 });
+        assert_eq!(Ownership::of(of(7), 7), Ownership::Ours);
+        assert_eq!(Ownership::of(of(8), 7), Ownership::Foreign);
+        assert_eq!(Ownership::of(of(0), 7), Ownership::Foreign);
         assert_eq!(Ownership::of(None, 7), Ownership::Gone);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_is_kept_for_a_minute() {
+        let roll = RollCall::new(7);
+        *roll.last.lock().await = Some(Roll { epoch: 1, at: Instant::now(), nodes: None });
+        tokio::time::advance(RETENTION - Duration::from_secs(1)).await;
+        roll.forget_old();
+        assert!(roll.last.lock().await.is_some());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        roll.forget_old();
+        assert!(roll.last.lock().await.is_none());
     }
 }

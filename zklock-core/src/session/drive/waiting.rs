@@ -49,7 +49,7 @@ impl Driver {
         let Some(permit) = cancel.run_until_cancelled(session.bounds().requests(1)).await else {
             return Event::Cancel;
         };
-        let watched = session.ops().watch(Subject::Predecessor, &path).await;
+        let watched = session.ops().watch_node(Subject::Predecessor, &path).await;
         drop(permit);
         let mut watch = match watched {
             Ok(Some(ahead)) => {

@@ -8,11 +8,9 @@ use zookeeper_client as zk;
 use crate::error::Permission;
 use crate::session::clock::Ack;
 use crate::session::fault::Fault;
-use crate::session::notice::{Kind, OWN_INTERVAL, Subject, Watch};
 
 use super::Ops;
 use super::request::{Length, Transaction};
-use super::watching::change;
 
 /// The nodes that one write checks: it is applied only if all of them exist.
 #[derive(Debug)]
@@ -119,12 +117,6 @@ pub(crate) struct Read {
     pub(crate) child_changes: i32,
     /// The server time at which the data was written, in milliseconds.
     pub(crate) written_ms: i64,
-}
-
-/// The data of a node, with the watch that signals a change of the data or the deletion of the node.
-pub(crate) struct Watched {
-    pub(crate) data: Vec<u8>,
-    pub(crate) watch: Watch,
 }
 
 /// The outcome of a transaction, with the result of its last request.
@@ -241,23 +233,6 @@ impl Ops {
         }
     }
 
-    /// Returns the data of an existing node, and sets a watch on it.
-    pub(crate) async fn read_and_watch(&self, path: &str) -> Result<Watched, Fault> {
-        let client = self.client()?;
-        let sent = self.clock.now();
-        match self.watched.share(Subject::Own, Kind::Data, path) {
-            Some(share) => {
-                let read = client.get_and_watch_data(path).await;
-                let (data, _, watcher) = self.note(Ack::Read, sent, read)?;
-                Ok(Watched { data, watch: change(watcher, share) })
-            }
-            None => {
-                let (data, _) = self.note(Ack::Read, sent, client.get_data(path).await)?;
-                Ok(Watched { data, watch: Watch::Pause(OWN_INTERVAL) })
-            }
-        }
-    }
-
     /// Replaces the data of a node. If a version is given, the node must have it.
     pub(crate) async fn write(&self, path: &str, data: &[u8], version: Option<i32>) -> Result<(), Fault> {
         let client = self.client()?;
@@ -288,30 +263,44 @@ fn parents_of(path: &str, count: usize) -> Vec<&str> {
     parents.filter(|parent| !parent.is_empty()).take(count).collect()
 }
 
+#[cfg(feature = "metrics")]
 #[cfg(test)]
 mod tests {
-    #[cfg(feature = "metrics")]
-    #[tokio::test]
-    async fn a_write_whose_guard_is_gone_is_counted() {
-        use std::time::Duration;
+    use std::time::Duration;
 
-        use zklock_testkit::EmbeddedServer;
+    use zklock_testkit::EmbeddedServer;
 
-        use crate::session::Heartbeat;
-        use crate::session::clock::{LeaseClock, Terms};
-        use crate::session::uptime::Origin;
+    use crate::session::Heartbeat;
+    use crate::session::clock::{LeaseClock, Terms};
+    use crate::session::uptime::Origin;
 
-        use super::*;
+    use super::*;
 
-        let server = EmbeddedServer::start().unwrap();
+    async fn connect(server: &EmbeddedServer) -> Ops {
         let client = zk::Client::connect(server.connect_string()).await.unwrap();
         let timing = (Duration::from_secs(2), Duration::from_secs(4));
         let terms = Terms::new(Duration::from_secs(120), timing, Heartbeat::default()).unwrap();
-        let ops =
-            Ops::new(client, LeaseClock::since(Origin::now(), terms), Default::default(), Arc::default());
+        Ops::new(client, LeaseClock::since(Origin::now(), terms), Default::default(), Arc::default())
+    }
+
+    #[tokio::test]
+    async fn a_write_whose_guard_is_gone_is_counted() {
+        let server = EmbeddedServer::start().unwrap();
+        let ops = connect(&server).await;
         let guards = Guards::checking(vec!["/gone".into()]);
         let write = Write::Create(Vec::new());
         assert_eq!(ops.guarded(guards, "/a", &write).await.unwrap(), Guarded::Unguarded(0));
         assert_eq!((ops.tally().reads(), ops.tally().writes()), (0, 1));
+    }
+
+    #[tokio::test]
+    async fn each_request_for_the_parents_of_a_lock_is_counted() {
+        let server = EmbeddedServer::start().unwrap();
+        let ops = connect(&server).await;
+        // `c`, `b` and `a` from below, of which the last one is created, and then the others.
+        ops.prepare_parents("/a/b/c").await.unwrap();
+        assert_eq!((ops.tally().reads(), ops.tally().writes()), (0, 5));
+        ops.prepare_parents("/a/b/c").await.unwrap();
+        assert_eq!(ops.tally().writes(), 6);
     }
 }

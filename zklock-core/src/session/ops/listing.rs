@@ -31,14 +31,6 @@ impl Ops {
         self.note(Ack::Read, sent, client.list_children(dir).await)
     }
 
-    /// Returns the number of children of a node, or `None` if the node does not exist.
-    pub(crate) async fn children_of(&self, path: &str) -> Result<Option<u32>, Fault> {
-        let client = self.client()?;
-        let sent = self.clock.now();
-        let stat = self.note(Ack::Read, sent, client.check_stat(path).await)?;
-        Ok(stat.map(|stat| stat.num_children.try_into().unwrap_or_default()))
-    }
-
     /// Describes these children of a node. Those that vanish meanwhile are left out.
     pub(crate) async fn describe_each(
         &self,

@@ -20,8 +20,7 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    fn new((data, stat, watcher): (Vec<u8>, zk::Stat, zk::OneshotWatcher), share: Share) -> Self {
-        let watch = change(watcher, share);
+    fn new(data: Vec<u8>, stat: &zk::Stat, watch: Watch) -> Self {
         Self { watch, data, owner: stat.ephemeral_owner, created_ms: stat.ctime }
     }
 }
@@ -32,15 +31,26 @@ impl Ops {
     ///
     /// The watch is set by reading the data. A watch set by `exists` on a node that is gone would
     /// stay forever (CURATOR-107).
-    pub(crate) async fn watch(&self, subject: Subject, path: &str) -> Result<Option<Watched>, Fault> {
+    pub(crate) async fn watch_node(&self, subject: Subject, path: &str) -> Result<Option<Watched>, Fault> {
         let client = self.client()?;
         let Some(share) = self.watched.share(subject, Kind::Data, path) else {
             return Ok(None);
         };
         let sent = self.clock.now();
         let watched = client.get_and_watch_data(path).await;
-        let watched = self.note(Ack::Read, sent, watched)?;
-        Ok(Some(Watched::new(watched, share)))
+        let (data, stat, watcher) = self.note(Ack::Read, sent, watched)?;
+        Ok(Some(Watched::new(data, &stat, change(watcher, share))))
+    }
+
+    /// Does the same with an own node, and polls it if there is no room for a watch.
+    pub(crate) async fn watch_or_poll(&self, path: &str) -> Result<Watched, Fault> {
+        if let Some(watched) = self.watch_node(Subject::Own, path).await? {
+            return Ok(watched);
+        }
+        let client = self.client()?;
+        let sent = self.clock.now();
+        let (data, stat) = self.note(Ack::Read, sent, client.get_data(path).await)?;
+        Ok(Watched::new(data, &stat, Watch::Pause(OWN_INTERVAL)))
     }
 
     /// Issues a list of children, with a watch if the budget allows one.

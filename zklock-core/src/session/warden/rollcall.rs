@@ -176,7 +176,7 @@ impl Session {
     /// Returns the owner of a node, if it is not known yet.
     async fn ask(&self, question: Question, node: &str, epoch: u64) -> Result<Option<Ownership>, Fault> {
         match question {
-            Question::Presence if self.ops().exists(node).await? => Ok(None),
+            Question::Presence if self.ops().stat(node).await?.is_some() => Ok(None),
             Question::Presence | Question::Owner => self.ownership(node, epoch).await.map(Some),
             Question::Missed => self.roll.missed(self.ops(), node).await.map(Some),
         }
