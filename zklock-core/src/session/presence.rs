@@ -12,8 +12,7 @@ use super::Session;
 use super::charge::Absence;
 use super::drive::Driver;
 use super::fault::Fault;
-use super::notice::{Subject, Watch};
-use super::ops::Children;
+use super::notice::{Kind, Subject, Watch};
 use super::sentry::{MOMENT, Seen, Sentry};
 
 /// A session, and the path of an own node.
@@ -93,23 +92,24 @@ async fn look_around(
     own: &str,
     sentry: &Sentry,
 ) -> Result<Option<Watch>, Absence> {
-    let (names, watch) = match session.ops().list(queue.full()).await {
-        Ok(Children { names, watch }) => (names, Some(watch)),
+    let Some(_room) = session.ops().room(Subject::Own, Kind::Children, queue.full()) else { return Ok(None) };
+    let children = match session.ops().list(queue.full()).await {
+        Ok(children) => Some(children),
         // Servers delete queues in which they list no node.
-        Err(Fault::NoNode) => (Vec::new(), None),
+        Err(Fault::NoNode) => None,
         Err(_) => return Ok(None),
     };
     let name = own.rsplit_once('/').map_or(own, |(_, name)| name);
-    if !names.iter().any(|listed| listed == name) {
-        return match session.is_unlisted(own).await {
+    match children.filter(|children| children.names.iter().any(|listed| listed == name)) {
+        Some(children) => {
+            sentry.begin(Seen::of(&children, name));
+            Ok(Some(children.watch))
+        }
+        None => match session.is_unlisted(own).await {
             Ok(_) => Err(Absence::Gone),
             Err(_) => Ok(None),
-        };
+        },
     }
-    let Some(watch @ Watch::Event(_)) = watch else { return Ok(None) };
-    let children = Children { names, watch };
-    sentry.begin(Seen::of(&children, name));
-    Ok(Some(children.watch))
 }
 
 impl Session {
@@ -174,7 +174,7 @@ mod tests {
 
     use crate::queue::claim::{Claim, Role};
     use crate::session::drive::{Bid, Numbers};
-    use crate::session::notice::{Budget, Change, Kind};
+    use crate::session::notice::{Budget, Change};
 
     use super::*;
 

@@ -191,14 +191,14 @@ impl Warden {
 
     /// Ends the leases of nodes that a later list of their queue lacks.
     async fn check_list(&self, queue: &str, held: Vec<Held>) {
-        let passage = self.0.traffic().pass().await;
+        let permit = self.0.bounds().requests(1).await;
         let names: HashSet<String> = match self.0.ops().names(queue).await {
             Ok(names) => names.into_iter().collect(),
             // Servers delete queues in which they list no node.
             Err(Fault::NoNode) => HashSet::new(),
             Err(_) => return,
         };
-        drop(passage);
+        drop(permit);
         for (charge, node) in held {
             // A node that is gone altogether is noticed by its watch.
             let is_unlisted = !names.contains(&node.to_string())

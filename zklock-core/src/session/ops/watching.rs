@@ -53,6 +53,11 @@ impl Ops {
         Ok(Watched::new(data, &stat, Watch::Pause(OWN_INTERVAL)))
     }
 
+    /// Reserves room for a watch. Returns `None` if there is none.
+    pub(crate) fn room(&self, subject: Subject, kind: Kind, path: &str) -> Option<Share> {
+        self.watched.share(subject, kind, path)
+    }
+
     /// Issues a list of children, with a watch if the budget allows one.
     pub(super) fn listing<'a>(
         &self,
