@@ -3,36 +3,37 @@
 //! Uses the layers below: `once`, `guard`, `participant`, `hold`, `acquire`, `client`, `lease`, `session`,
 //! `queue`, `events`, `path`, `mode`, `token` and `error`.
 //!
-//! * [`election`]: the settings of a candidate, and the entry into an election.
-//! * [`latch`]: a candidate that leads from its election until it is closed; [`campaign`] is its task.
-//! * [`changes`]: the changes of a latch between leading and not leading.
-//! * [`selector`]: a candidate that leads while a callback runs.
+//! * [`election`]: the settings that users choose, and the entry into an election.
+//! * [`latch`]: a candidate that leads from its election until it is closed, and its task.
+//! * [`selector`]: a candidate that leads while a callback runs: one latch after another.
 //! * [`leadership`]: one term of either.
-//! * [`office`]: the position that a candidate runs for.
-//! * [`roster`]: the shared candidates of a client, one per path.
+//! * [`candidate`]: the settings of a candidate.
+//!
+//! [`Leader`] is the candidate that all callers of a client share.
 
-mod campaign;
-mod changes;
+mod candidate;
 mod election;
 mod latch;
 mod leadership;
-mod office;
-mod roster;
 mod selector;
-#[cfg(test)]
-mod staged;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use crate::client::Client;
 use crate::error::LockError;
+use crate::hold::UNNAMED;
+use crate::participant::Participant;
+use crate::path::NodePath;
 
-pub use self::changes::LeaderChanges;
+pub use self::candidate::Policy;
 pub use self::election::Election;
-pub use self::latch::LeaderLatch;
+pub use self::latch::{LeaderChanges, LeaderLatch};
 pub use self::leadership::{Call, Leadership};
-pub use self::office::Policy;
-pub use self::roster::Leader;
-pub use self::selector::LeaderSelector;
-pub use self::selector::control::{Ended, Verdict};
+pub use self::selector::{Ended, LeaderSelector, Verdict};
 
 impl Client {
     /// Returns the election at `path`, to be configured and entered.
@@ -97,21 +98,217 @@ impl Client {
     ///
     /// The same as [`mutex`](Self::mutex).
     pub fn leader(&self, path: impl AsRef<str>) -> Result<Leader, LockError> {
-        Leader::new(self.clone(), path.as_ref())
-    }
-
-    /// Returns the question whether this client leads at `path`, unless it is known to be no candidate there or to follow.
-    ///
-    /// The answer may tell others that a term has been lost, so the caller asks without a lock.
-    #[doc(hidden)]
-    pub fn may_lead(&self, path: &str) -> Option<impl FnOnce() -> bool + use<>> {
-        roster::may_lead(self, path)
-    }
-
-    /// Returns whether this client's candidate at `path` has its answer from the election, and does not lead, for generated
-    /// code.
-    #[doc(hidden)]
-    pub fn follows(&self, path: &str) -> bool {
-        roster::follows(self, path)
+        Ok(Leader { client: self.clone(), path: self.path(path)?, label: UNNAMED })
     }
 }
+
+/// The candidate of a client in an election, which all callers share.
+///
+/// It joins the election at the first call of [`join`](Self::join), [`term`](Self::term) or
+/// [`leadership`](Self::leadership), and stays in it until its client is shut down or dropped, and the bodies under its
+/// term have ended. If the servers
+/// refuse it, it tries again after a pause, as a [`LeaderLatch`] does. Cheap to clone.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::LockError> {
+/// let leader = client.leader("/sweeper")?;
+/// if let Some(term) = leader.term().await? {
+///     term.set_data("/swept", "today").await?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Leader {
+    client: Client,
+    path: NodePath,
+    label: Cow<'static, str>,
+}
+
+impl Leader {
+    /// The path of the election below the client's namespace.
+    pub fn path(&self) -> &str {
+        self.path.relative()
+    }
+
+    /// Names the candidate in events and metrics; see [`Mutex::named`](crate::Mutex::named). The name counts if this
+    /// handle is the first one to join the election.
+    #[must_use]
+    pub fn named(self, name: impl Into<Cow<'static, str>>) -> Self {
+        Self { label: name.into(), ..self }
+    }
+
+    /// Joins the election, waits up to two seconds for its first answer, and returns whether this client
+    /// leads.
+    ///
+    /// If this client has already joined, no request is sent.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`LeaderLatch::leadership`]. The candidate stays in the election, and tries again on its
+    /// own.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost; the candidate stays in the election.
+    pub async fn join(&self) -> Result<bool, LockError> {
+        let candidate = self.enter()?;
+        candidate.settled(SETTLE).await?;
+        Ok(candidate.latch.is_leader())
+    }
+
+    /// Returns whether this client leads at this instant, from memory; `false` before it has joined.
+    pub fn is_leader(&self) -> bool {
+        self.joined().is_some_and(|candidate| candidate.latch.is_leader())
+    }
+
+    /// Returns, from memory, the error for which the candidate does not run at present: see
+    /// [`LeaderLatch::failure`].
+    ///
+    /// The result is `None` before this client has joined.
+    pub fn failure(&self) -> Option<LockError> {
+        self.joined().and_then(|candidate| candidate.latch.failure())
+    }
+
+    /// Returns the term of this client, or `None` if it does not lead.
+    ///
+    /// The first call joins the election. A call in the first two seconds after that waits for the first
+    /// answer of the election, so that a lone candidate does not take itself for a follower. All other calls
+    /// are answered from memory.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`LeaderLatch::leadership`]. While the candidate cannot run, each call returns its last
+    /// error.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost; the candidate stays in the election.
+    pub async fn term(&self) -> Result<Option<Leadership>, LockError> {
+        let candidate = self.enter()?;
+        if !candidate.latch.is_settled()? {
+            let left = SETTLE.saturating_sub(candidate.since.elapsed());
+            if !left.is_zero() {
+                // Boxed, so that this future does not enlarge that of the many calls that do not wait.
+                Box::pin(candidate.settled(left)).await?;
+            }
+        }
+        Ok(candidate.latch.current())
+    }
+
+    /// Joins the election, and waits until this client leads.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`LeaderLatch::leadership`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost; the candidate stays in the election.
+    pub async fn leadership(&self) -> Result<Leadership, LockError> {
+        self.enter()?.latch.leadership().await
+    }
+
+    /// Joins the election, and waits until this client leads, for at most `wait`.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`LeaderLatch::leadership_timeout`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost; the candidate stays in the election.
+    pub async fn leadership_timeout(&self, wait: Duration) -> Result<Leadership, LockError> {
+        self.enter()?.latch.leadership_timeout(wait).await
+    }
+
+    /// Resigns if this client leads, and runs again from the tail of the candidates.
+    ///
+    /// When this returns, the term is over, and the bodies under it have been told to end.
+    ///
+    /// # Cancel safety
+    ///
+    /// The resignation goes on in the background.
+    pub async fn resign(&self) {
+        if let Some(term) = self.joined().and_then(|candidate| candidate.latch.current()) {
+            term.resign();
+            term.lost().await;
+        }
+    }
+
+    /// Lists the candidates in the order in which they will lead; the first is the leader.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`Mutex::participants`](crate::Mutex::participants).
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    pub async fn participants(&self) -> Result<Vec<Participant>, LockError> {
+        Election::new(self.client.clone(), self.path.clone()).participants().await
+    }
+
+    /// Returns the candidate if this client has joined. A forked child has none, and takes no lock that another thread may
+    /// have had.
+    fn joined(&self) -> Option<Arc<Candidate>> {
+        if self.client.worker().tasks().is_forked() {
+            return None;
+        }
+        self.candidates().read().unwrap_or_else(PoisonError::into_inner).get(self.path()).cloned()
+    }
+
+    fn enter(&self) -> Result<Arc<Candidate>, LockError> {
+        let worker = self.client.worker();
+        if worker.tasks().is_forked() {
+            return Err(worker.closed(&self.path));
+        }
+        Ok(self.joined().unwrap_or_else(|| {
+            let mut candidates = self.candidates().write().unwrap_or_else(PoisonError::into_inner);
+            candidates.entry(self.path().to_owned()).or_insert_with(|| Arc::new(self.join_first())).clone()
+        }))
+    }
+
+    /// Makes the candidate. Its own task tells the listeners, so that none of them is woken under the lock of the caller.
+    fn join_first(&self) -> Candidate {
+        let election = Election::new(self.client.clone(), self.path.clone()).named(self.label.clone());
+        Candidate { latch: election.latch_of_client(), since: Instant::now() }
+    }
+
+    fn candidates(&self) -> &Candidates {
+        self.client.candidates().get_or_default()
+    }
+}
+
+/// The candidates of one client, by path. They end with the client, and do not keep it alive.
+type Candidates = RwLock<HashMap<String, Arc<Candidate>>>;
+
+/// The candidate of a client at one path.
+struct Candidate {
+    latch: LeaderLatch,
+    since: Instant,
+}
+
+impl Candidate {
+    /// Waits for the first answer of the election, for at most `within`; running out of time is not an error.
+    async fn settled(&self, within: Duration) -> Result<(), LockError> {
+        match self.latch.settled_timeout(within).await {
+            Err(LockError::Timeout { .. }) => Ok(()),
+            answer => answer,
+        }
+    }
+}
+
+impl fmt::Debug for Leader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Leader")
+            .field("path", &self.path())
+            .field("is_leader", &self.is_leader())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The longest wait of the first callers for the election's first answer.
+const SETTLE: Duration = Duration::from_secs(2);

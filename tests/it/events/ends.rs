@@ -208,6 +208,7 @@ async fn all_that_a_client_without_servers_has_begun_ends_with_it() {
         };
         assert!(matches!(begun.kind, LockEventKind::Begun { .. }), "{begun:?}");
         let selector = client.leader_selector("/ends/selector", |_| async {}).unwrap();
+        while soon(events.next()).await.unwrap().path != "/ends/selector" {}
         let waiting = tokio::spawn({
             let mutex = client.mutex(PATH).unwrap();
             async move { mutex.lock().await }

@@ -189,7 +189,7 @@ pub enum LockEventKind {
         /// The time from the present time of the servers to that start.
         ahead: Duration,
     },
-    /// The candidate has left the election. A selector that runs again later does so as another candidate.
+    /// The candidate has left the election. A selector that runs again does so as another candidate.
     #[non_exhaustive]
     Withdrawn,
 }

@@ -7,18 +7,16 @@ use std::time::Duration;
 use crate::acquire::Wanted;
 use crate::client::Client;
 use crate::client::config::check_identity;
-use crate::client::worker::Worker;
 use crate::error::LockError;
 use crate::hold::{Access, LockRef, UNNAMED};
 use crate::participant::Participant;
 use crate::path::NodePath;
 use crate::queue::claim::{Place, Role};
 
-use super::latch::{Intent, LeaderLatch};
+use super::candidate::{CandidateConfig, Policy, Requeue};
+use super::latch::LeaderLatch;
 use super::leadership::Leadership;
-use super::office::{Office, Policy, Requeue};
-use super::selector::LeaderSelector;
-use super::selector::control::Verdict;
+use super::selector::{LeaderSelector, Verdict};
 
 /// An election at one path, with the settings of this client's candidate.
 ///
@@ -124,14 +122,19 @@ impl Election {
     /// The latch runs from now on, even while no server can be reached, and needs no separate start. Another
     /// latch of the same client at the same path is another candidate.
     pub fn latch(self) -> LeaderLatch {
-        let (worker, client) = (self.client.worker().clone(), self.client.clone());
-        LeaderLatch::start(Some(client), self.office(worker, Role::Latch))
+        let client = self.client.clone();
+        LeaderLatch::join(Some(client.clone()), self.latch_config(), client.worker().closing())
     }
 
-    /// Makes a latch that belongs to its client, and ends with it. It has not joined the election yet.
-    pub(super) fn latch_of_client(self) -> (LeaderLatch, Intent) {
+    /// Enters the election as a latch that belongs to its client, and ends with it.
+    pub(super) fn latch_of_client(self) -> LeaderLatch {
         let worker = self.client.worker().clone();
-        LeaderLatch::new(None, self.office(worker, Role::Latch))
+        LeaderLatch::join(None, self.latch_config(), worker.closing())
+    }
+
+    /// Returns the settings of a latch, which always tries again after a refusal.
+    pub(super) fn latch_config(self) -> CandidateConfig {
+        self.config(Role::Latch, Requeue::Always)
     }
 
     /// Lists the candidates in the order in which they will lead; the first is the leader.
@@ -144,8 +147,7 @@ impl Election {
     ///
     /// Nothing is lost.
     pub async fn participants(&self) -> Result<Vec<Participant>, LockError> {
-        let worker = self.client.worker().clone();
-        self.clone().office(worker, Role::Latch).participants().await
+        self.clone().latch_config().participants().await
     }
 
     /// Enters the election as a selector, which leads while `callback` runs (Curator's `LeaderSelector`).
@@ -163,16 +165,16 @@ impl Election {
         F: Fn(Leadership) -> R + Send + Sync + 'static,
         R: Future<Output: Verdict> + Send + 'static,
     {
-        let (worker, client) = (self.client.worker().clone(), self.client.clone());
-        LeaderSelector::start(client, self.office(worker, Role::Exclusive), callback)
+        let (client, requeue) = (self.client.clone(), self.requeue);
+        LeaderSelector::start(client, self.config(Role::Exclusive, requeue), callback)
     }
 
-    pub(super) fn office(self, worker: Arc<Worker>, role: Role) -> Office {
-        let identity = Arc::new(self.identity.clone().into_bytes());
+    fn config(self, role: Role, requeue: Requeue) -> CandidateConfig {
+        let Self { client, path, policy, hold_down, handover, label, .. } = self;
+        let identity = Arc::new(self.identity.into_bytes());
         let place = Place { role, also_behind: [].into() };
-        let wanted = Wanted::Office { place, identity };
-        let lock = LockRef::new(self.path, Access::Leader, wanted).named(self.label);
-        let Self { policy, hold_down, handover, requeue, .. } = self;
-        Office { worker, lock, policy, hold_down, handover, requeue }
+        let lock = LockRef::new(path, Access::Leader, Wanted::Office { place, identity }).named(label);
+        let worker = client.worker().clone();
+        CandidateConfig { worker, lock, policy, hold_down, handover, requeue }
     }
 }

@@ -24,7 +24,7 @@ use crate::guard::running::run_while;
 use crate::lease::{LeaseState, Share, Stint, Tenure};
 use crate::token::FencingToken;
 
-use super::office::{Office, Policy};
+use super::candidate::{CandidateConfig, Policy};
 
 use self::calls::Calls;
 use self::spanned::{inside, noted};
@@ -58,9 +58,9 @@ struct Term {
 
 impl Leadership {
     /// Begins the `nth` term under one lease, counted from zero.
-    pub(super) fn begin(office: &Office, tenure: &Arc<Tenure>, nth: u32) -> Self {
+    pub(super) fn begin(config: &CandidateConfig, tenure: &Arc<Tenure>, nth: u32) -> Self {
         let share = Arc::new(Share::new(Stint::new(tenure, nth)));
-        let (worker, label, policy) = (office.worker.clone(), office.lock.label.clone(), office.policy);
+        let (worker, label, policy) = (config.worker.clone(), config.lock.label.clone(), config.policy);
         let (end, over) = (OnceLock::new(), CancellationToken::new());
         let (bodies, steps, calls) = Default::default();
         Self { term: Arc::new(Term { worker, share, label, policy, end, over, bodies, steps, calls }) }

@@ -1,27 +1,25 @@
 //! A candidate that leads while its callback runs.
 
+use std::convert::Infallible;
+use std::error::Error;
 use std::fmt;
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use tokio::runtime::Handle;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
+use tokio::task::JoinError;
+use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
-use crate::error::{LockError, Phase};
+use crate::error::{LockError, LossReason, Phase};
 use crate::participant::Participant;
 
-use super::leadership::Leadership;
-use super::office::Office;
-
-use self::candidate::Candidate;
-use self::control::{Control, Ended, Verdict};
-use self::stage::Stage;
-
-mod candidate;
-pub(super) mod control;
-mod stage;
+use super::candidate::{CandidateConfig, Requeue};
+use super::latch::{LeaderLatch, Position, backoff};
+use super::leadership::{Call, Leadership};
 
 /// A candidate that leads while its callback runs (Curator's `LeaderSelector`).
 ///
@@ -38,49 +36,56 @@ mod stage;
 /// [`Ended::Failed`].
 pub struct LeaderSelector {
     client: Client,
-    office: Office,
-    control: Arc<Control>,
+    candidate: Arc<Candidate>,
     ended: watch::Receiver<Option<Ended>>,
 }
 
+/// What the handle of a selector and its task share.
+struct Candidate {
+    config: CandidateConfig,
+    /// Cancelled when the candidate is to leave. A callback that runs then goes on until it, or its term, has ended.
+    close: CancellationToken,
+    /// Whether the candidate is to run once more.
+    is_queued: watch::Sender<bool>,
+    /// The latch of the present stay in the election, or of the last one.
+    latch: Mutex<Arc<LeaderLatch>>,
+    last_failure: Mutex<Option<String>>,
+}
+
 impl LeaderSelector {
-    pub(super) fn start<F, R>(client: Client, office: Office, callback: F) -> Self
+    pub(super) fn start<F, R>(client: Client, config: CandidateConfig, callback: F) -> Self
     where
         F: Fn(Leadership) -> R + Send + Sync + 'static,
         R: Future<Output: Verdict> + Send + 'static,
     {
-        let control = Arc::new(Control {
-            close: office.worker.closing().child_token(),
-            is_queued: AtomicBool::new(true),
-            queued: Notify::new(),
-            term: watch::Sender::new(None),
+        let close = config.worker.closing().child_token();
+        let candidate = Arc::new(Candidate {
+            is_queued: watch::Sender::new(false),
+            latch: Mutex::new(Arc::new(LeaderLatch::join(None, config.clone(), &close))),
+            close,
             last_failure: Mutex::default(),
+            config,
         });
         let (tell, ended) = watch::channel(None);
-        let stage = Stage::start(callback, &Handle::current());
-        let candidacy = office.candidacy();
-        let candidate = Candidate { office: office.clone(), control: control.clone(), stage };
-        client.worker().spawn(async move { drop(tell.send_replace(Some(candidate.run(candidacy).await))) });
-        Self { client, office, control, ended }
+        tokio::spawn(Run { candidate: candidate.clone(), callback: Arc::new(callback), tell }.run());
+        Self { client, candidate, ended }
     }
 
     /// The path of the election below the client's namespace.
     pub fn path(&self) -> &str {
-        self.office.path()
+        self.candidate.config.path()
     }
 
     /// Returns whether this candidate leads at this instant, from memory and by the lease clock.
     pub fn has_leadership(&self) -> bool {
-        self.term().is_some_and(|term| term.is_leading())
+        self.term().is_some()
     }
 
     /// Makes this candidate run once more after its current or next term; returns `false` if it already will.
     ///
     /// A selector that has [`ended`](Self::ended) does not run again.
     pub fn requeue(&self) -> bool {
-        let is_new = !self.control.is_queued.swap(true, Ordering::AcqRel);
-        self.control.queued.notify_one();
-        is_new
+        !self.candidate.is_queued.send_replace(true)
     }
 
     /// Ends the current term, if there is one; its callback is dropped at its next await.
@@ -90,23 +95,16 @@ impl LeaderSelector {
         }
     }
 
-    /// Returns the term, which is cloned because a look at it may wake code of users in this thread.
     fn term(&self) -> Option<Leadership> {
         // A forked child takes no lock that another thread may have had.
-        self.office.check().ok()?;
-        self.control.term.borrow().clone()
-    }
-
-    /// Leaves the election, without a grace for the callback.
-    fn leave(&self) {
-        self.control.close.cancel();
-        self.interrupt();
+        self.candidate.config.check().ok()?;
+        self.candidate.latch().current()
     }
 
     /// Returns the last failure as text: the error or the panic of a callback, or the refusal of the servers
     /// after which the candidate tried again.
     pub fn last_failure(&self) -> Option<String> {
-        self.control.last_failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.candidate.last_failure).clone()
     }
 
     /// Lists the candidates in the order in which they will lead; the first is the leader.
@@ -119,7 +117,7 @@ impl LeaderSelector {
     ///
     /// Nothing is lost.
     pub async fn participants(&self) -> Result<Vec<Participant>, LockError> {
-        self.office.participants().await
+        self.candidate.config.participants().await
     }
 
     /// Returns the current leader, as the servers know it, or `None` if there is none.
@@ -132,7 +130,7 @@ impl LeaderSelector {
     ///
     /// Nothing is lost.
     pub async fn leader(&self) -> Result<Option<Participant>, LockError> {
-        self.office.leader().await
+        self.candidate.config.leader().await
     }
 
     /// Waits until this candidate has ended, and returns the reason.
@@ -141,7 +139,7 @@ impl LeaderSelector {
     ///
     /// Nothing is lost.
     pub async fn ended(&self) -> Ended {
-        if self.office.check().is_err() {
+        if self.candidate.config.check().is_err() {
             return Ended::Closed;
         }
         let mut ended = self.ended.clone();
@@ -165,8 +163,8 @@ impl LeaderSelector {
     ///
     /// The selector is closed in the background.
     pub async fn close(self) -> Result<Ended, LockError> {
-        self.office.check()?;
-        self.leave();
+        self.candidate.config.check()?;
+        self.candidate.leave();
         let waited = self.client.default_wait();
         tokio::select! {
             biased;
@@ -181,8 +179,8 @@ impl LeaderSelector {
 
 impl Drop for LeaderSelector {
     fn drop(&mut self) {
-        if self.office.check().is_ok() {
-            self.leave();
+        if self.candidate.config.check().is_ok() {
+            self.candidate.leave();
         }
     }
 }
@@ -196,31 +194,194 @@ impl fmt::Debug for LeaderSelector {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use tokio_util::sync::CancellationToken;
+/// The task of a selector, on the runtime of its callback, which alone calls and drops what belongs to the user.
+struct Run<F> {
+    candidate: Arc<Candidate>,
+    callback: Arc<F>,
+    tell: watch::Sender<Option<Ended>>,
+}
 
-    use super::*;
-    use crate::leader::staged::Unwatched;
+/// The way in which a stay in the election ended.
+enum Outcome {
+    /// The callback returned, or its term ended.
+    Ended(LossReason),
+    Failed(String),
+}
 
-    /// Checks a look at a selector whose term is lost.
-    async fn check(look: impl FnOnce(&LeaderSelector)) {
-        let scene = Unwatched::begin().await;
-        let control = Arc::new(Control {
-            close: CancellationToken::new(),
-            is_queued: AtomicBool::new(false),
-            queued: Notify::new(),
-            term: watch::Sender::new(Some(scene.term.clone())),
-            last_failure: Mutex::default(),
-        });
-        let (client, office, (_, ended)) = (scene.client.clone(), scene.office.clone(), watch::channel(None));
-        let selector = LeaderSelector { client, office, control: control.clone(), ended };
-        scene.check(move || drop(control.term.send_replace(None)), || look(&selector));
+impl<F, R> Run<F>
+where
+    F: Fn(Leadership) -> R + Send + Sync + 'static,
+    R: Future<Output: Verdict> + Send + 'static,
+{
+    /// Stays in the election once, and again as often as the candidate is to run.
+    async fn run(self) {
+        let Err(ended) = self.run_until_ended().await;
+        self.tell.send_replace(Some(ended));
     }
 
-    #[tokio::test]
-    async fn a_look_that_tells_of_the_end_of_the_term_wakes_others_without_a_lock() {
-        check(|selector| assert!(!selector.has_leadership())).await;
-        check(LeaderSelector::interrupt).await;
+    async fn run_until_ended(&self) -> Result<Infallible, Ended> {
+        let (candidate, mut failures) = (&self.candidate, backoff());
+        loop {
+            let hold_down = candidate.config.hold_down;
+            let pause = match self.stay().await? {
+                Outcome::Failed(failure) => {
+                    tracing::error!(
+                        path = candidate.config.path(),
+                        failure,
+                        "the callback of a leader failed"
+                    );
+                    candidate.note_failure(failure);
+                    failures.lengthen().max(hold_down)
+                }
+                Outcome::Ended(reason) => {
+                    failures.reset();
+                    if reason == LossReason::Resigned { Duration::ZERO } else { hold_down }
+                }
+            };
+            candidate.close.run_until_cancelled(candidate.queued(pause)).await.ok_or(Ended::Closed)?;
+            candidate.join();
+        }
+    }
+
+    /// Runs the callback for one term. The candidate has left the election when this returns.
+    async fn stay(&self) -> Result<Outcome, Ended> {
+        let latch = self.candidate.latch();
+        let (term, call) = self.candidate.elected(&latch).await?;
+        // It leads in this term only, which lasts until its call has ended.
+        latch.close.cancel();
+        // The handle sees the term, or this sees that the handle has closed the selector.
+        if self.candidate.close.is_cancelled() {
+            term.resign();
+        }
+        // A task of its own, whose panic does not end this one.
+        let body = tokio::spawn(perform(self.callback.clone(), term.clone(), call)).await;
+        latch.ended().await;
+        match body {
+            Ok(None) => Ok(Outcome::Ended(term.lost().await)),
+            Ok(Some(failure)) => Ok(Outcome::Failed(failure)),
+            Err(error) if error.is_cancelled() => Err(Ended::Closed),
+            Err(error) => Ok(Outcome::Failed(describe(error))),
+        }
+    }
+}
+
+impl<F> Drop for Run<F> {
+    /// Leaves the election, also when the runtime of the callback shuts down.
+    fn drop(&mut self) {
+        if self.candidate.config.check().is_ok() {
+            self.candidate.leave();
+        }
+    }
+}
+
+impl Candidate {
+    /// Returns the present latch, which is cloned because a look at its term may wake code of users in this thread.
+    fn latch(&self) -> Arc<LeaderLatch> {
+        lock(&self.latch).clone()
+    }
+
+    /// Enters the election once more, from the tail of the candidates.
+    fn join(&self) {
+        let latch = Arc::new(LeaderLatch::join(None, self.config.clone(), &self.close));
+        let last = mem::replace(&mut *lock(&self.latch), latch);
+        drop(last);
+    }
+
+    /// Leaves the election, without a grace for the callback.
+    fn leave(&self) {
+        self.close.cancel();
+        self.latch().leave();
+    }
+
+    /// Waits for `pause`, and then until the candidate is to run again.
+    async fn queued(&self, pause: Duration) {
+        self.config.worker.pause(pause).await;
+        if self.config.requeue == Requeue::WhenAsked {
+            self.is_queued.subscribe().wait_for(|is_queued| *is_queued).await.ok();
+        }
+        self.is_queued.send_replace(false);
+    }
+
+    /// Waits for a term, and begins the call that keeps it.
+    async fn elected(&self, latch: &LeaderLatch) -> Result<(Leadership, Call), Ended> {
+        let mut position = latch.position.clone();
+        loop {
+            let present = position.borrow_and_update().clone();
+            match present {
+                Position::Leads(term) => {
+                    if let Ok(call) = term.begin_call() {
+                        return Ok((term, call));
+                    }
+                }
+                Position::Refused(error) if self.config.requeue == Requeue::WhenAsked => {
+                    return Err(Ended::Failed(error));
+                }
+                Position::Refused(error) => self.note_failure(error.to_string()),
+                Position::Closed => return Err(Ended::Closed),
+                Position::Starts | Position::Follows => {}
+            }
+            position.changed().await.map_err(|_| Ended::Closed)?;
+        }
+    }
+
+    /// Keeps the reason of the last failure, as text.
+    fn note_failure(&self, failure: String) {
+        *lock(&self.last_failure) = Some(failure);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs the callback under its term, and returns its failure as text, if there was one.
+async fn perform<F, R>(callback: Arc<F>, term: Leadership, call: Call) -> Option<String>
+where
+    F: Fn(Leadership) -> R,
+    R: Future<Output: Verdict>,
+{
+    let body = async { callback(term.clone()).await };
+    let outcome = term.run(body).await;
+    // Leadership is given up before the outcome is judged, which may take long.
+    drop(call);
+    // If the term ended before the callback, there is no verdict.
+    outcome.ok().and_then(Verdict::failure)
+}
+
+/// Describes a panic as text, and drops its payload, whose drop may itself panic.
+fn describe(panic: JoinError) -> String {
+    let text = panic.to_string();
+    catch_unwind(AssertUnwindSafe(move || drop(panic))).ok();
+    text
+}
+
+/// The reason why a selector has ended.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Ended {
+    /// The selector or its client was closed, or the runtime of its callback has shut down.
+    Closed,
+    /// The candidate cannot run, for this reason. A selector with
+    /// [`auto_requeue`](crate::Election::auto_requeue) does not end: it tries again after a pause.
+    Failed(LockError),
+}
+
+/// The return type of a callback: `()`, or a `Result` whose error is reported.
+///
+/// It is asked and dropped on the runtime of the callback, after leadership was given up. It may take long.
+pub trait Verdict: Send + 'static {
+    /// Returns the failure as text, if there was one.
+    fn failure(self) -> Option<String>;
+}
+
+impl Verdict for () {
+    fn failure(self) -> Option<String> {
+        None
+    }
+}
+
+impl<E: Into<Box<dyn Error + Send + Sync>> + Send + 'static> Verdict for Result<(), E> {
+    fn failure(self) -> Option<String> {
+        self.err().map(|error| error.into().to_string())
     }
 }
