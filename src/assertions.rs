@@ -2,7 +2,7 @@
 //!
 //! Uses no other module.
 
-use zklock_core::{Current, LockError};
+use zklock_core::{Held, LockError};
 
 /// Panics unless the current call holds the lock or leads the election at this path.
 ///
@@ -82,7 +82,7 @@ enum Standing {
     Elsewhere,
 }
 
-fn standing(held: &[Current], path: &str) -> Standing {
+fn standing(held: &[Held], path: &str) -> Standing {
     let mut standing = Standing::Elsewhere;
     for one in held.iter().filter(|one| one.paths().any(|held| held == path)) {
         match one.check() {
@@ -94,9 +94,9 @@ fn standing(held: &[Current], path: &str) -> Standing {
 }
 
 /// Lists the paths of the locks, from the innermost to the outermost, each once.
-fn list(held: &[Current]) -> String {
+fn list(held: &[Held]) -> String {
     let mut paths: Vec<&str> = Vec::new();
-    for path in held.iter().flat_map(Current::paths) {
+    for path in held.iter().flat_map(Held::paths) {
         if !paths.contains(&path) {
             paths.push(path);
         }

@@ -67,7 +67,7 @@
 //! long is the time for which the last answer of the servers proves the hold: 22.2 s with default settings. A
 //! holder that loses the lock is told, and its body is cancelled, **before** the server may hand the lock on.
 //! For anything stronger, pass the [fencing token](FencingToken) to the resource, or write to ZooKeeper
-//! through the [guard](MutexGuard::set_data): that is airtight.
+//! through the [guard](Held::set_data): that is airtight.
 //!
 //! # Not guaranteed
 //!
@@ -124,7 +124,7 @@ pub use zklock_core::Gssapi;
 #[cfg(feature = "tls")]
 pub use zklock_core::Tls;
 pub use zklock_core::{
-    Acl, Client, Config, Current, Election, Ended, Events, FencingToken, Guard, Health, Heartbeat, Holder,
+    Acl, Client, Config, Election, Ended, Events, FencingToken, Guard, Health, Heartbeat, Held, Holder,
     InvalidToken, Leader, LeaderChanges, LeaderLatch, LeaderSelector, Leadership, LeaseState, LockError,
     LockEvent, LockEventKind, LockKind, LossReason, Member, Mode, MultiGuard, MultiLock, Mutex, MutexGuard,
     Participant, Permission, Permits, Phase, Policy, Queueing, ReadGuard, Readiness, Reading, Refusal,

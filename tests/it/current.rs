@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tokio::sync::oneshot;
 use zklock::{
-    Client, Current, FencingToken, LockError, LossReason, Member, Permits, current, distributed_lock,
+    Client, FencingToken, Held, LockError, LossReason, Member, Permits, current, distributed_lock,
     leader_only,
 };
 
@@ -132,7 +132,7 @@ async fn what_is_kept_after_the_body_holds_nothing() {
     let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let guard = client.mutex("/a").unwrap().lock().await.unwrap();
-    let kept: Current = guard.scope(async { current().unwrap() }).await;
+    let kept: Held = guard.scope(async { current().unwrap() }).await;
     assert!(kept.is_held(), "the guard still holds the lock");
     guard.release().await.unwrap();
     let next = soon(other.mutex("/a").unwrap().lock()).await.unwrap();

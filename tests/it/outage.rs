@@ -284,7 +284,7 @@ async fn more_locks_than_a_session_may_watch_survive_a_reconnect() {
     server.kill().unwrap();
     until_state(&guards[0], LeaseState::Suspended).await;
     server.restart().unwrap();
-    let all_held = || guards.iter().all(MutexGuard::is_held);
+    let all_held = || guards.iter().all(|guard| guard.is_held());
     until(|| async { all_held() }, "all locks are held again").await;
     assert_eq!(client.session_id(), session);
 }

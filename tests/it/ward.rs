@@ -38,7 +38,7 @@ async fn locks_without_watches_are_asked_for_together_and_cost_no_other_requests
     let before = requests();
     until_roll_calls(&proxy, 2).await;
     assert_eq!(requests(), before);
-    assert!(guards.iter().all(MutexGuard::is_held));
+    assert!(guards.iter().all(|guard| guard.is_held()));
 }
 
 #[tokio::test]
@@ -68,7 +68,7 @@ async fn a_node_without_a_watch_that_is_deleted_is_noticed_by_the_roll_call() {
     for reason in join_all(guards.iter().map(|guard| soon(guard.lost()))).await {
         assert_eq!(reason, LossReason::NodeDeleted);
     }
-    assert!(kept.iter().all(MutexGuard::is_held));
+    assert!(kept.iter().all(|guard| guard.is_held()));
 }
 
 #[tokio::test]

@@ -3,25 +3,25 @@
 //! * [`running`]: runs a body under the lock.
 //! * [`revocation`]: the callbacks for requests to release the lock.
 //!
-//! Uses the layers below: `current`, `hold`, `acquire`, `client`, `lease`, `session`, `token` and `error`.
+//! Uses the layers below: `held`, `hold`, `acquire`, `client`, `lease`, `session` and `error`.
 
 mod revocation;
 pub(crate) mod running;
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Deref;
 use std::time::Duration;
 
 use futures_util::future::select_all;
 
 use crate::acquire::Patience;
 use crate::client::Client;
-use crate::current::Current;
-use crate::error::{LockError, LossReason};
+use crate::error::LockError;
+use crate::held::Held;
 use crate::hold::{self, Hold, LockRef};
-use crate::lease::{self, LeaseState};
+use crate::lease;
 use crate::session::drive::Contention;
-use crate::token::FencingToken;
 
 use self::revocation::Callbacks;
 
@@ -29,6 +29,8 @@ use self::revocation::Callbacks;
 ///
 /// Dropping the guard neither blocks nor needs a runtime. [`release`](Self::release) waits for the release
 /// and returns its outcome. A leaked guard keeps the lock until its session ends.
+///
+/// It dereferences to [`Held`], which has its path and token, and the writes and reads under it.
 ///
 /// `K` is the kind of lock: see [`MutexGuard`](crate::MutexGuard), [`ReadGuard`](crate::ReadGuard),
 /// [`WriteGuard`](crate::WriteGuard), [`SemaphoreGuard`](crate::SemaphoreGuard) and
@@ -41,186 +43,17 @@ pub struct Guard<K> {
     callbacks: Callbacks,
     /// One hold for each node; at least one.
     holds: Vec<Hold>,
+    held: Held,
     kind: PhantomData<fn() -> K>,
-}
-
-/// A kind of lock that has exactly one path.
-#[doc(hidden)]
-pub trait OnePath {}
-
-impl<K: OnePath> Guard<K> {
-    /// Returns the lock's path below the client's namespace.
-    pub fn path(&self) -> &str {
-        self.holds[0].tenure().path().relative()
-    }
-
-    /// Returns the number by which a resource can tell this holder from earlier ones.
-    ///
-    /// All entries of one logical call share the token, and a downgrade keeps it. For several permits it is
-    /// the smallest of their tokens. A semaphore has several holders at the same time: their tokens
-    /// distinguish them, but do not show which of them is outdated.
-    pub fn fencing_token(&self) -> FencingToken {
-        self.current().fencing_token()
-    }
 }
 
 impl<K> Guard<K> {
     pub(crate) fn new(holds: Vec<Hold>) -> Self {
-        Self { callbacks: Callbacks::default(), holds, kind: PhantomData }
+        Self::with_callbacks(Callbacks::default(), holds)
     }
 
-    /// Returns `true` if the lock is held at this instant, by the lease clock and without a request.
-    ///
-    /// The answer can be outdated by the time it is used, because a process can be paused at any point. While
-    /// the connection is broken, the answer is `false`; see [`state`](Self::state).
-    pub fn is_held(&self) -> bool {
-        self.state() == LeaseState::Held
-    }
-
-    /// Returns the state of the lock as this client knows it at this instant, without a request.
-    pub fn state(&self) -> LeaseState {
-        self.current().state()
-    }
-
-    /// Asks the servers whether the lock is still held, in one round trip.
-    ///
-    /// # Errors
-    ///
-    /// * [`LockError::Lost`] if the lock is not held any more.
-    /// * [`LockError::Timeout`] if the servers do not answer within the client's default wait.
-    ///
-    /// # Cancel safety
-    ///
-    /// Nothing is lost.
-    pub async fn verify(&self) -> Result<(), LockError> {
-        self.current().verify().await
-    }
-
-    /// Waits until the lock is lost, and returns the reason.
-    ///
-    /// The future stays pending while the lock is held.
-    ///
-    /// # Cancel safety
-    ///
-    /// Nothing is lost. After a loss every call returns the reason at once.
-    pub async fn lost(&self) -> LossReason {
-        self.current().lost().await
-    }
-
-    /// Replaces the data of the node at `path` if and only if the lock is held at that moment.
-    ///
-    /// The server checks this guard's own node in the same transaction, so a holder that lost the lock
-    /// without knowing it cannot write. `path` is an absolute path below the client's namespace. The request, which
-    /// contains the data, `path` and the paths of this guard's nodes, has at most 1,048,575 bytes, the default of the
-    /// servers' `jute.maxbuffer`. A longer one is refused before anything is sent.
-    ///
-    /// # Errors
-    ///
-    /// * [`LockError::Lost`] if the lock is lost; the write was not applied.
-    /// * [`LockError::Refused`], [`LockError::Denied`] or [`LockError::InvalidPath`]; the write was not
-    ///   applied.
-    /// * [`LockError::OutcomeUnknown`] if the connection broke, or no answer came within the client's default
-    ///   wait. The write may have been applied, but only while the lock was held.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future leaves the outcome unknown.
-    pub async fn set_data(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
-        self.current().set_data(path, data).await
-    }
-
-    /// Creates a persistent node at `path` if and only if the lock is held at that moment.
-    ///
-    /// `path` and `data` have the limits of [`set_data`](Self::set_data).
-    ///
-    /// # Errors
-    ///
-    /// Those of [`set_data`](Self::set_data). The refusal is [`Refusal::NodeExists`](crate::Refusal::NodeExists) if the
-    /// node exists, and [`Refusal::NoNode`](crate::Refusal::NoNode) if its parent does not.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future leaves the outcome unknown.
-    pub async fn create(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
-        self.current().create(path, data).await
-    }
-
-    /// Deletes the node at `path` if and only if the lock is held at that moment.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`set_data`](Self::set_data). The refusal is [`Refusal::NoNode`](crate::Refusal::NoNode) if the node does
-    /// not exist, and [`Refusal::NotEmpty`](crate::Refusal::NotEmpty) if it has children.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future leaves the outcome unknown.
-    pub async fn delete(&self, path: &str) -> Result<(), LockError> {
-        self.current().delete(path).await
-    }
-
-    /// Replaces the data of the node at `path`, or creates the node, if and only if the lock is held at that moment.
-    ///
-    /// Missing parents are created as well, as persistent nodes without data. Each request is guarded like
-    /// [`set_data`](Self::set_data), which also states the limits of `path` and `data`. A node that exists takes
-    /// one request. A node that does not exist takes a second one, and one more for each missing parent. If other
-    /// clients create and delete the same node meanwhile, the answer to each request decides the next one, until the
-    /// client's default wait is over.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`set_data`](Self::set_data), and [`LockError::Timeout`] if every request within the client's default
-    /// wait was refused because of such changes; nothing was written then.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future leaves the outcome unknown.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::LockError> {
-    /// let guard = client.mutex("/jobs/7")?.lock().await?;
-    /// guard.upsert("/ledgers/7/last", "paid").await?;
-    /// assert_eq!(guard.get("/ledgers/7/last").await?.as_deref(), Some(&b"paid"[..]));
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn upsert(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
-        self.current().upsert(path, data).await
-    }
-
-    /// Returns the data of the node at `path`, or `None` if there is no such node, as of a moment at which the lock
-    /// was held.
-    ///
-    /// The server looks for this guard's own node right behind the read, in the same round trip. Under a lock that only
-    /// one call holds, the data therefore contains every guarded write of earlier holders, and no write of a later one.
-    /// `path` is an absolute path below the client's namespace.
-    ///
-    /// # Errors
-    ///
-    /// * [`LockError::Lost`] if the lock is lost, even if the data was read before.
-    /// * [`LockError::Denied`], [`LockError::Refused`] or [`LockError::InvalidPath`].
-    /// * [`LockError::Timeout`] if the servers do not answer within the client's default wait. After a broken
-    ///   connection, the client reads again until then.
-    ///
-    /// # Cancel safety
-    ///
-    /// Nothing is lost.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::LockError> {
-    /// let guard = client.mutex("/counters/7")?.lock().await?;
-    /// let read = guard.get("/counters/7/value").await?.unwrap_or_default();
-    /// let value: u64 = String::from_utf8_lossy(&read).parse().unwrap_or(0);
-    /// guard.upsert("/counters/7/value", (value + 1).to_string()).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn get(&self, path: &str) -> Result<Option<Vec<u8>>, LockError> {
-        self.current().get(path).await
+    fn with_callbacks(callbacks: Callbacks, holds: Vec<Hold>) -> Self {
+        Self { callbacks, held: Held::of_holds(&holds), holds, kind: PhantomData }
     }
 
     /// Waits until another client asks this holder to release the lock.
@@ -303,21 +136,20 @@ impl<K> Guard<K> {
 
     /// Returns a guard of another kind with the same holds and callbacks.
     pub(crate) fn into_kind<T>(self) -> Guard<T> {
-        Guard { callbacks: self.callbacks, holds: self.holds, kind: PhantomData }
+        Guard::with_callbacks(self.callbacks, self.holds)
     }
 
     pub(crate) fn into_holds(self) -> Vec<Hold> {
         let Self { callbacks: _callbacks, holds, .. } = self;
         holds
     }
+}
 
-    fn current(&self) -> Current {
-        Current::of(self.holds.iter().map(|hold| hold.entry().clone()), self.client().worker().clone())
-    }
+impl<K> Deref for Guard<K> {
+    type Target = Held;
 
-    /// Returns an error if the lock is lost.
-    pub(crate) fn check(&self) -> Result<(), LockError> {
-        self.holds.iter().try_for_each(|hold| hold.tenure().check())
+    fn deref(&self) -> &Held {
+        &self.held
     }
 }
 

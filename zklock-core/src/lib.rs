@@ -8,11 +8,11 @@ mod acquire;
 mod change;
 mod client;
 mod cohort;
-mod current;
 mod error;
 mod events;
 mod guard;
 mod guarded;
+mod held;
 mod hold;
 mod interleaving;
 mod last_start;
@@ -37,14 +37,13 @@ mod token;
 pub use client::config::Config;
 pub use client::settings::{Queueing, Release};
 pub use client::{Client, Readiness};
-#[doc(hidden)]
-pub use current::held;
-pub use current::{Current, current};
 pub use error::{Holder, LockError, LossReason, Permission, Phase, Refusal};
 pub use events::{Events, LockEvent, LockEventKind};
 pub use guard::Guard;
 #[doc(hidden)]
-pub use guard::OnePath;
+pub use held::held;
+pub use held::{Held, current};
+#[doc(hidden)]
 pub use hold::{inherit, inherit_blocking};
 #[doc(hidden)]
 pub use leader::Call;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::acquire::{Count, Permits};
 use crate::client::Client;
 use crate::error::LockError;
-use crate::guard::{self, Guard, OnePath};
+use crate::guard::{self, Guard};
 use crate::hold::{Access, LockRef};
 use crate::participant::{self, Participant};
 use crate::path::NodePath;
@@ -38,8 +38,6 @@ pub struct Mutex {
 
 /// A held [`Mutex`].
 pub type MutexGuard = Guard<Mutex>;
-
-impl OnePath for Mutex {}
 
 impl Client {
     /// Returns the mutex at `path`, an absolute path below the client's namespace.

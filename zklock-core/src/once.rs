@@ -7,7 +7,7 @@
 //! again cannot succeed ([`PeriodCache`](crate::last_start::PeriodCache)). Calls that wait for their lock share
 //! one poller.
 //!
-//! Uses the layers below: `guard`, `client`, `lease`, `session`, `last_start`, `path` and `error`.
+//! Uses the layers below: `held`, `client`, `lease`, `session`, `last_start`, `path` and `error`.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use uuid::Uuid;
 use crate::client::Client;
 use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason, Refusal};
-use crate::guard::Guard;
+use crate::held::Held;
 use crate::last_start::{LastStart, NotATick, Period, Polled, Record};
 use crate::lease::{Share, WritePermit};
 use crate::path::NodePath;
@@ -29,7 +29,7 @@ use crate::session::Session;
 use crate::session::fault::Fault;
 use crate::session::ops::{Base, Guards, Stamped};
 
-impl<K> Guard<K> {
+impl Held {
     /// Returns `true` if the caller may start work that is to start at most once per `period` in the whole
     /// fleet.
     ///
@@ -80,10 +80,8 @@ impl<K> Guard<K> {
     /// ```
     pub async fn once_per(&self, tick: &str, period: Duration) -> Result<bool, LockError> {
         self.check()?;
-        let shares: Vec<_> = self.holds().iter().map(|hold| hold.share().clone()).collect();
-        let held = shares.clone();
-        let check = move || held.iter().try_for_each(|share| share.check());
-        start(self.client().worker(), shares, check, (tick, period)).await
+        let held = self.clone();
+        start(self.worker(), self.shares(), move || held.check(), (tick, period)).await
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::acquire::Patience;
 use crate::client::Client;
 use crate::error::LockError;
-use crate::guard::{self, Guard, OnePath};
+use crate::guard::{self, Guard};
 use crate::hold::{self, Access, LockRef};
 use crate::participant::{self, Participant};
 use crate::path::NodePath;
@@ -63,9 +63,6 @@ pub enum Writing {}
 pub type ReadGuard = Guard<Reading>;
 /// A [`RwLock`] that is held for writing.
 pub type WriteGuard = Guard<Writing>;
-
-impl OnePath for Reading {}
-impl OnePath for Writing {}
 
 impl Client {
     /// Returns the read-write lock at `path`, an absolute path below the client's namespace.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::acquire::{self, Count};
 use crate::client::Client;
 use crate::error::LockError;
-use crate::guard::{self, Guard, OnePath};
+use crate::guard::{self, Guard};
 use crate::hold::{Access, LockRef, UNNAMED};
 use crate::participant::{self, Participant};
 use crate::path::NodePath;
@@ -45,8 +45,6 @@ pub struct Semaphore {
 
 /// Held permits of a [`Semaphore`].
 pub type SemaphoreGuard = Guard<Semaphore>;
-
-impl OnePath for Semaphore {}
 
 impl Client {
     /// Returns the semaphore at `path`, which has `permits` permits in the whole fleet.

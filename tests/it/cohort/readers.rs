@@ -51,7 +51,7 @@ async fn a_hundred_readers_share_one_node_and_only_the_first_costs_requests() {
     }
     assert_eq!(requests_for_locks(&proxy), requests);
     assert_eq!(roles(&space).await, ["read"]);
-    let mut tokens: Vec<_> = readers.iter().map(ReadGuard::fencing_token).collect();
+    let mut tokens: Vec<_> = readers.iter().map(|reader| reader.fencing_token()).collect();
     tokens.insert(0, first.fencing_token());
     assert!(tokens.is_sorted_by(|a, b| a < b));
     first.release().await.unwrap();
@@ -138,7 +138,7 @@ async fn readers_beyond_the_bound_get_a_node_of_their_own_and_do_not_wait_for_re
         readers.push(soon(spawn_read(&client)).await.unwrap());
     }
     assert!(space.children(PATH).await.len() >= 3, "{:?}", roles(&space).await);
-    assert!(readers.iter().all(ReadGuard::is_held));
+    assert!(readers.iter().all(|reader| reader.is_held()));
     for reader in readers {
         reader.release().await.unwrap();
     }

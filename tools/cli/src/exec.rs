@@ -11,7 +11,7 @@ use zklock::{Client, Config, LockError};
 
 use crate::arguments::Exec;
 use crate::exit::{Code, Failure};
-use crate::lock::{self, Held};
+use crate::lock::{self, Lock};
 use crate::output::{CUT_SHORT, Output};
 use crate::program::{End, Ended, Signals, reap_between_programs, supervise};
 use crate::session::during;
@@ -49,7 +49,7 @@ async fn under_lock(
         }
         return Ok(skipped.into());
     }
-    let current = held.current().await;
+    let current = (*held).clone();
     let token = current.fencing_token().to_text();
     output.event(&json!({"event": "acquired", "path": options.path, "token": token}));
     let ended = supervise(&options.running, options.on_lost, &current, signals, output).await;
@@ -69,7 +69,7 @@ async fn under_lock(
 
 /// Gives the lock back. Fails if it is lost. If the servers do not answer, it is free when the session has ended.
 async fn release(
-    held: Held,
+    held: Lock,
     options: &Exec,
     signals: &mut Signals,
     output: &Output,
@@ -98,7 +98,7 @@ impl Once {
 }
 
 /// Takes the lock, unless the period begins first: its holder may run the program for long.
-async fn take(client: &Client, options: &Exec, once: Option<&Once>) -> Result<Option<Held>, Failure> {
+async fn take(client: &Client, options: &Exec, once: Option<&Once>) -> Result<Option<Lock>, Failure> {
     let Some(Once { tick, period }) = once else { return lock::take(client, options).await.map(Some) };
     // This checks the path and the period without a request.
     if client.is_begun(tick, *period)? {
@@ -124,7 +124,7 @@ fn skip(options: &Exec, output: &Output) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-async fn may_start(held: &Held, once: Option<&Once>) -> Result<bool, Failure> {
+async fn may_start(held: &Lock, once: Option<&Once>) -> Result<bool, Failure> {
     let Some(Once { tick, period }) = once else { return Ok(true) };
     held.once_per(tick, *period).await.map_err(|error| match error {
         LockError::Timeout { .. } | LockError::OutcomeUnknown { .. } | LockError::Closed { .. } => {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::sleep;
-use zklock::{Client, Config, Current, Leadership, current};
+use zklock::{Client, Config, Held, Leadership, current};
 
 use crate::arguments::Lead;
 use crate::exit::Failure;
@@ -82,7 +82,7 @@ async fn term(
 }
 
 /// Waits until the servers confirm a lock once more. Until then, the time that remains gets shorter and shorter.
-async fn confirmed(held: &Current) {
+async fn confirmed(held: &Held) {
     let mut before = held.remaining();
     loop {
         sleep(BETWEEN_LOOKS).await;

@@ -44,7 +44,7 @@ impl<K> Guard<K> {
     /// Runs a future to its end, even if the lock is lost meanwhile. Inside, this lock can be entered again.
     ///
     /// This is for work that must not be dropped halfway. After a loss, another client may hold the lock
-    /// while the future still runs: the future can learn of the loss from [`lost`](Self::lost), and guarded
+    /// while the future still runs: the future can learn of the loss from [`lost`](crate::Held::lost), and guarded
     /// writes are refused. If the lock is already lost, the future is not started.
     ///
     /// # Errors

@@ -155,7 +155,7 @@ impl Election {
     /// The callback runs on the caller's runtime, once per term. When it returns, leadership is given up. If
     /// the term ends first, the callback is dropped at its next await; until then, the candidate keeps its
     /// place in the election. The callback, its future and its errors are also formatted and dropped on that
-    /// runtime.
+    /// runtime. While the runtime is blocked, the candidate keeps its place, and may lead without a callback.
     ///
     /// # Panics
     ///

@@ -377,8 +377,8 @@ pub(super) enum Position {
     Starts,
     Follows,
     Leads(Leadership),
-    /// The candidate cannot run. It tries again after a pause, unless this is its last position. The error stays until the next answer of the
-    /// election, so that callers do not wait for an attempt that may fail again.
+    /// The candidate cannot run. It tries again after a pause, unless this is its last position. The error stays until the
+    /// next answer of the election, so that callers do not wait for an attempt that may fail again.
     Refused(LockError),
     Closed,
 }
@@ -564,7 +564,6 @@ mod tests {
 
     use super::*;
     use crate::client::connected;
-    use crate::hold::Leading;
 
     /// A term that no candidate watches, so that the first look after its loss tells of its end.
     struct Unwatched {
@@ -578,7 +577,7 @@ mod tests {
             let (server, client) = connected().await;
             let watched = client.leader("/a").unwrap().leadership().await.unwrap();
             let config = client.election("/a").unwrap().latch_config();
-            let term = Leadership::begin(&config, watched.share().tenure(), 1);
+            let term = Leadership::begin(&config, watched.tenure(), 1);
             Self { client, term, _server: server }
         }
 
@@ -597,7 +596,7 @@ mod tests {
             let token = self.term.cancellation_token();
             let over = pin!(token.cancelled());
             assert!(over.poll(&mut Context::from_waker(&task.into())).is_pending());
-            self.term.share().tenure().lose(LossReason::LeaseExpired);
+            self.term.tenure().lose(LossReason::LeaseExpired);
             look();
             assert_eq!(told.try_recv().expect("the look ends the term"), Ok(()), "a lock is held");
         }

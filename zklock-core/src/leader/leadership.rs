@@ -1,43 +1,40 @@
 //! One term of a leader.
 
-mod calls;
-mod inside;
-mod spanned;
-mod write;
-
 use std::borrow::Cow;
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::pin::pin;
-use std::sync::{Arc, OnceLock};
+use std::ops::Deref;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::Instrument;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+use tracing::{Instrument, Span};
 
 use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason};
-use crate::events::Candidacy;
+use crate::events::{Candidacy, HoldSpan, Subject};
 use crate::guard::running::run_while;
+use crate::held::Held;
+use crate::hold::{self, Leading};
 use crate::lease::{LeaseState, Share, Stint, Tenure};
-use crate::token::FencingToken;
+use crate::mode::Mode;
 
 use super::candidate::{CandidateConfig, Policy};
-
-use self::calls::Calls;
-use self::spanned::{inside, noted};
-
-pub use self::calls::Call;
 
 /// One term of leadership, from its beginning to its end, which is final. Cheap to clone.
 ///
 /// A candidate that leads again, for example after a broken connection, does so in a new term with a greater
 /// fencing token.
+///
+/// It dereferences to [`Held`], which has its path and token, and the writes and reads under it.
 #[derive(Clone)]
 pub struct Leadership {
     term: Arc<Term>,
+    held: Held,
 }
 
 struct Term {
@@ -63,7 +60,8 @@ impl Leadership {
         let (worker, label, policy) = (config.worker.clone(), config.lock.label.clone(), config.policy);
         let (end, over) = (OnceLock::new(), CancellationToken::new());
         let (bodies, steps, calls) = Default::default();
-        Self { term: Arc::new(Term { worker, share, label, policy, end, over, bodies, steps, calls }) }
+        let term = Arc::new(Term { worker, share, label, policy, end, over, bodies, steps, calls });
+        Self { held: Held::of_term(term.clone()), term }
     }
 
     /// Reports this term to the event listeners.
@@ -71,33 +69,9 @@ impl Leadership {
         self.term.share.announce(candidacy.elected(self.fencing_token()));
     }
 
-    /// The path of the election below the client's namespace.
-    pub fn path(&self) -> &str {
-        self.term.share.tenure().path().relative()
-    }
-
-    /// Returns the epoch of this term, which is greater than that of every earlier term of any candidate.
-    pub fn fencing_token(&self) -> FencingToken {
-        self.term.share.token()
-    }
-
     /// Returns whether this term still lasts at this instant, by the lease clock and without a request.
     pub fn is_leading(&self) -> bool {
         self.check().is_ok()
-    }
-
-    /// Waits until this term is over, and returns the reason.
-    ///
-    /// # Cancel safety
-    ///
-    /// Nothing is lost: every later call returns the same reason.
-    pub async fn lost(&self) -> LossReason {
-        tokio::select! {
-            biased;
-            () = self.term.over.cancelled() => self.term.end.get().copied(),
-            reason = self.term.share.tenure().lost() => Some(self.finish(reason)),
-        }
-        .unwrap_or(LossReason::SessionEnded)
     }
 
     /// Returns a token that is cancelled when this term is over, for libraries that take one.
@@ -111,21 +85,7 @@ impl Leadership {
     ///
     /// Leadership is given up in the background, once the bodies under this term have been cancelled.
     pub fn resign(&self) {
-        self.finish(LossReason::Resigned);
-    }
-
-    /// Asks the servers whether this term still lasts, in one round trip.
-    ///
-    /// # Errors
-    ///
-    /// [`LockError::Lost`] if the term is over, and [`LockError::Timeout`] if the servers do not answer
-    /// within the client's default wait.
-    ///
-    /// # Cancel safety
-    ///
-    /// Nothing is lost.
-    pub async fn verify(&self) -> Result<(), LockError> {
-        self.current().verify().await
+        self.term.finish(LossReason::Resigned);
     }
 
     /// Runs a future under this term, and drops it when the term is over, before another leader can be
@@ -143,7 +103,7 @@ impl Leadership {
         let (_call, _running) = (self.add_call()?, self.term.bodies.token());
         let span = self.span();
         // Boxed, so that the futures of nested locked calls do not multiply in size.
-        let future = Box::pin(self.scope(future.instrument(inside(&span))));
+        let future = Box::pin(hold::scope_in_term(self.term.clone(), future.instrument(inside(&span))));
         let mut run = pin!(run_while(|| self.check(), self.lost(), future));
         let outcome = poll_fn(|context| {
             // Taken before the check: either the end of the term waits for this step, or the step sees the
@@ -175,7 +135,7 @@ impl Leadership {
         let (_call, _step) = (self.add_call()?, self.term.steps.token());
         self.check()?;
         let span = self.span();
-        let value = Box::pin(self.scope(future.instrument(inside(&span)))).await;
+        let value = Box::pin(hold::scope_in_term(self.term.clone(), future.instrument(inside(&span)))).await;
         noted(span, self.check().map(|()| value))
     }
 
@@ -191,7 +151,7 @@ impl Leadership {
         let (_call, _step) = (self.add_call()?, self.term.steps.token());
         self.check()?;
         let span = self.span();
-        let value = inside(&span).in_scope(|| self.scope_blocking(function));
+        let value = inside(&span).in_scope(|| hold::scope_blocking_in_term(self.term.clone(), function));
         noted(span, self.check().map(|()| value))
     }
 
@@ -223,7 +183,7 @@ impl Leadership {
         };
         self.term.calls.until_none(end).await;
         // Told without the mutex, because code of users may be woken in this thread.
-        self.finish(LossReason::Resigned)
+        self.term.finish(LossReason::Resigned)
     }
 
     /// Waits until this term has to end, and returns the reason; the caller then calls [`end`](Self::end).
@@ -245,7 +205,7 @@ impl Leadership {
     /// end, because a successor must not work at the same time.
     pub(super) async fn end(&self, reason: LossReason) {
         // The lease has no part in this end, which is therefore reported here.
-        if self.finish(reason) == LossReason::Suspended {
+        if self.term.finish(reason) == LossReason::Suspended {
             self.term.share.forfeit(LossReason::Suspended);
         }
         let Term { bodies, steps, .. } = &*self.term;
@@ -257,11 +217,38 @@ impl Leadership {
         steps.wait().await;
     }
 
+    /// Opens the span of a body, as a child of the present one, if a subscriber wants it. A term may outlast many bodies,
+    /// and belongs to no caller.
+    fn span(&self) -> Option<HoldSpan> {
+        let (path, label) = (self.term.share.tenure().path(), &self.term.label);
+        HoldSpan::begin(&Subject { path, label, mode: Mode::Leader, group: None }, self.fencing_token())
+    }
+
+    /// Returns whether the present call is inside of a body under this term.
+    pub(super) fn is_around(&self) -> bool {
+        hold::is_in_term(&self.term.share)
+    }
+
+    #[cfg(test)]
+    pub(super) fn tenure(&self) -> &Arc<Tenure> {
+        self.term.share.tenure()
+    }
+}
+
+impl Deref for Leadership {
+    type Target = Held;
+
+    fn deref(&self) -> &Held {
+        &self.held
+    }
+}
+
+impl Term {
     /// Ends this term for good; the first reason is kept and returned.
     fn finish(&self, reason: LossReason) -> LossReason {
-        let first = *self.term.end.get_or_init(|| reason);
-        if !self.term.share.tenure().is_forked() {
-            self.term.over.cancel();
+        let first = *self.end.get_or_init(|| reason);
+        if !self.share.tenure().is_forked() {
+            self.over.cancel();
         }
         first
     }
@@ -269,7 +256,7 @@ impl Leadership {
     /// Fails if this term is over. The first failure ends the term, so that a term that was once seen as over
     /// never leads again.
     fn check(&self) -> Result<(), LockError> {
-        let Term { share, policy, end, .. } = &*self.term;
+        let Self { share, policy, end, .. } = self;
         let reason = match (end.get(), share.tenure().state(), policy) {
             (Some(reason), ..) => *reason,
             (None, LeaseState::Lost(reason), _) => self.finish(reason),
@@ -277,6 +264,31 @@ impl Leadership {
             (None, LeaseState::Suspended | LeaseState::Held, _) => return Ok(()),
         };
         Err(share.tenure().lost_error(reason))
+    }
+}
+
+impl Leading for Term {
+    fn share(&self) -> &Arc<Share> {
+        &self.share
+    }
+
+    fn worker(&self) -> &Arc<Worker> {
+        &self.worker
+    }
+
+    fn check(&self) -> Result<(), LockError> {
+        Self::check(self)
+    }
+
+    fn over(&self) -> Pin<Box<dyn Future<Output = LossReason> + Send + '_>> {
+        Box::pin(async {
+            tokio::select! {
+                biased;
+                () = self.over.cancelled() => self.end.get().copied(),
+                reason = self.share.tenure().lost() => Some(self.finish(reason)),
+            }
+            .unwrap_or(LossReason::SessionEnded)
+        })
     }
 }
 
@@ -292,3 +304,98 @@ impl fmt::Debug for Leadership {
 
 /// The time that the bodies under a term have to end after it is over.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// The calls under a term.
+#[derive(Default)]
+struct Calls {
+    present: TaskTracker,
+    /// Held while a call is added, and while the term ends because there is none.
+    adding: Mutex<()>,
+}
+
+/// A call under a term. While this exists, a shutdown waits for it.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Call {
+    _unfinished: TaskTrackerToken,
+}
+
+impl Calls {
+    /// Adds a call. The caller then checks the term: either the end of the term waits for the call, or the call sees the
+    /// end.
+    fn begin(&self) -> Call {
+        let _adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
+        Call { _unfinished: self.present.token() }
+    }
+
+    /// Waits until there is none, and calls a function before there is another one.
+    async fn until_none(&self, then: impl Fn()) {
+        self.present.close();
+        loop {
+            self.present.wait().await;
+            let _adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
+            if self.present.is_empty() {
+                return then();
+            }
+        }
+    }
+}
+
+/// Returns the span for the body itself.
+fn inside(span: &Option<HoldSpan>) -> Span {
+    let for_body = span.as_ref().filter(|span| span.is_for_body());
+    for_body.map_or_else(Span::none, |span| span.span().clone())
+}
+
+/// Closes the span of a body with the outcome, which it returns.
+fn noted<T>(span: Option<HoldSpan>, outcome: Result<T, LockError>) -> Result<T, LockError> {
+    if let (Some(span), Err(error)) = (&span, &outcome) {
+        span.note(error);
+    }
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use crate::client::connected;
+    use crate::inherit;
+
+    use super::*;
+
+    /// Runs under the term, spawns its successor inside of it, and reports the longest scope.
+    fn generation(
+        term: Leadership,
+        parent: oneshot::Receiver<()>,
+        (left, longest): (u32, usize),
+        done: oneshot::Sender<usize>,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async move {
+            parent.await.unwrap();
+            let (tell, told) = oneshot::channel();
+            let next = term.clone();
+            let inside = async move {
+                let longest = longest.max(hold::length());
+                match left {
+                    0 => done.send(longest).unwrap(),
+                    _ => drop(tokio::spawn(inherit(generation(next, told, (left - 1, longest), done)))),
+                }
+            };
+            term.run(inside).await.unwrap();
+            tell.send(()).ok();
+        })
+    }
+
+    #[tokio::test]
+    async fn a_leaders_function_that_spawns_itself_has_a_short_scope() {
+        let (_server, client) = connected().await;
+        let leader = client.leader("/a").unwrap();
+        let term = leader.leadership().await.unwrap();
+        let ((tell, told), (done, longest)) = (oneshot::channel(), oneshot::channel());
+        tell.send(()).unwrap();
+        tokio::spawn(generation(term, told, (1_000, 0), done));
+        let longest = longest.await.unwrap();
+        assert!(longest <= 20, "{longest} terms, of which one is not over");
+    }
+}

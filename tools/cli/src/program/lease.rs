@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use tokio::time::sleep;
-use zklock::Current;
+use zklock::Held;
 
 use super::clock;
 use super::deadlines::{Deadlines, Margins};
@@ -12,7 +12,7 @@ use super::deadlines::{Deadlines, Margins};
 /// The time of a lock, and of the signals in front of its end.
 #[derive(Clone)]
 pub(super) struct Lease<'a> {
-    held: &'a Current,
+    held: &'a Held,
     grace: Duration,
     /// The longest time for which the lock was known to last.
     whole: Duration,
@@ -21,7 +21,7 @@ pub(super) struct Lease<'a> {
 }
 
 impl<'a> Lease<'a> {
-    pub(super) fn new(held: &'a Current, grace: Duration) -> io::Result<Self> {
+    pub(super) fn new(held: &'a Held, grace: Duration) -> io::Result<Self> {
         let (now, whole) = (clock::now()?, held.remaining());
         Ok(Self { held, grace, whole, end: now + whole })
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use tokio::signal::unix::{self, SignalKind};
 use tokio::time::timeout;
-use zklock::{Current, LossReason};
+use zklock::{Held, LossReason};
 
 use super::child::{Child, News};
 use super::clock;
@@ -38,7 +38,7 @@ pub(super) enum Course {
 
 impl Launched {
     /// Starts both processes.
-    pub(super) fn new(program: &[OsString], bond: Bond, held: &Current) -> io::Result<Self> {
+    pub(super) fn new(program: &[OsString], bond: Bond, held: &Held) -> io::Result<Self> {
         let changes = unix::signal(SignalKind::child())?;
         let mut stage = Stage::open();
         let watchdog = (bond == Bond::Bound).then(Watchdog::start).transpose()?;
@@ -52,7 +52,7 @@ impl Launched {
     /// Lets the program begin as soon as it is watched, unless its lock ends before, or a signal asks for the end.
     pub(super) async fn begin(
         mut self,
-        held: &Current,
+        held: &Held,
         lease: &mut Lease<'_>,
         signals: &mut Signals,
     ) -> io::Result<Course> {

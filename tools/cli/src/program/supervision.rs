@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 use tokio::signal::unix;
 use tokio::time::sleep;
-use zklock::{Current, LossReason};
+use zklock::{Held, LossReason};
 
 use super::child::{Child, News, Status};
 use super::clock;
@@ -39,7 +39,7 @@ pub(crate) struct Ended {
 pub(crate) async fn supervise(
     running: &Running,
     on_lost: OnLost,
-    held: &Current,
+    held: &Held,
     signals: &mut Signals,
     output: &Output,
 ) -> Result<Ended, Failure> {
@@ -65,7 +65,7 @@ pub(crate) async fn supervise(
     }
 }
 
-fn tell_loss(held: &Current, reason: LossReason, output: &Output) {
+fn tell_loss(held: &Held, reason: LossReason, output: &Output) {
     let path = held.path();
     let event = json!({"event": "lost", "path": path, "reason": reason.to_string()});
     output.tell(format_args!("lock {path} is lost: {reason}"), &event);
@@ -79,7 +79,7 @@ struct Supervision<'a> {
     changes: unix::Signal,
     stage: Stage,
     on_lost: OnLost,
-    held: &'a Current,
+    held: &'a Held,
     lease: Lease<'a>,
     output: &'a Output,
     /// The last deadlines for the watchdog.
@@ -104,7 +104,7 @@ impl<'a> Supervision<'a> {
     fn new(
         launched: Launched,
         on_lost: OnLost,
-        held: &'a Current,
+        held: &'a Held,
         lease: Lease<'a>,
         output: &'a Output,
     ) -> Self {

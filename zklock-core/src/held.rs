@@ -1,6 +1,6 @@
-//! The innermost lock or term of leadership that the current call holds, and guarded requests under it.
+//! What a holder can do under its lock or term: look at its state, and write and read.
 //!
-//! Uses the layers below: `guard`, `hold`, `client`, `lease`, `session`, `path`, `token` and `error`.
+//! Uses the layers below: `guarded`, `hold`, `client`, `lease`, `session`, `path`, `token` and `error`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,24 +11,25 @@ use futures_util::future::{join_all, select_all};
 use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason};
 use crate::guarded;
-use crate::hold::{self, Entry, Frame, Leading};
+use crate::hold::{self, Entry, Frame, Hold, Leading};
 use crate::lease::{LeaseState, Share, WritePermit};
 use crate::session::ops::Write;
 use crate::token::FencingToken;
 
-/// A lock or a term of leadership that a call holds, as [`current`] returns it. Cheap to clone.
+/// A lock or a term of leadership that a holder has. Cheap to clone.
 ///
-/// It does not keep the lock: after the holder has given the lock back, or a writer has downgraded it,
+/// Guards and terms dereference to it, and [`current`] returns that of the innermost lock or term around a call. A value of
+/// its own does not keep the lock: after the holder has given the lock back, or a writer has downgraded it,
 /// [`is_held`](Self::is_held) is `false`, and writes and reads fail. Another holder that entered the same lock again may
 /// hold it then.
 #[derive(Clone)]
-pub struct Current {
-    held: Held,
+pub struct Held {
+    basis: Basis,
     worker: Arc<Worker>,
 }
 
 #[derive(Clone)]
-enum Held {
+enum Basis {
     /// The entries into locks that were taken as one, one for each node on the servers; at least one.
     Locks(Vec<Arc<Entry>>),
     Term(Arc<dyn Leading>),
@@ -58,24 +59,26 @@ enum Held {
 /// client.mutex("/orders/7")?.run(async |_| pay(7).await).await?
 /// # }
 /// ```
-pub fn current() -> Option<Current> {
+pub fn current() -> Option<Held> {
     held().into_iter().next()
 }
 
 /// Returns all locks and terms that the current call holds, from the innermost to the outermost, for assertions.
 #[doc(hidden)]
-pub fn held() -> Vec<Current> {
-    hold::frames().into_iter().filter_map(Current::from_frame).collect()
+pub fn held() -> Vec<Held> {
+    hold::frames().into_iter().filter_map(Held::from_frame).collect()
 }
 
-impl Current {
-    pub(crate) fn of(entries: impl Iterator<Item = Arc<Entry>>, worker: Arc<Worker>) -> Self {
-        Self { held: Held::Locks(entries.collect()), worker }
+impl Held {
+    /// Returns what these holds have, of which there is at least one.
+    pub(crate) fn of_holds(holds: &[Hold]) -> Self {
+        let entries = holds.iter().map(|hold| hold.entry().clone()).collect();
+        Self { basis: Basis::Locks(entries), worker: holds[0].client().worker().clone() }
     }
 
     pub(crate) fn of_term(term: Arc<dyn Leading>) -> Self {
         let worker = term.worker().clone();
-        Self { held: Held::Term(term), worker }
+        Self { basis: Basis::Term(term), worker }
     }
 
     /// Returns what is held, or `None` if a part of it has ended: a write that checks only what is left would not be
@@ -86,7 +89,7 @@ impl Current {
                 let entries = frame.entries();
                 let worker = entries.first()?.worker()?;
                 let is_whole = !entries.iter().any(|entry| entry.is_over());
-                is_whole.then(|| Self::of(entries.iter().cloned(), worker))
+                is_whole.then(|| Self { basis: Basis::Locks(entries.to_vec()), worker })
             }
             Frame::Term { body, term } => {
                 body.upgrade()?;
@@ -95,10 +98,14 @@ impl Current {
         }
     }
 
-    fn shares(&self) -> Vec<Arc<Share>> {
-        match &self.held {
-            Held::Locks(entries) => entries.iter().map(|entry| entry.share().clone()).collect(),
-            Held::Term(term) => vec![term.share().clone()],
+    pub(crate) fn worker(&self) -> &Arc<Worker> {
+        &self.worker
+    }
+
+    pub(crate) fn shares(&self) -> Vec<Arc<Share>> {
+        match &self.basis {
+            Basis::Locks(entries) => entries.iter().map(|entry| entry.share().clone()).collect(),
+            Basis::Term(term) => vec![term.share().clone()],
         }
     }
 
@@ -113,9 +120,9 @@ impl Current {
     ///
     /// The path of a semaphore is there once for each permit.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
-        let (entries, term) = match &self.held {
-            Held::Locks(entries) => (&entries[..], None),
-            Held::Term(term) => (&[][..], Some(term.share())),
+        let (entries, term) = match &self.basis {
+            Basis::Locks(entries) => (&entries[..], None),
+            Basis::Term(term) => (&[][..], Some(term.share())),
         };
         let shares = entries.iter().map(|entry| entry.share()).chain(term);
         shares.map(|share| share.tenure().path().relative())
@@ -123,7 +130,10 @@ impl Current {
 
     /// Returns the number by which a resource can tell this holder from earlier ones.
     ///
-    /// It is that of the lock at [`path`](Self::path), and for several permits the smallest of theirs.
+    /// It is that of the lock at [`path`](Self::path), and for several permits the smallest of theirs. All entries of one
+    /// logical call share the token, and a downgrade keeps it. That of a term is its epoch, which is greater than that of
+    /// every earlier term of any candidate. A semaphore has several holders at the same time: their tokens distinguish them,
+    /// but do not show which of them is outdated.
     pub fn fencing_token(&self) -> FencingToken {
         let shares = self.shares();
         let same = shares.iter().filter(|share| share.tenure().path().relative() == self.path());
@@ -133,17 +143,24 @@ impl Current {
     /// Returns `true` if the lock is held, or the term lasts, at this instant, by the lease clock and without a
     /// request.
     ///
-    /// While the connection is broken, it is `false` for a lock, and for a term it depends on the
+    /// The answer can be outdated by the time it is used, because a process can be paused at any point. While the
+    /// connection is broken, it is `false` for a lock, see [`state`](Self::state), and for a term it depends on the
     /// [`Policy`](crate::Policy).
     pub fn is_held(&self) -> bool {
-        match &self.held {
-            Held::Locks(_) => self.check().is_ok() && self.state() == LeaseState::Held,
-            Held::Term(term) => term.check().is_ok(),
+        match &self.basis {
+            Basis::Locks(_) => self.state() == LeaseState::Held,
+            Basis::Term(term) => term.check().is_ok(),
         }
     }
 
-    /// Returns the worst of the states of the locks.
-    pub(crate) fn state(&self) -> LeaseState {
+    /// Returns the state of the lock or term as this client knows it at this instant, without a request.
+    ///
+    /// Of several locks that were taken as one, it is the worst state. A lock that was given back is lost, with the reason
+    /// [`LossReason::Resigned`].
+    pub fn state(&self) -> LeaseState {
+        if let Err(LockError::Lost { reason, .. }) = self.check() {
+            return LeaseState::Lost(reason);
+        }
         let states = self.shares().into_iter().map(|share| share.tenure().state());
         states.fold(LeaseState::Held, |worst, state| match (worst, state) {
             (LeaseState::Lost(reason), _) | (_, LeaseState::Lost(reason)) => LeaseState::Lost(reason),
@@ -180,9 +197,9 @@ impl Current {
     /// Fails if the lock is lost or given back, or the term is over. A broken connection is no failure.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), LockError> {
-        match &self.held {
-            Held::Locks(entries) => entries.iter().try_for_each(|entry| entry.check()),
-            Held::Term(term) => term.check(),
+        match &self.basis {
+            Basis::Locks(entries) => entries.iter().try_for_each(|entry| entry.check()),
+            Basis::Term(term) => term.check(),
         }
     }
 
@@ -216,19 +233,26 @@ impl Current {
     ///
     /// Nothing is lost. Afterwards every call returns at once.
     pub async fn lost(&self) -> LossReason {
-        match &self.held {
-            Held::Locks(entries) => select_all(entries.iter().map(|entry| Box::pin(entry.lost()))).await.0,
-            Held::Term(term) => term.over().await,
+        match &self.basis {
+            Basis::Locks(entries) => select_all(entries.iter().map(|entry| Box::pin(entry.lost()))).await.0,
+            Basis::Term(term) => term.over().await,
         }
     }
 
     /// Replaces the data of the node at `path` if and only if the lock is held, or the term lasts, at that moment.
     ///
-    /// See [`MutexGuard::set_data`](crate::MutexGuard::set_data).
+    /// The server checks the holder's own node in the same transaction, so a holder that lost the lock
+    /// without knowing it cannot write. `path` is an absolute path below the client's namespace. The request, which
+    /// contains the data, `path` and the paths of the holder's nodes, has at most 1,048,575 bytes, the default of the
+    /// servers' `jute.maxbuffer`. A longer one is refused before anything is sent.
     ///
     /// # Errors
     ///
-    /// The same as [`MutexGuard::set_data`](crate::MutexGuard::set_data).
+    /// * [`LockError::Lost`] if the lock is lost or given back, or the term is over; the write was not applied.
+    /// * [`LockError::Refused`], [`LockError::Denied`] or [`LockError::InvalidPath`]; the write was not
+    ///   applied.
+    /// * [`LockError::OutcomeUnknown`] if the connection broke, or no answer came within the client's default
+    ///   wait. The write may have been applied, but only while the lock was held, or the term lasted.
     ///
     /// # Cancel safety
     ///
@@ -239,11 +263,12 @@ impl Current {
 
     /// Creates a persistent node at `path` if and only if the lock is held, or the term lasts, at that moment.
     ///
-    /// See [`MutexGuard::create`](crate::MutexGuard::create).
+    /// `path` and `data` have the limits of [`set_data`](Self::set_data).
     ///
     /// # Errors
     ///
-    /// The same as [`MutexGuard::create`](crate::MutexGuard::create).
+    /// Those of [`set_data`](Self::set_data). The refusal is [`Refusal::NodeExists`](crate::Refusal::NodeExists) if the
+    /// node exists, and [`Refusal::NoNode`](crate::Refusal::NoNode) if its parent does not.
     ///
     /// # Cancel safety
     ///
@@ -254,11 +279,10 @@ impl Current {
 
     /// Deletes the node at `path` if and only if the lock is held, or the term lasts, at that moment.
     ///
-    /// See [`MutexGuard::delete`](crate::MutexGuard::delete).
-    ///
     /// # Errors
     ///
-    /// The same as [`MutexGuard::delete`](crate::MutexGuard::delete).
+    /// Those of [`set_data`](Self::set_data). The refusal is [`Refusal::NoNode`](crate::Refusal::NoNode) if the node does
+    /// not exist, and [`Refusal::NotEmpty`](crate::Refusal::NotEmpty) if it has children.
     ///
     /// # Cancel safety
     ///
@@ -267,34 +291,66 @@ impl Current {
         self.write(path, Write::Delete).await
     }
 
-    /// Replaces the data of the node at `path`, or creates the node and its missing parents, if and only if the lock is
-    /// held, or the term lasts, at that moment.
+    /// Replaces the data of the node at `path`, or creates the node, if and only if the lock is held, or the term lasts, at that moment.
     ///
-    /// See [`MutexGuard::upsert`](crate::MutexGuard::upsert).
+    /// Missing parents are created as well, as persistent nodes without data. Each request is guarded like
+    /// [`set_data`](Self::set_data), which also states the limits of `path` and `data`. A node that exists takes
+    /// one request. A node that does not exist takes a second one, and one more for each missing parent. If other
+    /// clients create and delete the same node meanwhile, the answer to each request decides the next one, until the
+    /// client's default wait is over.
     ///
     /// # Errors
     ///
-    /// The same as [`MutexGuard::upsert`](crate::MutexGuard::upsert).
+    /// Those of [`set_data`](Self::set_data), and [`LockError::Timeout`] if every request within the client's default
+    /// wait was refused because of such changes; nothing was written then.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future leaves the outcome unknown.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::LockError> {
+    /// let guard = client.mutex("/jobs/7")?.lock().await?;
+    /// guard.upsert("/ledgers/7/last", "paid").await?;
+    /// assert_eq!(guard.get("/ledgers/7/last").await?.as_deref(), Some(&b"paid"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn upsert(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
         guarded::upsert(&self.worker, || self.permit(), path, data.into()).await
     }
 
-    /// Returns the data of the node at `path`, or `None` if there is no such node, as of a moment at which the lock was
-    /// held, or the term lasted.
+    /// Returns the data of the node at `path`, or `None` if there is no such node, as of a moment at which the lock
+    /// was held, or the term lasted.
     ///
-    /// See [`MutexGuard::get`](crate::MutexGuard::get).
+    /// The server looks for the holder's own node right behind the read, in the same round trip. Under a lock that only
+    /// one call holds, the data therefore contains every guarded write of earlier holders, and no write of a later one.
+    /// `path` is an absolute path below the client's namespace.
     ///
     /// # Errors
     ///
-    /// The same as [`MutexGuard::get`](crate::MutexGuard::get).
+    /// * [`LockError::Lost`] if the lock is lost or given back, or the term is over, even if the data was read before.
+    /// * [`LockError::Denied`], [`LockError::Refused`] or [`LockError::InvalidPath`].
+    /// * [`LockError::Timeout`] if the servers do not answer within the client's default wait. After a broken
+    ///   connection, the client reads again until then.
     ///
     /// # Cancel safety
     ///
     /// Nothing is lost.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::LockError> {
+    /// let guard = client.mutex("/counters/7")?.lock().await?;
+    /// let read = guard.get("/counters/7/value").await?.unwrap_or_default();
+    /// let value: u64 = String::from_utf8_lossy(&read).parse().unwrap_or(0);
+    /// guard.upsert("/counters/7/value", (value + 1).to_string()).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn get(&self, path: &str) -> Result<Option<Vec<u8>>, LockError> {
         self.check()?;
         let read = guarded::read(&self.worker, self.shares(), path).await;
@@ -314,9 +370,9 @@ impl Current {
     }
 }
 
-impl fmt::Debug for Current {
+impl fmt::Debug for Held {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Current")
+        f.debug_struct("Held")
             .field("paths", &self.paths().collect::<Vec<_>>())
             .field("fencing_token", &self.fencing_token())
             .field("is_held", &self.is_held())
@@ -337,7 +393,7 @@ mod tests {
         timeout(Duration::from_secs(20), future).await.expect("it happens within 20 s")
     }
 
-    async fn check_given_back(kept: &Current) {
+    async fn check_given_back(kept: &Held) {
         assert!(!kept.is_held());
         let resigned = |error| matches!(error, LockError::Lost { reason: LossReason::Resigned, .. });
         assert!(kept.upsert("/data", "late").await.is_err_and(resigned));
