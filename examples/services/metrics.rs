@@ -100,7 +100,7 @@ async fn demo() -> Result<(), Failure> {
     Ok(())
 }
 
-const METRICS: [&str; 21] = [
+const METRICS: [&str; 22] = [
     "zklock_acquisitions_total",
     "zklock_wait_seconds",
     "zklock_hold_seconds",
