@@ -244,7 +244,7 @@ impl MultiGuard {
     }
 }
 
-/// A lock that is part of a [`MultiLock`](crate::MultiLock).
+/// A lock that is part of a [`MultiLock`].
 ///
 /// A bare path converts into the mutex at that path.
 #[derive(Clone, Debug, PartialEq, Eq)]

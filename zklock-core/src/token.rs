@@ -83,7 +83,7 @@ impl FencingToken {
     }
 }
 
-/// The error for a value that is no [`FencingToken`](crate::FencingToken).
+/// The error for a value that is no [`FencingToken`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid fencing token `{value}`: {reason}")]
 pub struct InvalidToken {
