@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use zklock_core::{Client, Config, Release};
-use zklock_testkit::{Direction, EmbeddedServer, How, Proxy, Rule, wire::Opcode};
+use zklock_testkit::{Direction, EmbeddedServer, How, Proxy, Rule};
 
 use crate::global::Ambient;
 
@@ -173,7 +173,7 @@ impl TestServer {
     ///
     /// Panics if the client is neither the test's own nor from [`client`](Self::client).
     pub fn drop_reply(&self, client: &Client) -> DroppedReply {
-        let cut = |proxy: &Proxy| proxy.on_success(Opcode::CREATE2).cut(How::Fin);
+        let cut = |proxy: &Proxy| proxy.on_created().cut(How::Fin);
         DroppedReply { rule: self.with_proxy(client, cut) }
     }
 

@@ -123,6 +123,11 @@ impl Proxy {
         self.on(Matcher::Success(opcode))
     }
 
+    /// Makes a rule for the replies that tell of a new node: to `create2`, and to a transaction that begins with a create.
+    pub fn on_created(&self) -> RuleBuilder<'_> {
+        self.on(Matcher::Created)
+    }
+
     /// Makes a rule for all replies, including those to pings and to the first frames of connections.
     pub fn on_any_reply(&self) -> RuleBuilder<'_> {
         self.on(Matcher::AnyReply)

@@ -87,8 +87,9 @@ impl Conversation {
         let kind = match header.xid {
             xid::NOTIFICATION => Kind::Notification,
             xid => match self.answered(xid) {
-                Some(opcode) if header.error == ErrorCode::OK => Kind::Reply(opcode),
-                Some(opcode) => Kind::Refusal(opcode),
+                Some(opcode) if header.error != ErrorCode::OK => Kind::Refusal(opcode),
+                Some(opcode) if tells_of_a_node(opcode, body) => Kind::Created(opcode),
+                Some(opcode) => Kind::Reply(opcode),
                 None => Kind::Unasked,
             },
         };
@@ -100,6 +101,18 @@ impl Conversation {
         let is = |asked: &Asked| matches!(asked, Asked::Operation { xid, .. } if *xid == answered);
         let position = self.pending.iter().position(is)?;
         self.pending.remove(position).map(Asked::opcode)
+    }
+}
+
+/// Returns whether the reply to a request with this opcode, which succeeded, tells of a new node.
+fn tells_of_a_node(opcode: Opcode, body: &[u8]) -> bool {
+    // Behind the header of the reply, the answer to a transaction has the opcode of its first step, or -1.
+    const FIRST: std::ops::Range<usize> = 16..20;
+    const CREATES: [Opcode; 3] = [Opcode::CREATE, Opcode::CREATE2, Opcode::CREATE_CONTAINER];
+    let first = body.get(FIRST).and_then(|bytes| bytes.try_into().ok()).map(i32::from_be_bytes);
+    match opcode {
+        Opcode::MULTI => first.is_some_and(|first| CREATES.contains(&Opcode(first))),
+        opcode => opcode == Opcode::CREATE2,
     }
 }
 
@@ -195,5 +208,16 @@ mod tests {
         let session = silent.hear_client(&connect_request()).unwrap();
         silent.expect(session);
         assert!(silent.hear_server(&reply(1)).is_err());
+    }
+
+    #[test]
+    fn a_transaction_tells_of_a_node_if_it_begins_with_a_create() {
+        let answer = |first: Opcode| [&[0; 16][..], &first.0.to_be_bytes()].concat();
+        for (first, expected) in
+            [(Opcode::CREATE_CONTAINER, true), (Opcode::CHECK, false), (Opcode(-1), false)]
+        {
+            assert_eq!(tells_of_a_node(Opcode::MULTI, &answer(first)), expected, "{first}");
+        }
+        assert!(!tells_of_a_node(Opcode::MULTI, &[0; 16]) && tells_of_a_node(Opcode::CREATE2, &[0; 16]));
     }
 }

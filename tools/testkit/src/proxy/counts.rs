@@ -70,7 +70,9 @@ impl Counts {
     pub(super) fn arrived(&mut self, kind: Kind) {
         let count = match kind {
             Kind::Request(opcode) => self.requests.entry(opcode).or_default(),
-            Kind::Reply(opcode) | Kind::Refusal(opcode) => self.replies.entry(opcode).or_default(),
+            Kind::Reply(opcode) | Kind::Created(opcode) | Kind::Refusal(opcode) => {
+                self.replies.entry(opcode).or_default()
+            }
             Kind::Unasked => &mut self.unasked,
             Kind::Notification => &mut self.notifications,
         };

@@ -7,6 +7,8 @@ use crate::wire::Opcode;
 pub(super) enum Kind {
     Request(Opcode),
     Reply(Opcode),
+    /// A reply that tells of a new node: to `create2`, or to a transaction that begins with a create.
+    Created(Opcode),
     /// A reply with the reason why the request failed.
     Refusal(Opcode),
     /// A reply to no known request, for example because the number of the request was rewritten.
@@ -21,6 +23,7 @@ pub(super) enum Matcher {
     AnyRequest,
     Reply(Opcode),
     Success(Opcode),
+    Created,
     AnyReply,
     Notification,
 }
@@ -30,9 +33,14 @@ impl Matcher {
         match self {
             Self::Request(opcode) => kind == Kind::Request(opcode),
             Self::AnyRequest => matches!(kind, Kind::Request(_)),
-            Self::Reply(opcode) => kind == Kind::Reply(opcode) || kind == Kind::Refusal(opcode),
-            Self::Success(opcode) => kind == Kind::Reply(opcode),
-            Self::AnyReply => matches!(kind, Kind::Reply(_) | Kind::Refusal(_) | Kind::Unasked),
+            Self::Reply(opcode) => {
+                [Kind::Reply(opcode), Kind::Created(opcode), Kind::Refusal(opcode)].contains(&kind)
+            }
+            Self::Success(opcode) => [Kind::Reply(opcode), Kind::Created(opcode)].contains(&kind),
+            Self::Created => matches!(kind, Kind::Created(_)),
+            Self::AnyReply => {
+                matches!(kind, Kind::Reply(_) | Kind::Created(_) | Kind::Refusal(_) | Kind::Unasked)
+            }
             Self::Notification => kind == Kind::Notification,
         }
     }
@@ -93,14 +101,15 @@ mod tests {
             K::Reply(Opcode::CREATE),
             K::Reply(Opcode::PING),
             K::Refusal(Opcode::CREATE),
-            K::Unasked,
+            K::Created(Opcode::CREATE),
             K::Notification,
         ];
         let cases = [
             (Matcher::Request(Opcode::CREATE), [true, false, false, false, false, false, false]),
             (Matcher::AnyRequest, [true, true, false, false, false, false, false]),
-            (Matcher::Reply(Opcode::CREATE), [false, false, true, false, true, false, false]),
-            (Matcher::Success(Opcode::CREATE), [false, false, true, false, false, false, false]),
+            (Matcher::Reply(Opcode::CREATE), [false, false, true, false, true, true, false]),
+            (Matcher::Success(Opcode::CREATE), [false, false, true, false, false, true, false]),
+            (Matcher::Created, [false, false, false, false, false, true, false]),
             (Matcher::AnyReply, [false, false, true, true, true, true, false]),
             (Matcher::Notification, [false, false, false, false, false, false, true]),
         ];
