@@ -1,6 +1,6 @@
 //! Ends holds, and waits for the servers.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_lite::future::yield_now;
 use futures_util::future::join_all;
@@ -151,13 +151,14 @@ async fn answered(
 
 /// Makes the hold of a writer that of a reader. Waits for writers inside, and until the servers have applied it.
 pub(crate) async fn become_reader(hold: &mut Hold, patience: Patience) -> Result<(), LockError> {
-    let client = hold.client();
+    let (client, started) = (hold.client(), Instant::now());
     let inside = admit(client.worker(), (hold.entry(), 1), || patience).await?;
     let downgrade = hold.read_on();
     drop(inside);
     let Some(downgrade) = downgrade else { return hold.tenure().check() };
     let stint = Stint::clone(hold.share());
-    let outcome = answered(&client, &stint, (downgrade, client.default_wait())).await;
+    let within = patience.spent(started.elapsed()).left();
+    let outcome = answered(&client, &stint, (downgrade, within)).await;
     if let (Some(span), Err(error)) = (hold.span(), &outcome) {
         span.note(error);
     }

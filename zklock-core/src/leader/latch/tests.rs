@@ -1,0 +1,79 @@
+//! Tests of the latch.
+
+use std::pin::pin;
+use std::sync::mpsc;
+use std::task::{Context, Wake};
+use std::thread;
+
+use futures_util::FutureExt;
+use zklock_testkit::EmbeddedServer;
+
+use super::*;
+use crate::client::connected;
+
+/// A term that no candidate watches, so that the first look after its loss tells of its end.
+struct Unwatched {
+    client: Client,
+    term: Leadership,
+    _server: EmbeddedServer,
+}
+
+impl Unwatched {
+    async fn begin() -> Self {
+        let (server, client) = connected().await;
+        let watched = client.leader("/a").unwrap().leadership().await.unwrap();
+        let config = client.election("/a").unwrap().latch_config();
+        let term = Leadership::begin(&config, watched.tenure(), 1);
+        Self { client, term, _server: server }
+    }
+
+    /// Checks that the look that tells of the end of the term wakes others while another thread can publish: the thread of
+    /// the client waits for a lock that is held meanwhile, and so does a look of the task that is woken.
+    fn check(&self, publish: impl Fn() + Clone + Send + Sync + 'static, look: impl FnOnce()) {
+        let (tell, told) = mpsc::channel();
+        let task = Arc::new(Inline(move || {
+            let (publish, (published, wait)) = (publish.clone(), mpsc::channel());
+            thread::spawn(move || {
+                publish();
+                published.send(()).ok();
+            });
+            tell.send(wait.recv_timeout(LONG)).expect("the test waits");
+        }));
+        let token = self.term.cancellation_token();
+        let over = pin!(token.cancelled());
+        assert!(over.poll(&mut Context::from_waker(&task.into())).is_pending());
+        self.term.tenure().lose(LossReason::LeaseExpired);
+        look();
+        assert_eq!(told.try_recv().expect("the look ends the term"), Ok(()), "a lock is held");
+    }
+}
+
+/// A task that runs in the thread that wakes it.
+struct Inline<F>(F);
+
+impl<F: Fn() + Send + Sync + 'static> Wake for Inline<F> {
+    fn wake(self: Arc<Self>) {
+        (self.0)();
+    }
+}
+
+const LONG: Duration = Duration::from_secs(5);
+
+/// Checks a look at a latch whose term is lost.
+async fn check(look: impl FnOnce(&LeaderLatch)) {
+    let scene = Unwatched::begin().await;
+    let config = scene.client.election("/a").unwrap().latch_config();
+    let (told, position) = watch::channel(Position::Leads(scene.term.clone()));
+    let latch = LeaderLatch { config, position, close: CancellationToken::new(), _client: None };
+    let told = Arc::new(told);
+    scene.check(move || drop(told.send_replace(Position::Follows)), || look(&latch));
+}
+
+#[tokio::test]
+async fn a_look_that_tells_of_the_end_of_the_term_wakes_others_without_a_lock() {
+    check(|latch| assert!(!latch.is_leader())).await;
+    check(|latch| assert!(latch.current().is_none())).await;
+    check(|latch| drop(latch.leadership().now_or_never())).await;
+    check(|latch| assert_eq!(latch.changes().next().now_or_never(), Some(Some(false)))).await;
+    check(LeaderLatch::leave).await;
+}
