@@ -22,8 +22,8 @@
 //! * [`release`]: ends holds, and waits for the servers.
 //! * [`lock_ref`]: a lock, and the way to enter it.
 //!
-//! Uses the layers below: `cohort`, `acquire`, `client`, `lease`, `session`, `queue`, `events`, `path`, `mode`, `token`,
-//! `error` and `interleaving`.
+//! Uses the layers below: `cohort`, `acquire`, `client`, `lease`, `session`, `queue`, `events`, `event`, `path`, `mode`,
+//! `token`, `error` and `interleaving`.
 //!
 //! # Invariants
 //!

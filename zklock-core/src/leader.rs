@@ -1,7 +1,7 @@
 //! Elections: one leader among candidates, in the forms of Curator's `LeaderSelector` and `LeaderLatch`.
 //!
 //! Uses the layers below: `guard`, `held`, `participant`, `hold`, `acquire`, `client`, `lease`, `session`,
-//! `queue`, `events`, `path`, `mode`, `token` and `error`.
+//! `queue`, `events`, `event`, `path`, `mode`, `token` and `error`.
 //!
 //! * [`election`]: the settings that users choose, and the entry into an election.
 //! * [`latch`]: a candidate that leads from its election until it is closed, and its task.

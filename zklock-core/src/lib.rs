@@ -9,6 +9,7 @@ mod change;
 mod client;
 mod cohort;
 mod error;
+mod event;
 mod events;
 mod guard;
 mod guarded;
@@ -38,7 +39,8 @@ pub use client::config::Config;
 pub use client::settings::{Queueing, Release};
 pub use client::{Client, Readiness};
 pub use error::{Holder, LockError, LossReason, Permission, Phase, Refusal};
-pub use events::{Events, LockEvent, LockEventKind};
+pub use event::{LockEvent, LockEventKind};
+pub use events::Events;
 pub use guard::Guard;
 #[doc(hidden)]
 pub use held::held;

@@ -295,7 +295,8 @@ mod tests {
     use crate::cohort::Cohorts;
     use crate::cohort::call::{CallId, Manner, Side};
     use crate::cohort::waiting::ToTell;
-    use crate::events::{Attempt, LockEventKind, Subject};
+    use crate::event::{LockEventKind, Subject};
+    use crate::events::Attempt;
     use crate::mode::Mode;
 
     use super::*;

@@ -8,7 +8,7 @@ use crate::acquire::{Permits, Wanted};
 use crate::client::Client;
 use crate::cohort;
 use crate::error::{Holder, LockError, Phase};
-use crate::events::Subject;
+use crate::event::Subject;
 use crate::path::NodePath;
 use crate::queue::claim::{Place, Role};
 

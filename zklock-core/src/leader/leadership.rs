@@ -16,7 +16,8 @@ use tracing::{Instrument, Span};
 
 use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason};
-use crate::events::{Candidacy, HoldSpan, Subject};
+use crate::event::Subject;
+use crate::events::{Candidacy, HoldSpan};
 use crate::guard::running::run_while;
 use crate::held::Held;
 use crate::hold::{self, Leading};
