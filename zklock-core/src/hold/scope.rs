@@ -146,36 +146,37 @@ pub(super) fn nearest(client: &Client, lock: &LockRef) -> Option<(Arc<Entry>, Re
 
 /// A future whose steps are taken, and which is dropped, inside of a scope. It is boxed, so that the futures of nested bodies
 /// do not multiply in size.
-pub(crate) struct Scoped<F> {
+pub(crate) struct Scoped<F, K = ()> {
     scope: Scope,
-    /// `None` once it has ended.
-    future: Option<Pin<Box<F>>>,
+    /// The future, and what is kept until it is dropped. `None` once it has ended.
+    running: Option<(Pin<Box<F>>, K)>,
 }
 
-impl<F> Scoped<F> {
-    fn new(scope: Scope, future: F) -> Self {
-        Self { scope, future: Some(Box::pin(future)) }
+impl<F, K> Scoped<F, K> {
+    fn new(scope: Scope, future: F, kept: K) -> Self {
+        Self { scope, running: Some((Box::pin(future), kept)) }
     }
 }
 
-impl<F: Future> Future for Scoped<F> {
+impl<F: Future, K: Unpin> Future for Scoped<F, K> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let Self { scope, future } = &mut *self;
+        let Self { scope, running } = &mut *self;
         let _entered = scope.enter();
-        let outcome = future.as_mut().expect("a future is not polled after its end").as_mut().poll(context);
+        let (future, _) = running.as_mut().expect("a future is not polled after its end");
+        let outcome = future.as_mut().poll(context);
         if outcome.is_ready() {
-            *future = None;
+            *running = None;
         }
         outcome
     }
 }
 
-impl<F> Drop for Scoped<F> {
+impl<F, K> Drop for Scoped<F, K> {
     fn drop(&mut self) {
         let _entered = self.scope.enter();
-        self.future = None;
+        self.running = None;
     }
 }
 
@@ -185,7 +186,7 @@ pub(crate) fn scope<F: Future>(
     future: F,
 ) -> Scoped<impl Future<Output = F::Output> + use<F>> {
     let span = span_of(holds).map_or_else(Span::none, |span| span.span().clone());
-    Scoped::new(Scope::around(Some(&Frame::of_locks(holds))), future.instrument(span))
+    Scoped::new(Scope::around(Some(&Frame::of_locks(holds))), future.instrument(span), ())
 }
 
 /// Calls a function inside of these holds, and of their span.
@@ -208,11 +209,8 @@ pub(crate) fn scope_in_term<F: Future>(
     future: F,
 ) -> impl Future<Output = F::Output> + use<F> {
     let body = Arc::new(());
-    let scoped = Scoped::new(Scope::around(Some(&Frame::of_term(&term, &body))), future);
-    async move {
-        let _alive = (term, body);
-        scoped.await
-    }
+    let scope = Scope::around(Some(&Frame::of_term(&term, &body)));
+    Scoped::new(scope, future, (term, body))
 }
 
 /// Calls a function inside of this term. Calls find the term until the function returns.
@@ -232,7 +230,7 @@ pub(crate) fn scope_blocking_in_term<T>(term: Arc<dyn Leading>, function: impl F
 ///
 /// The same as that of `future`.
 pub fn inherit<F: Future>(future: F) -> impl Future<Output = F::Output> {
-    Scoped::new(Scope::around(None), future)
+    Scoped::new(Scope::around(None), future, ())
 }
 
 /// Returns a function that is called with the holds of the current call, for a thread that works on behalf of that
