@@ -65,7 +65,7 @@ pub(crate) use self::release::{become_reader, begin_release, finish, give_back, 
 #[cfg(test)]
 pub(crate) use self::scope::length;
 pub(crate) use self::scope::{
-    Frame, Leading, frames, is_in_term, scope, scope_blocking, scope_blocking_in_term, scope_in_term,
+    Entries, Frame, Leading, frames, is_in_term, scope, scope_blocking, scope_blocking_in_term, scope_in_term,
 };
 pub use self::scope::{inherit, inherit_blocking};
 

@@ -70,10 +70,10 @@ pub(crate) async fn give_back(holds: Vec<Hold>, within: Duration) {
 
 /// Ends holds after a body. It does not wait for the servers, unless the client is configured so. Failures are logged.
 pub(crate) async fn finish(holds: Vec<Hold>) {
-    let Some(client) = holds.first().map(Hold::client) else { return };
-    match client.worker().settings().release {
+    let Some(worker) = holds.first().and_then(|hold| hold.entry().worker()) else { return };
+    match worker.settings().release {
         Release::Acknowledged => {
-            if let Err(error) = released(begin_release(holds), client.default_wait()).await {
+            if let Err(error) = released(begin_release(holds), worker.default_wait()).await {
                 log(&error);
             }
         }

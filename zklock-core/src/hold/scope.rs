@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::future::Future;
 use std::mem;
+use std::ops::Deref;
 use std::pin::Pin;
 use std::slice;
 use std::sync::{Arc, Weak};
@@ -28,11 +29,10 @@ thread_local! {
 /// The locks and terms around a call, the innermost first. It keeps none of them held.
 struct Scope(Vec<Frame>);
 
-/// A lock, the locks that were taken as one, or the term, around a body.
+/// The locks that were taken as one, or the term, around a body.
 #[derive(Clone)]
 pub(crate) enum Frame {
-    Lock(Arc<Entry>),
-    Locks(Arc<[Arc<Entry>]>),
+    Locks(Entries),
     Term {
         /// The scope of the body, which ends while the term may last.
         body: Weak<()>,
@@ -53,12 +53,36 @@ pub(crate) trait Leading: Send + Sync {
     fn over(&self) -> Pin<Box<dyn Future<Output = LossReason> + Send + '_>>;
 }
 
+/// The entries into locks that were taken as one, one for each node on the servers; at least one.
+#[derive(Clone)]
+pub(crate) enum Entries {
+    One(Arc<Entry>),
+    Several(Arc<[Arc<Entry>]>),
+}
+
+impl Entries {
+    pub(crate) fn of(holds: &[Hold]) -> Self {
+        match holds {
+            [hold] => Self::One(hold.entry().clone()),
+            holds => Self::Several(holds.iter().map(|hold| hold.entry().clone()).collect()),
+        }
+    }
+}
+
+impl Deref for Entries {
+    type Target = [Arc<Entry>];
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::One(entry) => slice::from_ref(entry),
+            Self::Several(entries) => entries,
+        }
+    }
+}
+
 impl Frame {
     fn of_locks(holds: &[Hold]) -> Self {
-        match holds {
-            [hold] => Self::Lock(hold.entry().clone()),
-            holds => Self::Locks(holds.iter().map(|hold| hold.entry().clone()).collect()),
-        }
+        Self::Locks(Entries::of(holds))
     }
 
     fn of_term(term: &Arc<dyn Leading>, body: &Arc<()>) -> Self {
@@ -67,15 +91,14 @@ impl Frame {
 
     fn is_over(&self) -> bool {
         match self {
-            Self::Lock(_) | Self::Locks(_) => self.entries().iter().all(|entry| entry.is_over()),
+            Self::Locks(entries) => entries.iter().all(|entry| entry.is_over()),
             Self::Term { body, .. } => body.strong_count() == 0,
         }
     }
 
     /// Returns the entries, of which a term has none.
-    pub(crate) fn entries(&self) -> &[Arc<Entry>] {
+    fn entries(&self) -> &[Arc<Entry>] {
         match self {
-            Self::Lock(entry) => slice::from_ref(entry),
             Self::Locks(entries) => entries,
             Self::Term { .. } => &[],
         }
@@ -127,7 +150,7 @@ pub(crate) fn frames() -> Vec<Frame> {
 pub(crate) fn is_in_term(share: &Arc<Share>) -> bool {
     frames().iter().any(|frame| match frame {
         Frame::Term { term, .. } => term.upgrade().is_some_and(|term| Arc::ptr_eq(term.share(), share)),
-        Frame::Lock(_) | Frame::Locks(_) => false,
+        Frame::Locks(_) => false,
     })
 }
 
