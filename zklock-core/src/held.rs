@@ -11,7 +11,7 @@ use futures_util::future::{join_all, select_all};
 use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason};
 use crate::guarded;
-use crate::hold::{self, Entries, Frame, Hold, Leading};
+use crate::hold::{self, Entries, Frame, Hold, LeaderTerm};
 use crate::lease::{LeaseState, Share, WritePermit};
 use crate::session::ops::Write;
 use crate::token::FencingToken;
@@ -31,7 +31,7 @@ pub struct Held {
 #[derive(Clone)]
 enum Basis {
     Locks(Entries),
-    Term(Arc<dyn Leading>),
+    Term(Arc<dyn LeaderTerm>),
 }
 
 /// Returns the innermost lock or term of leadership that the current call holds, or `None` if it holds none.
@@ -75,7 +75,7 @@ impl Held {
         Self { basis: Basis::Locks(Entries::of(holds)), worker }
     }
 
-    pub(crate) fn of_term(term: Arc<dyn Leading>) -> Self {
+    pub(crate) fn of_term(term: Arc<dyn LeaderTerm>) -> Self {
         let worker = term.worker().clone();
         Self { basis: Basis::Term(term), worker }
     }

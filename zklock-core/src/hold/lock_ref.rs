@@ -19,6 +19,7 @@ use super::access::Access;
 pub(crate) struct LockRef {
     pub(crate) path: NodePath,
     pub(crate) access: Access,
+    /// What a call asks for on the servers: a place in the queue, permits, or the place of a leader.
     pub(crate) wanted: Wanted,
     /// The name of the lock in events and metrics.
     pub(crate) label: Cow<'static, str>,

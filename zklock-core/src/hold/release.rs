@@ -14,19 +14,20 @@ use crate::error::{LockError, LossReason, Phase};
 use crate::lease::Stint;
 
 use super::enter::admit;
-use super::owner::{Downgrade, Left};
+use super::owner::{Downgrade, Remaining};
 use super::{Alive, Hold};
 
 /// The end of one hold. The span and the client are kept until the release has ended.
 pub(crate) struct End {
-    rest: Rest,
+    outstanding: Outstanding,
     stint: Stint,
     alive: Alive,
 }
 
-enum Rest {
+/// What has to be done for the end of a hold.
+enum Outstanding {
     /// Others hold the lock as before.
-    None,
+    Nothing,
     Downgrade(Downgrade),
     Release(cohort::Release),
 }
@@ -34,13 +35,13 @@ enum Rest {
 /// Ends these holds, beginning with the last one. `give_back` gives back the locks whose last holds they were.
 fn end_by(give_back: fn(Grant) -> cohort::Release, holds: Vec<Hold>) -> Vec<End> {
     let end = |hold: &Hold| {
-        let (left, alive) = hold.end()?;
-        let rest = match left {
-            Left::Others => Rest::None,
-            Left::Readers(downgrade) => Rest::Downgrade(downgrade),
-            Left::Nobody(grant) => Rest::Release(give_back(grant)),
+        let (remaining, alive) = hold.end()?;
+        let outstanding = match remaining {
+            Remaining::Others => Outstanding::Nothing,
+            Remaining::Readers(downgrade) => Outstanding::Downgrade(downgrade),
+            Remaining::Nobody(grant) => Outstanding::Release(give_back(grant)),
         };
-        Some(End { rest, stint: Stint::clone(hold.share()), alive })
+        Some(End { outstanding, stint: Stint::clone(hold.share()), alive })
     };
     holds.iter().rev().filter_map(end).collect()
 }
@@ -61,7 +62,7 @@ pub(crate) async fn released(ends: Vec<End>, within: Duration) -> Result<(), Loc
 }
 
 /// Ends the holds of a call that cannot have all of its locks. A failure is logged, but for a loss, which was told before.
-pub(crate) async fn give_back(holds: Vec<Hold>, within: Duration) {
+pub(crate) async fn give_up(holds: Vec<Hold>, within: Duration) {
     match released(begin_release(holds), within).await {
         Err(error) if !error.is_lost() => log(&error),
         Ok(()) | Err(_) => {}
@@ -92,12 +93,12 @@ fn log(error: &LockError) {
 
 impl End {
     async fn released(self, within: Duration) -> Result<(), LockError> {
-        let Self { rest, stint, alive } = self;
+        let Self { outstanding, stint, alive } = self;
         let client = alive.owner.client();
-        let outcome = match rest {
-            Rest::None => return stint.tenure().check(),
-            Rest::Downgrade(downgrade) => answered(client, &stint, (downgrade, within)).await,
-            Rest::Release(release) => {
+        let outcome = match outstanding {
+            Outstanding::Nothing => return stint.tenure().check(),
+            Outstanding::Downgrade(downgrade) => answered(client, &stint, (downgrade, within)).await,
+            Outstanding::Release(release) => {
                 if release.has_to_yield() {
                     // The call that has the lock now, or is about to come for it, may wait for this thread. The present
                     // task goes on right behind it, and not when this thread is idle, as after Tokio's `yield_now`.
@@ -117,7 +118,7 @@ impl End {
 
     /// Waits until the request that gives the lock back has been handed to the connection.
     async fn handed_over(self) {
-        if let Rest::Release(release) = self.rest {
+        if let Outstanding::Release(release) = self.outstanding {
             if release.has_to_yield() {
                 yield_now().await;
             }
@@ -150,10 +151,10 @@ async fn answered(
 }
 
 /// Makes the hold of a writer that of a reader. Waits for writers inside, and until the servers have applied it.
-pub(crate) async fn become_reader(hold: &mut Hold, patience: Patience) -> Result<(), LockError> {
+pub(crate) async fn downgraded(hold: &mut Hold, patience: Patience) -> Result<(), LockError> {
     let (client, started) = (hold.client(), Instant::now());
     let inside = admit(client.worker(), (hold.entry(), 1), || patience).await?;
-    let downgrade = hold.read_on();
+    let downgrade = hold.become_reader();
     drop(inside);
     let Some(downgrade) = downgrade else { return hold.tenure().check() };
     let stint = Stint::clone(hold.share());

@@ -26,7 +26,8 @@ thread_local! {
     static SCOPE: RefCell<Scope> = const { RefCell::new(Scope(Vec::new())) };
 }
 
-/// The locks and terms around a call, the innermost first. It keeps none of them held.
+/// The locks and terms around a call, the innermost first. It keeps none of them held: an entry that has ended has no grant,
+/// and terms are weak.
 struct Scope(Vec<Frame>);
 
 /// The locks that were taken as one, or the term, around a body.
@@ -36,12 +37,12 @@ pub(crate) enum Frame {
     Term {
         /// The scope of the body, which ends while the term may last.
         body: Weak<()>,
-        term: Weak<dyn Leading>,
+        term: Weak<dyn LeaderTerm>,
     },
 }
 
-/// A term of leadership, as far as the calls below it are concerned.
-pub(crate) trait Leading: Send + Sync {
+/// A term of leadership, as the calls inside of it see it. The module `leader`, which is above this one, implements it.
+pub(crate) trait LeaderTerm: Send + Sync {
     fn share(&self) -> &Arc<Share>;
 
     fn worker(&self) -> &Arc<Worker>;
@@ -85,7 +86,7 @@ impl Frame {
         Self::Locks(Entries::of(holds))
     }
 
-    fn of_term(term: &Arc<dyn Leading>, body: &Arc<()>) -> Self {
+    fn of_term(term: &Arc<dyn LeaderTerm>, body: &Arc<()>) -> Self {
         Self::Term { body: Arc::downgrade(body), term: Arc::downgrade(term) }
     }
 
@@ -154,7 +155,8 @@ pub(crate) fn is_in_term(share: &Arc<Share>) -> bool {
     })
 }
 
-/// Returns the innermost entry of the present call that has to do with entering this lock.
+/// Returns the innermost entry of the present call into this lock, and what it means to enter the lock inside of it. Locks
+/// that are independent of it are passed over.
 pub(super) fn nearest(client: &Client, lock: &LockRef) -> Option<(Arc<Entry>, Reentry)> {
     let is_same = |entry: &Entry| {
         entry.worker.as_ptr() == Arc::as_ptr(client.worker()) && entry.tenure().path().is_same(&lock.path)
@@ -228,7 +230,7 @@ fn span_of(holds: &[Hold]) -> Option<Arc<HoldSpan>> {
 
 /// Runs a future inside of this term. Calls find the term until the future ends.
 pub(crate) fn scope_in_term<F: Future>(
-    term: Arc<dyn Leading>,
+    term: Arc<dyn LeaderTerm>,
     future: F,
 ) -> impl Future<Output = F::Output> + use<F> {
     let body = Arc::new(());
@@ -237,7 +239,7 @@ pub(crate) fn scope_in_term<F: Future>(
 }
 
 /// Calls a function inside of this term. Calls find the term until the function returns.
-pub(crate) fn scope_blocking_in_term<T>(term: Arc<dyn Leading>, function: impl FnOnce() -> T) -> T {
+pub(crate) fn scope_blocking_in_term<T>(term: Arc<dyn LeaderTerm>, function: impl FnOnce() -> T) -> T {
     let body = Arc::new(());
     let mut scope = Scope::around(Some(&Frame::of_term(&term, &body)));
     let _entered = scope.enter();

@@ -20,7 +20,7 @@ use crate::event::Subject;
 use crate::events::{Candidacy, HoldSpan};
 use crate::guard::running::run_while;
 use crate::held::Held;
-use crate::hold::{self, Leading};
+use crate::hold::{self, LeaderTerm};
 use crate::lease::{LeaseState, Share, Stint, Tenure};
 use crate::mode::Mode;
 
@@ -279,7 +279,7 @@ impl Term {
     }
 }
 
-impl Leading for Term {
+impl LeaderTerm for Term {
     fn share(&self) -> &Arc<Share> {
         &self.share
     }
