@@ -289,7 +289,8 @@ impl Held {
         self.write(path, Write::Delete).await
     }
 
-    /// Replaces the data of the node at `path`, or creates the node, if and only if the lock is held, or the term lasts, at that moment.
+    /// Replaces the data of the node at `path`, or creates the node, if and only if the lock is held, or the term lasts, at
+    /// that moment.
     ///
     /// Missing parents are created as well, as persistent nodes without data. Each request is guarded like
     /// [`set_data`](Self::set_data), which also states the limits of `path` and `data`. A node that exists takes

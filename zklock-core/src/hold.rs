@@ -10,9 +10,9 @@
 //!                           └─► ChildPermit  a permit of the gate of each entry around it
 //! ```
 //!
-//! Below, a *grant* is what an acquisition yields: the last reference to it that is dropped gives the lock back. A *tenure* is
-//! what the client knows of the node that it holds, above all whether it is lost. Several grants can have one tenure, one
-//! after the other or together to read, and a *share* is the part of one of them.
+//! Below, a *grant* is what an acquisition yields: the last reference to it that is dropped gives the lock back. A
+//! *tenure* is what the client knows of the node that it holds, above all whether it is lost. Several grants can have one
+//! tenure, one after the other or together to read, and a *share* is the part of one of them.
 //!
 //! An entry admits one child at a time, or several children that read, so that siblings, such as the two sides of a `join!`,
 //! exclude each other. Holds end in any order. The last one gives the lock back. If the last one that writes ends before
@@ -151,7 +151,7 @@ impl Hold {
         self.0.lock().as_ref()?.span.clone()
     }
 
-    /// Ends the entry. Returns what remains of its lock, unless it has ended before. In a pair that is dropped, the grant comes
+    /// Ends the entry. Returns what remains of its lock, unless it has ended before. If the pair is dropped, the grant goes
     /// first, and then the client.
     fn end(&self) -> Option<(Remaining, Alive)> {
         let alive = self.0.end()?;

@@ -123,8 +123,9 @@ impl Leadership {
     /// Runs a future to its end, even if this term ends in the meantime.
     ///
     /// Use it for work that must not be dropped halfway. As long as leadership still belongs to this client,
-    /// as after [`resign`](Self::resign), it is not handed on before the future has ended. If the session is lost, a successor may work at the same time. A future that never ends keeps
-    /// leadership. If the term is already over, the future does not start.
+    /// as after [`resign`](Self::resign), it is not handed on before the future has ended. If the session is lost, a
+    /// successor may work at the same time. A future that never ends keeps leadership. If the term is already over, the
+    /// future does not start.
     ///
     /// # Errors
     ///
