@@ -108,7 +108,8 @@ impl Leadership {
         async move {
             let (_call, _running) = (self.add_call()?, self.term.bodies.token());
             let span = self.span();
-            let body = pin!(future.instrument(inside(&span)));
+            // On the heap, so that the last step drops it if the term is over.
+            let body = Box::pin(future.instrument(inside(&span)));
             let mut run = pin!(run_while(|| self.check(), self.lost(), body));
             let outcome = poll_fn(|context| {
                 // Taken before the check: either the end of the term waits for this step, or the step sees the
