@@ -12,6 +12,7 @@ use crate::client::worker::Unanswered;
 use crate::cohort::{self, Grant};
 use crate::error::{LockError, LossReason, Phase};
 use crate::lease::Stint;
+use crate::session::drive::Contention;
 
 use super::enter::admit;
 use super::owner::{Downgrade, Remaining};
@@ -94,10 +95,10 @@ fn log(error: &LockError) {
 impl End {
     async fn released(self, within: Duration) -> Result<(), LockError> {
         let Self { outstanding, stint, alive } = self;
-        let client = alive.owner.client();
+        let (client, patience) = (alive.owner.client(), Patience::new(within, Contention::Wait));
         let outcome = match outstanding {
             Outstanding::Nothing => return stint.tenure().check(),
-            Outstanding::Downgrade(downgrade) => answered(client, &stint, (downgrade, within)).await,
+            Outstanding::Downgrade(downgrade) => answered(client, &stint, (downgrade, patience)).await,
             Outstanding::Release(release) => {
                 if release.has_to_yield() {
                     // The call that has the lock now, or is about to come for it, may wait for this thread. The present
@@ -106,7 +107,7 @@ impl End {
                 }
                 match release.outcome() {
                     Some(outcome) => outcome,
-                    None => answered(client, &stint, (release.done(), within)).await,
+                    None => answered(client, &stint, (release.done(), patience)).await,
                 }
             }
         };
@@ -131,15 +132,15 @@ impl End {
 async fn answered(
     client: &Client,
     stint: &Stint,
-    (outcome, within): (impl Future<Output = Result<(), LockError>> + Send + 'static, Duration),
+    (outcome, patience): (impl Future<Output = Result<(), LockError>> + Send + 'static, Patience),
 ) -> Result<(), LockError> {
-    let tenure = stint.tenure();
-    match client.worker().call(within, outcome).await {
+    let (tenure, waited) = (stint.tenure(), patience.wait);
+    match client.worker().call(patience.left(), outcome).await {
         Ok(outcome) => outcome,
-        Err(unanswered @ Unanswered::Forked) => Err(unanswered.into_error(tenure.path(), within)),
+        Err(unanswered @ Unanswered::Forked) => Err(unanswered.into_error(tenure.path(), waited)),
         Err(Unanswered::InTime) => Err(LockError::Timeout {
             path: tenure.path().relative().to_owned(),
-            waited: within,
+            waited,
             phase: Phase::Releasing,
             holder: None,
         }),
@@ -158,8 +159,7 @@ pub(crate) async fn downgraded(hold: &mut Hold, patience: Patience) -> Result<()
     drop(inside);
     let Some(downgrade) = downgrade else { return hold.tenure().check() };
     let stint = Stint::clone(hold.share());
-    let within = patience.spent(started.elapsed()).left();
-    let outcome = answered(&client, &stint, (downgrade, within)).await;
+    let outcome = answered(&client, &stint, (downgrade, patience.spent(started.elapsed()))).await;
     if let (Some(span), Err(error)) = (hold.span(), &outcome) {
         span.note(error);
     }
