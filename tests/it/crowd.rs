@@ -17,12 +17,12 @@ use crate::support::{Server, failed, soon, until, until_in_line};
 
 /// The default session timeout.
 const DEFAULT: Duration = Duration::from_secs(30);
-/// More locks than the watches of one session allow, with paths as long as those of [`path`].
+/// More locks than the client library could watch again in one packet, with paths as long as those of [`path`].
 const CROWD: usize = if cfg!(soak) { 2_500 } else { 300 };
 /// The longest wait for a state of the whole crowd.
 const LONG: Duration = Duration::from_secs(90);
 
-/// Returns a path of which few watches use up the room for them, unless there are many.
+/// Returns a path that is long, unless there are many.
 fn path(number: usize) -> String {
     format!("/{}/{number}", "x".repeat(if cfg!(soak) { 5 } else { 900 }))
 }
@@ -80,7 +80,7 @@ fn wait_for(client: &Client, numbers: Range<usize>) -> JoinSet<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_that_wait_for_more_locks_than_can_be_watched_disturb_nobody_and_are_served() {
+async fn calls_that_wait_for_many_locks_disturb_nobody_and_are_served() {
     let crowd = Crowd::of().await;
     let held = crowd.client.mutex("/held").unwrap().lock().await.unwrap();
     let other = Config::new(crowd.server.connect_string()).connect().await.unwrap();
@@ -94,10 +94,9 @@ async fn calls_that_wait_for_more_locks_than_can_be_watched_disturb_nobody_and_a
     assert!(failed(soon(late.lock_timeout(Duration::from_secs(3))).await).is_contended());
 
     let lists = || crowd.proxy.requests(Opcode::GET_CHILDREN) + crowd.proxy.requests(Opcode::GET_CHILDREN2);
-    let (listed, begun) = (lists(), Instant::now());
-    tokio::time::sleep(Duration::from_secs(4)).await;
-    let (listed, seconds) = (lists() - listed, begun.elapsed().as_secs() + 1);
-    assert!((1..=CROWD as u64 * seconds).contains(&listed), "{listed} lists in {seconds} s");
+    let listed = lists();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(lists(), listed);
     soon(crowd.client.mutex("/free").unwrap().lock()).await.unwrap().release().await.unwrap();
 
     quitters.shutdown().await;
@@ -133,7 +132,7 @@ async fn waiters_of_one_client_that_are_cancelled_together_cost_two_requests() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reconnect_verifies_many_locks_by_one_roll_call() {
+async fn a_reconnect_verifies_many_locks_by_a_read_of_each() {
     let crowd = Crowd::of().await;
     let mut guards = Vec::new();
     for number in 0..CROWD {
@@ -155,14 +154,14 @@ async fn a_reconnect_verifies_many_locks_by_one_roll_call() {
     };
     until(|| async { guards.iter().all(is_held) }, "all locks are confirmed").await;
     let asked = crowd.proxy.requests_total() - before;
-    assert!(asked < 100, "{asked} requests");
+    // Two for each: a node is read, and its queue is listed.
+    assert!(asked < CROWD as u64 * 2 + 100, "{asked} requests");
 }
 
 /// The size of a crowd of locks that come and go, and the time for which each is held.
 const BURST: (usize, Duration) =
     if cfg!(soak) { (5_000, Duration::from_secs(8)) } else { (100, Duration::from_millis(100)) };
-/// The time between two bursts. In the soak, it is longer than that between two roll calls, of which the next one finds
-/// nobody.
+/// The time between two bursts.
 const BETWEEN_BURSTS: Duration = Duration::from_secs(if cfg!(soak) { 12 } else { 0 });
 
 /// Takes many locks, each of which is held for some time.

@@ -1,12 +1,12 @@
 //! Servers that stop answering and come back.
 
 use std::future::ready;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 use zklock::{Client, Config, Health, LeaseState, LockError, LossReason, MutexGuard, Phase};
 use zklock_testkit::wire::Opcode;
-use zklock_testkit::{How, Proxy};
+use zklock_testkit::{Direction, How, Proxy};
 
 use crate::support::{QUICK_SESSION, QUICK_TICK, Server, TICK, failed, soon, until};
 
@@ -111,8 +111,10 @@ async fn hold_while_refused(server: &Server, session: Duration, servers: usize, 
     sleep(outage).await;
     assert_eq!(guard.state(), LeaseState::Suspended);
     proxies.iter().for_each(Proxy::heal);
+    let back = Instant::now();
     until(|| async { guard.state() != LeaseState::Suspended }, "the lock is confirmed or lost").await;
     assert_eq!(guard.state(), LeaseState::Held, "{servers} servers that refused for {outage:?}");
+    assert!(back.elapsed() < Duration::from_millis(1500), "{servers} servers: {:?}", back.elapsed());
     guard.release().await.unwrap();
 }
 
@@ -130,7 +132,7 @@ async fn a_lock_outlives_servers_that_all_refuse_for_a_third_of_the_session_time
 async fn a_lock_outlives_servers_that_all_refuse_for_long_with_default_settings() {
     const DEFAULT: Duration = Duration::from_secs(30);
     let server = Server::start_granting(DEFAULT);
-    let outages = [(1, 19), (2, 16), (3, 14), (3, 17)];
+    let outages = [(1, 20), (2, 16), (3, 12), (3, 14), (3, 18), (5, 13), (5, 20)];
     let holders = outages
         .map(|(servers, outage)| hold_while_refused(&server, DEFAULT, servers, Duration::from_secs(outage)));
     futures_util::future::join_all(holders).await;
@@ -287,6 +289,55 @@ async fn more_locks_than_a_session_may_watch_survive_a_reconnect() {
     let all_held = || guards.iter().all(|guard| guard.is_held());
     until(|| async { all_held() }, "all locks are held again").await;
     assert_eq!(client.session_id(), session);
+}
+
+/// A server that grants less than the one before it ends the session so much earlier, and the client knows.
+#[tokio::test]
+async fn a_lock_whose_session_is_shortened_at_a_reconnect_is_lost_so_much_earlier() {
+    const SHORT: Duration = Duration::from_secs(4);
+    let server = Server::start_granting(PATIENCE);
+    let proxy = Proxy::start(server.address()).unwrap();
+    let client = Config::new(proxy.connect_string())
+        .session_timeout(PATIENCE)
+        .tick_time(TICK)
+        .connect()
+        .await
+        .unwrap();
+    let guard = lock(&client).await;
+    proxy.on_reply(Opcode::CREATE_SESSION).rewrite(|reply| {
+        // Behind the version of the protocol.
+        let millis = i32::try_from(SHORT.as_millis()).unwrap();
+        [&reply[..4], &millis.to_be_bytes(), &reply[8..]].concat()
+    });
+    proxy.cut(How::Rst);
+    until_state(&guard, LeaseState::Suspended).await;
+    until_state(&guard, LeaseState::Held).await;
+    let last = Instant::now();
+    proxy.blackhole(Direction::Both);
+    assert_eq!(soon(guard.lost()).await, LossReason::LeaseExpired);
+    assert!(last.elapsed() < SHORT, "{:?}", last.elapsed());
+}
+
+/// The fast tests have fewer sessions.
+#[cfg(soak)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_sessions_are_back_within_two_seconds_after_an_outage() {
+    let server = Server::start_granting(PATIENCE * 3);
+    let proxy = Proxy::start(server.address()).unwrap();
+    let config = Config::new(proxy.connect_string()).session_timeout(PATIENCE * 3);
+    let mut clients = Vec::new();
+    for _ in 0..1_000 {
+        clients.push(config.clone().connect().await.unwrap());
+    }
+    let are = |health: Health| clients.iter().all(|client| client.health() == health);
+    proxy.refuse();
+    proxy.cut(How::Rst);
+    until(|| async { are(Health::Suspended) }, "all sessions are cut off").await;
+    sleep(Duration::from_secs(4)).await;
+    proxy.heal();
+    let back = Instant::now();
+    until(|| async { are(Health::Connected) }, "all sessions are back").await;
+    assert!(back.elapsed() < Duration::from_secs(2), "{:?}", back.elapsed());
 }
 
 #[tokio::test]

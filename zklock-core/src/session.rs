@@ -3,41 +3,36 @@
 //! Uses the layers below: `queue`, `path` and `error`.
 //!
 //! A session lives on the runtime of its client's own thread, so heartbeats and withdrawals
-//! continue while the user's runtimes are blocked, shut down or absent. The connections of a login by Kerberos are
-//! on a thread of their own.
+//! continue while the user's runtimes are blocked, shut down or absent.
 //!
-//! * [`opening`] opens the session, [`attempts`] lists the servers to try, [`failure`] classifies the failures to open
-//!   one, and [`diagnose`] finds the reason of each server.
-//! * [`ops`] performs the requests, and [`fault`] classifies those that fail.
-//! * [`address`] reads the address of a server.
+//! * [`opening`] has the settings of sessions, [`failure`] classifies the failures to open one, and [`diagnose`] finds the reason of
+//!   each server. [`address`] reads the address of a server, and [`addresses`] looks up its name.
+//! * [`connection`] is one connection to one server. [`reconnect`] opens the session and keeps it by one
+//!   after the other.
+//! * [`ops`] performs the requests, and [`fault`] classifies those that fail. [`watches`] has the watches that they set.
 //! * [`acl`] has the access control lists of the nodes that it creates.
-//! * [`clock`] is the lease clock: until when the session is certain to be alive.
-//! * [`heartbeat`] and [`connection`] keep the lease clock and the session's health current.
+//! * [`clock`] is the lease clock: until when the session is certain to be alive. [`heartbeat`] keeps it running.
 //! * [`drive`] performs the actions of an acquisition, [`janitor`] withdraws or downgrades its
 //!   contender, and [`presence`] detects that its node is gone.
 //! * [`ward`] has the held locks, each a [`charge`], and [`warden`] watches over their nodes.
-//! * [`link`] is the state of the connection.
+//! * [`state`] is what is known of the session and its connection.
 //! * [`sentry`] has the news of a held node's watches.
 //! * [`queues`] remembers queues, and the numbers by which a contender knows without a list that it is first.
-//! * [`roll`] asks which nodes belong to the session, and [`present`] has the answer.
-//! * [`notice`] bounds the number of watches.
 //! * [`bounds`] bounds the requests of contenders that are under way, and [`tally`] counts those that have ended.
 //! * [`counter`] reads and sets a shared number.
 //! * [`bounded`] reads files of credentials and certificates.
-//! * [`security`] has the credentials and the certificates of a client, `login` its login by SASL, which `standing`
-//!   checks, and `tls` its encrypted connections. `hosted` has the connections of logins that block, and
-//!   [`apart`] starts other work that blocks.
+//! * [`security`] has the credentials and the certificates of a client, `login` its login by SASL, and `tls` its
+//!   encrypted connections. [`apart`] starts work that blocks.
 //!
-//! # Epochs
+//! # Connections
 //!
-//! The client library publishes only the latest connection state, so a short disconnection may
-//! appear as a change from connected to connected. Every observed change therefore starts a new
-//! *epoch*, and knowledge from earlier epochs is verified in the new one.
+//! A session has one connection after the other, which are numbered from 1. What a connection has answered is known of that
+//! connection alone. When it is over, its watches fire, requests wait for the next one, and everyone looks again there.
 
 pub(crate) mod acl;
 pub(crate) mod address;
+pub(crate) mod addresses;
 mod apart;
-mod attempts;
 pub(crate) mod bounded;
 pub(crate) mod bounds;
 pub(crate) mod charge;
@@ -50,31 +45,26 @@ pub(crate) mod drive;
 mod failure;
 pub(crate) mod fault;
 mod heartbeat;
-#[cfg(feature = "sasl-gssapi")]
-mod hosted;
 pub(crate) mod janitor;
-mod link;
 #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 pub(crate) mod login;
-pub(crate) mod notice;
 mod opening;
 pub(crate) mod ops;
 pub(crate) mod presence;
-mod present;
 mod queues;
-mod roll;
+mod reconnect;
 pub(crate) mod security;
 pub(crate) mod sentry;
 #[cfg(test)]
 mod staged;
-#[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
-mod standing;
+mod state;
 pub(crate) mod tally;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
 mod uptime;
 pub(crate) mod ward;
 pub(crate) mod warden;
+pub(crate) mod watches;
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -86,43 +76,57 @@ use tokio_util::sync::CancellationToken;
 
 use self::bounds::Bounds;
 use self::clock::LeaseClock;
-use self::fault::Fault;
-use self::link::Links;
+use self::connection::Live;
 use self::ops::Ops;
 use self::queues::Queues;
-use self::roll::RollCall;
+use self::uptime::Origin;
 use self::ward::Ward;
 
 use crate::tasks::panics;
 
+pub(crate) use self::addresses::Addresses;
 pub(crate) use self::diagnose::Diagnosis;
 pub(crate) use self::failure::OpenError;
-pub(crate) use self::link::Link;
 pub(crate) use self::opening::{Opening, Silence};
 
 pub use self::clock::Heartbeat;
-pub use self::link::Health;
-pub(crate) use self::roll::Ownership;
+pub use self::state::Health;
+pub(crate) use self::state::Link;
 
 pub(crate) struct Session {
     id: i64,
     ops: Ops,
-    link: Links,
+    link: watch::Sender<Link>,
     /// The number of leases that need heartbeats.
     leases: watch::Sender<usize>,
     /// Cancelled once the session can no longer be relied on.
     over: CancellationToken,
-    /// Cancelled once the client library reports that the session has ended.
+    /// Cancelled once the session has no connection and gets no other one.
     closed: CancellationToken,
     /// The paths for which a warning about a child that is not a contender was logged.
     strangers: Mutex<HashSet<String>>,
-    roll: RollCall,
     queues: Queues,
     bounds: Bounds,
     ward: Ward,
 }
 
 impl Session {
+    /// Returns a session that has its first connection. It has no tasks yet.
+    fn new(id: i64, ops: Ops) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            ops,
+            link: watch::Sender::new(Link::FIRST),
+            leases: watch::Sender::new(0),
+            over: CancellationToken::new(),
+            closed: CancellationToken::new(),
+            strangers: Mutex::default(),
+            queues: Queues::default(),
+            bounds: Bounds::default(),
+            ward: Ward::default(),
+        })
+    }
+
     pub(crate) fn id(&self) -> i64 {
         self.id
     }
@@ -139,16 +143,14 @@ impl Session {
         self.ops.clock()
     }
 
-    #[inline]
     pub(crate) fn link(&self) -> Link {
-        self.link.present()
+        *self.link.borrow()
     }
 
     pub(crate) fn links(&self) -> watch::Receiver<Link> {
         self.link.subscribe()
     }
 
-    #[inline]
     pub(crate) fn is_over(&self) -> bool {
         self.link().health == Health::Lost
     }
@@ -163,18 +165,7 @@ impl Session {
         self.over.cancelled().await;
     }
 
-    /// Asks whether a node, which existed before this epoch, belongs to the session.
-    pub(crate) async fn ownership(&self, path: &str, epoch: u64) -> Result<Ownership, Fault> {
-        self.roll.ownership(&self.ops, path, epoch).await
-    }
-
-    /// Lists the nodes of the connection's session whose paths begin with this, or returns `None` if the servers do not
-    /// know the request.
-    pub(crate) async fn ephemerals(&self, prefix: &str) -> Result<Option<Vec<String>>, Fault> {
-        self.roll.below(&self.ops, prefix).await
-    }
-
-    /// Ends the session after a request showed that it is over, before the client library reports the end.
+    /// Ends the session after an answer that does not fit it.
     pub(crate) fn give_up(&self) {
         self.tell_lost();
         self.ops.close();
@@ -218,29 +209,37 @@ impl Session {
         Attendance(self.clone())
     }
 
-    /// Publishes the connection's health, unless the session has ended.
-    fn tell_health(&self, health: Health) {
-        let is_told = self.link.change(|link| {
-            let is_news = link.health != health && link.health != Health::Lost;
-            if is_news {
-                link.health = health;
-            }
-            is_news
-        });
-        if is_told {
-            if health == Health::Connected {
-                self.ops.tally().note_reconnect();
-            }
-            tracing::warn!(?health, "connection changed");
-        }
+    /// Takes note that the connection is over.
+    fn disconnect(&self) {
+        self.ops.disconnect();
+        self.tell(|link| link.health = Health::Suspended);
+    }
+
+    /// Goes on with another connection, after an answer to a request that was sent on it at this time.
+    fn connect(&self, connection: &Arc<Live>, fenced: Origin) {
+        self.ops.note_fence(fenced);
+        self.ops.connect(connection.clone());
+        self.ops.tally().note_reconnect();
+        self.tell(|link| *link = Link { connection: connection.number, health: Health::Connected });
     }
 
     fn tell_lost(&self) {
-        self.link.change(|link| {
-            link.health = Health::Lost;
-            true
-        });
+        self.tell(|link| link.health = Health::Lost);
         self.over.cancel();
+    }
+
+    /// Publishes a change of the connection, unless the session has ended.
+    fn tell(&self, change: impl FnOnce(&mut Link)) {
+        let is_told = self.link.send_if_modified(|link| {
+            let is_open = link.health != Health::Lost;
+            if is_open {
+                change(link);
+            }
+            is_open
+        });
+        if is_told {
+            tracing::warn!(health = ?self.link().health, "connection changed");
+        }
     }
 
     /// Logs a warning about a child that is not a contender, once per path.

@@ -106,28 +106,11 @@ fn the_runbook_has_each_exit_code_of_the_command() {
 }
 
 /// The bounds of the code, each with its file, its place there, and the words of the runbook.
-const BOUNDS: [(&str, &str, &str); 19] = [
+const BOUNDS: [(&str, &str, &str); 14] = [
     (
         "zklock-core/src/last_start/cache.rs",
         "MOST: usize = 100_000;",
         "that one client remembers | 100,000 |",
-    ),
-    ("zklock-core/src/session/notice.rs", "Self::Own => 64 * 1024,", "paths of 64 KiB together"),
-    ("zklock-core/src/session/notice.rs", "Self::Predecessor => 112 * 1024,", "paths of 112 KiB together"),
-    (
-        "zklock-core/src/session/notice.rs",
-        "OWN_INTERVAL: Duration = Duration::from_secs(10)",
-        "further nodes together, every 10 s",
-    ),
-    (
-        "zklock-core/src/session/drive/waiting.rs",
-        "const INTERVAL: Duration = Duration::from_secs(1)",
-        "at most once a second",
-    ),
-    (
-        "zklock-core/src/session/drive/waiting.rs",
-        "PAUSE_PER_NAME: Duration = Duration::from_micros(125)",
-        "8,000 names per second",
     ),
     (
         "zklock-core/src/session/bounds.rs",
@@ -195,12 +178,11 @@ fn the_runbook_has_the_bounds_of_the_code() {
 #[test]
 fn the_runbook_counts_the_paths_that_fit_into_the_bounds() {
     let runbook = document(RUNBOOK);
-    let lock = between(&runbook, "744 at `", '`').next().expect("an example");
+    let lock = between(&runbook, "10,971 at `", '`').next().expect("an example");
     // A name of a contender at a mutex, as Curator has it.
     let name = format!("_c_{}-lock-{:010}", "00000000-0000-0000-0000-000000000000", 0);
     let (path, prefix) = (format!("{lock}/{name}"), size_of::<u32>());
     for (bytes, length, words) in [
-        (64 * 1024, path.len() + prefix, format!("at most {{}} at `{lock}`")),
         (900 * 1024, path.len(), format!("together: {{}} at `{lock}`")),
         (
             0xf_ffff,

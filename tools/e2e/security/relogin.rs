@@ -52,21 +52,6 @@ async fn a_login_that_is_refused_at_a_reconnect_ends_the_hold_and_is_told(#[case
 }
 
 #[tokio::test]
-async fn a_server_that_has_no_users_any_more_is_refused_at_a_reconnect_and_the_lock_is_free() {
-    let (zookeeper, client) = start().await;
-    let guard = client.mutex("/a").unwrap().lock().await.unwrap();
-    zookeeper.replace_users([]).unwrap();
-    zookeeper.restart().unwrap();
-    assert_eq!(soon(guard.lost()).await, LossReason::SessionEnded);
-    drop(guard);
-    assert_refused(&client).await;
-    zookeeper.replace_users([("worker", "first")]).unwrap();
-    zookeeper.restart().unwrap();
-    let mutex = client.mutex("/a").unwrap();
-    until("the lock is taken again", async || mutex.lock().await.is_ok()).await;
-}
-
-#[tokio::test]
 async fn a_login_that_is_accepted_at_a_reconnect_keeps_the_hold() {
     let (zookeeper, client) = start().await;
     let (session, guard) = (client.session_id(), client.mutex("/a").unwrap().lock().await.unwrap());

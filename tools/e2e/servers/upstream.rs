@@ -48,14 +48,14 @@ const WRITES: Finding =
     finding("Requests that are ready together are written one by one", "`Flight` of `session::ops::entry`");
 const PERSISTENT: Finding =
     finding("Persistent watches are lost on a reconnect", "the one-shot watches of `session::ops`");
-const PACKETS: Finding = finding("Many watches break reconnects", "`Budget` of `session::notice`");
+const PACKETS: Finding = finding("Many watches break reconnects", "`session::reconnect`");
 const CONNECTED: Finding =
-    finding("A broken connection is reported as connected", "`publish` of `session::connection`");
+    finding("A broken connection is reported as connected", "`over` of `session::connection`");
 const EXPIRED: Finding = finding("The end of a session is reported late", "`session::clock`");
-const REPLACED: Finding = finding("A replaced session is not reported", "`session::roll`");
+const REPLACED: Finding = finding("A replaced session is not reported", "`attempt` of `session::reconnect`");
 const ERRORS: Finding = finding("A broken connection has several errors", "`session::fault`");
-const PAUSES: Finding = finding("Pauses between attempts double", "`attempts` of `session::opening`");
-const RUNTIME: Finding = finding("Watchers outlive the runtime of their session", "`client::worker`");
+const PAUSES: Finding = finding("Pauses between attempts double", "`pause` of `session::reconnect`");
+const RUNTIME: Finding = finding("Watchers outlive the runtime of their session", "`session::watches`");
 const LOCK: Finding = finding("A cancelled lock leaves its node", "the choice against `Client::lock`");
 
 const LISTS: Finding = finding("A list reserves memory for as many elements as it claims", HOSTILE);

@@ -26,7 +26,7 @@ use crate::session::Session;
 use crate::session::counter::Counter;
 use crate::session::drive::{Bid, Contention, Driver, Outcome};
 use crate::session::fault::Fault;
-use crate::session::notice::Watch;
+use crate::session::watches::Watch;
 
 use super::agreement::{self, Agreement, Stated};
 use super::attempt::{Attempt, Leases};
@@ -92,7 +92,7 @@ impl Contest<'_> {
             match self.look().await {
                 Err(refused) => return Outcome::Refused(refused),
                 Ok(Room::Enough(changed)) if Instant::now() < last => match changed {
-                    Some(watch) => drop(timeout(PASSAGE, watch.changed()).await),
+                    Some(mut watch) => drop(timeout(PASSAGE, watch.change()).await),
                     None => sleep(PASSAGE).await,
                 },
                 Ok(Room::Enough(_) | Room::Exhausted) => return Outcome::Contended,

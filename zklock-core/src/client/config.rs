@@ -18,7 +18,7 @@ use crate::session::login::Gssapi;
 use crate::session::sentry::REVOKE;
 #[cfg(feature = "tls")]
 use crate::session::tls::Tls;
-use crate::session::{Diagnosis, Heartbeat, Opening, Silence};
+use crate::session::{Addresses, Diagnosis, Heartbeat, Opening, Silence};
 
 use super::Client;
 use super::connect_string::ConnectString;
@@ -279,7 +279,7 @@ impl Config {
         Ok(Client::new(worker))
     }
 
-    pub(in crate::client) fn validated(self) -> Result<Settings, LockError> {
+    pub(crate) fn validated(self) -> Result<Settings, LockError> {
         let connect = ConnectString::parse(&self.connect, self.scheme())
             .map_err(|reason| invalid("connect", reason))?;
         let namespace =
@@ -306,6 +306,7 @@ impl Config {
             warn_after: self.warn_after,
             warnings: Arc::default(),
             opening: Opening {
+                addresses: Addresses::new(&connect.servers),
                 servers: connect.servers,
                 timeout: self.session_timeout,
                 silence,

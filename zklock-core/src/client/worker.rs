@@ -99,7 +99,7 @@ impl Worker {
                 runtime.block_on(worker.supervise());
             }
             // The tasks that are left tell their ends to listeners, which need the worker for that.
-            drop(runtime);
+            runtime.shutdown_background();
             #[cfg(feature = "metrics")]
             worker.reports.get().into_iter().for_each(Reports::finish);
         })?;

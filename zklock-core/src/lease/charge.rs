@@ -1,17 +1,17 @@
 //! A lease, as the ward of its session watches over it.
 
+use std::convert::Infallible;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 
-use futures_util::future::FutureExt;
-
 use crate::error::LossReason;
 use crate::events::Witness;
 use crate::queue::contender::Name;
 use crate::session::charge::{Charge, Vigil};
-use crate::session::{Health, Link, Ownership};
+use crate::session::sentry::Sentry;
+use crate::session::{Health, Link};
 
 use super::nodes::NodeEnd;
 use super::tenure::Tenure;
@@ -25,8 +25,8 @@ impl Charge for Tenure {
         self.node_path(node)
     }
 
-    fn epoch(&self) -> u64 {
-        self.epoch.load(Ordering::Acquire)
+    fn connection(&self) -> u64 {
+        self.sentry.connection()
     }
 
     fn watch(self: Arc<Self>) -> Option<Vigil> {
@@ -39,33 +39,24 @@ impl Charge for Tenure {
         Some(Box::pin(async move {
             let _watched = watched;
             // A watch that fires while the node is being replaced does not count.
-            let mut absent = poll_fn(|context| match self.has_node(&node) {
+            let lost = poll_fn(|context| match self.has_node(&node) {
                 true => gone.as_mut().poll(context),
                 false => Poll::Pending,
             });
-            // Where there is no room for a watch, this one ends at once, and the lease need not remember a waiter.
-            if !self.is_departing()
-                && let Some(absence) = (&mut absent).now_or_never()
-            {
-                return Some((node, absence));
-            }
             tokio::select! {
                 biased;
                 end = self.until_left(&node) => match end {
                     NodeEnd::Departing => {}
                     NodeEnd::Replaced => return None,
                 },
-                absence = absent => return Some((node, absence)),
+                never = self.tell_confirmed() => match never {},
+                loss = lost => return Some((node, loss)),
             }
             // The deletion of the node fires the watch. Dropping it earlier would cost a request to remove it.
             self.until_departed().await;
             drop(gone);
             None
         }))
-    }
-
-    fn conclude(&self, ownership: Ownership, epoch: u64) {
-        self.conclude(ownership, epoch);
     }
 
     fn note_health(&self, link: Link) {
@@ -76,8 +67,7 @@ impl Charge for Tenure {
                 }
             }
             Health::Connected => {
-                let is_verified = Charge::epoch(self) == link.epoch;
-                if is_verified && self.is_suspended.swap(false, Ordering::AcqRel) {
+                if link.is_on(self.sentry.connection()) && self.is_suspended.swap(false, Ordering::AcqRel) {
                     self.tell(Witness::confirmed);
                 }
             }
@@ -87,6 +77,17 @@ impl Charge for Tenure {
 
     fn lose(&self, reason: LossReason) {
         self.lose(reason);
+    }
+}
+
+impl Tenure {
+    /// Tells the listeners whenever the node was seen after the connection broke.
+    async fn tell_confirmed(&self) -> Infallible {
+        loop {
+            let is_news = |_: &Sentry| self.is_suspended.load(Ordering::Acquire) && self.is_confirmed();
+            self.sentry.until(is_news).await;
+            self.note_health(self.session.link());
+        }
     }
 }
 

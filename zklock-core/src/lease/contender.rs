@@ -3,12 +3,12 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::session::charge::Absence;
+use crate::error::LossReason;
 use crate::session::drive::Resting;
 
 /// The contender behind a lease, whose state is a `T`.
 pub(super) trait Contender<T>: Send {
-    /// Resolves when the node is gone, or cannot be watched.
+    /// Resolves when the node is gone, or belongs to another session.
     fn own_node_gone(&mut self, node: Arc<str>) -> Gone;
 
     /// Takes note of a watch that has fired before its first [`own_node_gone`](Self::own_node_gone).
@@ -21,8 +21,8 @@ pub(super) trait Contender<T>: Send {
     fn work(self: Box<Self>, state: Arc<T>);
 }
 
-/// Resolves when a node is gone, or cannot be watched.
-pub(super) type Gone = Pin<Box<dyn Future<Output = Absence> + Send>>;
+/// Resolves when a node is gone, or belongs to another session.
+pub(super) type Gone = Pin<Box<dyn Future<Output = LossReason> + Send>>;
 
 /// A contender that rests, in the form that takes the least memory.
 pub(super) enum AtRest<T> {

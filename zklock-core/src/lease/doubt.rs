@@ -1,13 +1,10 @@
 //! Verifies leases that a broken connection has put in doubt.
 
-use std::sync::atomic::Ordering;
+use std::future::pending;
 use std::time::Duration;
-
-use tokio::sync::oneshot;
 
 use crate::error::LossReason;
 use crate::session::fault::Fault;
-use crate::session::{Health, Ownership};
 
 use super::state::LeaseState;
 use super::tenure::Tenure;
@@ -16,37 +13,13 @@ impl Tenure {
     /// Asks the servers whether the node still exists and belongs to this session.
     pub(crate) async fn verify(&self) -> Result<(), Fault> {
         let node = self.node().await;
-        let epoch = self.session.link().epoch;
-        let stat = self.session.ops().present_stat(&node).await?;
-        self.conclude(Ownership::of(stat, self.session.id()), epoch);
-        Ok(())
-    }
-
-    /// Takes part in the roll call of the current epoch.
-    async fn answer_the_roll(&self) -> Result<(), Fault> {
-        let node = self.node().await;
-        let (session, epoch) = (self.session.clone(), self.session.link().epoch);
-        // A task of its own, because the caller may stop polling this future, and others wait for the same roll call.
-        let (reply, answer) = oneshot::channel();
-        self.tasks.spawn(async move { drop(reply.send(session.ownership(&node, epoch).await)) });
-        let ownership = answer.await.unwrap_or_else(|_| Err(Fault::Unknown("the roll call ended".into())))?;
-        self.conclude(ownership, epoch);
-        Ok(())
-    }
-
-    pub(super) fn conclude(&self, ownership: Ownership, epoch: u64) {
-        match ownership {
-            // Of two concurrent verifications, the one of the later epoch counts.
-            Ownership::Ours => {
-                self.epoch.fetch_max(epoch, Ordering::AcqRel);
-            }
-            Ownership::Foreign => {
-                self.lose(LossReason::OwnerChanged);
-            }
-            Ownership::Gone => {
-                self.lose(LossReason::NodeDeleted);
-            }
+        let connection = self.session.link().connection;
+        match self.session.ops().present_stat(&node).await? {
+            Some(stat) if stat.owner == self.session.id() => self.sentry.note_seen(connection),
+            Some(_) => drop(self.lose(LossReason::OwnerChanged)),
+            None => drop(self.lose(LossReason::NodeDeleted)),
         }
+        Ok(())
     }
 
     /// Waits until the lease is suspended or lost.
@@ -63,29 +36,12 @@ impl Tenure {
     pub(crate) async fn confirmed(&self) {
         let mut links = self.session.links();
         while self.state() != LeaseState::Held {
-            match self.session.link().health {
-                Health::Connected => {}
-                Health::Suspended | Health::Lost => {
-                    links.changed().await.ok();
-                    continue;
-                }
+            tokio::select! {
+                biased;
+                _ = self.lost() => pending::<()>().await,
+                changed = links.changed() => if changed.is_err() { pending::<()>().await },
+                () = self.sentry.until(|_| self.is_confirmed()) => {}
             }
-            self.reverify().await;
-            if self.loss().is_some() {
-                std::future::pending::<()>().await;
-            }
-        }
-    }
-
-    /// Verifies the lease once in the current epoch of a restored connection.
-    async fn reverify(&self) {
-        match self.answer_the_roll().await {
-            Ok(()) => {}
-            Err(Fault::SessionOver) => {
-                self.session.give_up();
-                self.lose(LossReason::SessionEnded);
-            }
-            Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }
 

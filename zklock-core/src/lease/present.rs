@@ -1,12 +1,8 @@
 //! The state of a lease at present, which each step of a body under a lock asks for.
 
-use std::sync::atomic::Ordering;
-
-use crate::error::{LockError, LossReason};
-use crate::session::Health;
-
 use super::state::LeaseState;
 use super::tenure::Tenure;
+use crate::error::{LockError, LossReason};
 
 impl Tenure {
     /// Returns the current state, by the lease clock and without I/O.
@@ -19,10 +15,8 @@ impl Tenure {
     }
 
     /// Returns whether the servers have confirmed the lease since the connection last broke.
-    #[inline]
-    fn is_confirmed(&self) -> bool {
-        let link = self.session.link();
-        link.health == Health::Connected && link.epoch == self.epoch.load(Ordering::Acquire)
+    pub(super) fn is_confirmed(&self) -> bool {
+        self.session.link().is_on(self.sentry.connection())
     }
 
     /// Fails if the lock is lost.

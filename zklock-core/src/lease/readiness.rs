@@ -5,9 +5,6 @@ use std::time::Instant;
 
 use tokio::time::sleep;
 
-use crate::session::Health;
-use crate::session::fault::Fault;
-
 use super::doubt::PAUSE;
 use super::tenure::Tenure;
 
@@ -42,8 +39,7 @@ impl Tenure {
             return Readiness::Over;
         }
         self.desk.at_rest(|contender| contender.glance());
-        let link = self.session.link();
-        if link.health != Health::Connected || link.epoch != self.epoch.load(Ordering::Acquire) {
+        if !self.is_confirmed() {
             Readiness::Pending(Pending::Connection)
         } else if remaining < clock.terms().heartbeat() {
             Readiness::Pending(Pending::Proof)
@@ -115,7 +111,6 @@ impl Tenure {
         let kind = self.session.clock().terms().heartbeat_kind();
         match self.session.ops().heartbeat(kind).await {
             Ok(()) => {}
-            Err(Fault::SessionOver) => self.session.give_up(),
             Err(_) => sleep(PAUSE).await,
         }
     }

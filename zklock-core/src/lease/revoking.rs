@@ -46,13 +46,13 @@ async fn look(tenure: &Tenure) {
     // A release fires the watch by deleting the node. Dropping it earlier would cost a request to remove it.
     while !tenure.is_departing() {
         let node = tenure.node().await;
-        match tenure.session.ops().watch_or_poll(&node).await {
-            Ok(read) => {
+        match tenure.session.ops().watch_node(&node).await {
+            Ok(mut read) => {
                 tenure.sentry.note_data(&read.data);
                 if tenure.sentry.is_asked() {
                     return;
                 }
-                read.watch.changed().await;
+                read.watch.change().await;
             }
             // Another node may have replaced this one. Otherwise the lease ends.
             Err(Fault::NoNode | Fault::Unknown(_)) => sleep(PAUSE).await,

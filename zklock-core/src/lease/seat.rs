@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::error::LockError;
+use crate::error::LossReason;
 use crate::path::NodePath;
 use crate::queue::acquisition::{End, Node};
 use crate::session::Session;
-use crate::session::charge::Absence;
 use crate::session::drive::{Driver, Resting};
 use crate::session::janitor::Undone;
 use crate::session::sentry::Sentry;
@@ -18,8 +18,8 @@ pub(crate) trait Seat: Send + Sized {
     /// Returns the path of the queue.
     fn queue(&self) -> &NodePath;
 
-    /// Returns the connection's epoch in which the place in the queue was last seen.
-    fn epoch(&self) -> u64;
+    /// Returns the connection on which the place in the queue was last seen.
+    fn connection(&self) -> u64;
 
     /// Returns the news that the watches of this contender bring.
     fn sentry(&self) -> &Arc<Sentry>;
@@ -28,7 +28,7 @@ pub(crate) trait Seat: Send + Sized {
     fn begin_watch(&self);
 
     /// Resolves when the own node, at this path, is gone, or cannot be watched. Never resolves once the session is over.
-    fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = Absence> + Send + use<Self>;
+    fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = LossReason> + Send + use<Self>;
 
     /// Returns the small form of a contender that has nothing to do, or `None` if that would leave something out.
     fn resting(&mut self) -> Option<Resting>;
@@ -55,8 +55,8 @@ impl Seat for Driver {
         self.path()
     }
 
-    fn epoch(&self) -> u64 {
-        self.epoch()
+    fn connection(&self) -> u64 {
+        self.connection()
     }
 
     fn sentry(&self) -> &Arc<Sentry> {
@@ -67,7 +67,7 @@ impl Seat for Driver {
         self.begin_watch();
     }
 
-    fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = Absence> + Send + use<> {
+    fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = LossReason> + Send + use<> {
         self.own_node_gone(path)
     }
 

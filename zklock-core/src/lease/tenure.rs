@@ -1,7 +1,7 @@
 //! The state that the holders and the keeper of one lease share.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::change::Signal;
@@ -33,8 +33,6 @@ pub(crate) struct Tenure {
     /// The zxid of the creation of the first node.
     zxid: i64,
     pub(super) session: Arc<Session>,
-    /// The last epoch of the connection in which the lease was seen to be valid.
-    pub(super) epoch: AtomicU64,
     loss: OnceLock<LossReason>,
     /// Signals the loss, a replacement of the node, and the progress of the release.
     pub(super) changed: Signal,
@@ -82,6 +80,7 @@ impl Tenure {
     ) -> Arc<Self> {
         let session = seat.session().clone();
         seat.begin_watch();
+        seat.sentry().note_seen(seat.connection());
         let attendance = Some(session.attend());
         let upkeep = Mutex::new(Some(Upkeep { attendance, _unfinished: tasks.unfinished() }));
         let key = session.next_key();
@@ -90,7 +89,6 @@ impl Tenure {
             node: LockNode::new(Name::new(&node.name)),
             path,
             zxid: node.zxid,
-            epoch: AtomicU64::new(seat.epoch()),
             loss: OnceLock::new(),
             changed: Signal::default(),
             tasks: tasks.clone(),

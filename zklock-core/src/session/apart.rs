@@ -4,6 +4,7 @@ use std::io;
 use std::thread;
 
 use tokio::sync::Mutex;
+#[cfg(feature = "tls")]
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::oneshot::{self, Receiver};
 
@@ -18,7 +19,6 @@ impl<T> Default for Single<T> {
 
 impl<T: Send + 'static> Single<T> {
     /// Does work on a thread of this name, or waits for the work that is under way there, and returns its outcome.
-    #[cfg(feature = "sasl-gssapi")]
     pub(super) async fn outcome(
         &self,
         name: &str,
@@ -29,6 +29,7 @@ impl<T: Send + 'static> Single<T> {
 
     /// Does work on a thread of this name, and returns its outcome. Returns `None`, without a wait, while earlier work is
     /// under way there.
+    #[cfg(feature = "tls")]
     pub(super) async fn outcome_if_idle(
         &self,
         name: &str,
@@ -89,7 +90,6 @@ mod tests {
         })
     }
 
-    #[cfg(feature = "sasl-gssapi")]
     #[tokio::test]
     async fn a_call_takes_the_outcome_of_the_work_that_an_earlier_call_has_left_behind() {
         let single = Single::default();
@@ -101,6 +101,7 @@ mod tests {
         assert_eq!(timeout(LONG, single.outcome("test", || 4)).await.unwrap().unwrap(), 4);
     }
 
+    #[cfg(feature = "tls")]
     #[tokio::test]
     async fn no_work_is_started_beside_work_that_is_under_way() {
         let single = Single::default();
@@ -126,8 +127,8 @@ mod tests {
     #[tokio::test]
     async fn work_that_panics_leaves_the_place_to_the_next_one() {
         let single = Single::default();
-        let failed = timeout(LONG, single.outcome_if_idle("test", || panic!("expected by the test"))).await;
-        assert_eq!(failed.unwrap().unwrap().unwrap_err().to_string(), "it ended early");
-        assert_eq!(timeout(LONG, single.outcome_if_idle("test", || 1)).await.unwrap().unwrap().unwrap(), 1);
+        let failed = timeout(LONG, single.outcome("test", || panic!("expected by the test"))).await;
+        assert_eq!(failed.unwrap().unwrap_err().to_string(), "it ended early");
+        assert_eq!(timeout(LONG, single.outcome("test", || 1)).await.unwrap().unwrap(), 1);
     }
 }

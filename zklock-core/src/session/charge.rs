@@ -6,8 +6,7 @@ use std::sync::Arc;
 use crate::error::LossReason;
 use crate::queue::contender::Name;
 
-use super::link::Link;
-use super::roll::Ownership;
+use super::state::Link;
 
 /// A held lock, as its session watches over it.
 pub(crate) trait Charge: Send + Sync {
@@ -17,14 +16,11 @@ pub(crate) trait Charge: Send + Sync {
     /// Returns the path on the server of a node with this name.
     fn path(&self, node: &Name) -> String;
 
-    /// Returns the last epoch of the connection in which the node was seen to belong to the session.
-    fn epoch(&self) -> u64;
+    /// Returns the last connection on which the node was seen to belong to the session.
+    fn connection(&self) -> u64;
 
     /// Begins to watch the node. Returns `None` if the node is being replaced, and once the release has begun.
     fn watch(self: Arc<Self>) -> Option<Vigil>;
-
-    /// Takes note of the owner of the node, which was asked for in this epoch.
-    fn conclude(&self, ownership: Ownership, epoch: u64);
 
     /// Takes note of the health of the connection.
     fn note_health(&self, link: Link);
@@ -32,16 +28,5 @@ pub(crate) trait Charge: Send + Sync {
     fn lose(&self, reason: LossReason);
 }
 
-/// The watch on one node. It ends with the name of the node and its absence, or with `None` after the release.
-pub(crate) type Vigil = Pin<Box<dyn Future<Output = Option<(Name, Absence)>> + Send>>;
-
-/// The absence of an own node, or the reason why it cannot be watched for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Absence {
-    /// The node is gone.
-    Gone,
-    /// There is no room for a watch.
-    NoRoom,
-    /// The servers refuse a watch.
-    Refused,
-}
+/// The watch on one node. It ends with the name of the node and the reason of its loss, or with `None` after the release.
+pub(crate) type Vigil = Pin<Box<dyn Future<Output = Option<(Name, LossReason)>> + Send>>;

@@ -62,6 +62,8 @@ pub(crate) enum Ack {
 /// The times for which an answered request proves the session alive, counted from its send time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Terms {
+    /// The timeout of the session.
+    session: Duration,
     /// `None` if the margin uses up the whole session timeout.
     read: Option<Duration>,
     write: Duration,
@@ -97,7 +99,15 @@ impl Terms {
                     (Heartbeat::Read, Some(read)) if read > heartbeat * 3 => Ack::Read,
                     _ => Ack::Write,
                 };
-                Ok(Self { read, write, heartbeat, heartbeat_kind, longest_silence, forwarding })
+                Ok(Self {
+                    session: timeout,
+                    read,
+                    write,
+                    heartbeat,
+                    heartbeat_kind,
+                    longest_silence,
+                    forwarding,
+                })
             }
             _ => Err(LockError::InvalidConfig {
                 setting: "session_timeout",
@@ -106,6 +116,11 @@ impl Terms {
                 ),
             }),
         }
+    }
+
+    /// Returns the timeout of the session.
+    pub(crate) fn session(&self) -> Duration {
+        self.session
     }
 
     pub(crate) fn heartbeat(&self) -> Duration {
@@ -139,7 +154,8 @@ impl Moment {
 /// The lease clock of a session, shared by all of its leases.
 #[derive(Debug)]
 pub(crate) struct LeaseClock {
-    terms: Terms,
+    /// Those of the present connection.
+    terms: Mutex<Terms>,
     origin: Origin,
     /// The instant up to which the session is certain to be alive, in nanoseconds after the origin.
     valid_until: AtomicU64,
@@ -186,11 +202,38 @@ impl LeaseClock {
         let answered = Moment(Duration::from_nanos(origin.elapsed()));
         // The leader itself opens sessions.
         let contact = Contact { last: sent, recent: Exchange { sent, answered }, forwarded: sent };
-        Self { terms, origin, valid_until: AtomicU64::new(0), contact: Mutex::new(contact) }
+        Self {
+            terms: Mutex::new(terms),
+            origin,
+            valid_until: AtomicU64::new(0),
+            contact: Mutex::new(contact),
+        }
     }
 
     pub(crate) fn terms(&self) -> Terms {
-        self.terms
+        *self.terms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins with another connection, by a request that was sent at `begun`. Its server has asked the leader for the
+    /// session.
+    ///
+    /// The servers may have shortened the session. It ends that long after the request, if no other one follows.
+    pub(super) fn reconnected(&self, begun: Origin, terms: Terms) {
+        let (sent, answered) = (self.at(begun), self.now());
+        let earlier =
+            std::mem::replace(&mut *self.terms.lock().unwrap_or_else(PoisonError::into_inner), terms);
+        let mut contact = self.contact();
+        (contact.recent, contact.forwarded) = (Exchange { sent, answered }, sent);
+        if terms.session < earlier.session {
+            tracing::warn!(granted = ?terms.session, earlier = ?earlier.session, "the server grants a shorter session");
+            let until = (sent.0 + terms.term(terms.heartbeat_kind)).as_nanos() as u64;
+            self.valid_until.fetch_min(until, Ordering::AcqRel);
+        }
+    }
+
+    /// Returns the time of an earlier reading of the clock.
+    pub(super) fn at(&self, reading: Origin) -> Moment {
+        Moment(Duration::from_nanos(reading.since(self.origin)))
     }
 
     pub(crate) fn now(&self) -> Moment {
@@ -209,10 +252,10 @@ impl LeaseClock {
     }
 
     fn heard(&self, ack: Ack, exchange: Exchange) {
-        let mut contact = self.contact();
-        contact.note(exchange, self.terms.forwarding);
-        let known = exchange.sent.min(Moment(contact.forwarded.0 + self.terms.longest_silence));
-        let term = self.terms.term(ack);
+        let (terms, mut contact) = (self.terms(), self.contact());
+        contact.note(exchange, terms.forwarding);
+        let known = exchange.sent.min(Moment(contact.forwarded.0 + terms.longest_silence));
+        let term = terms.term(ack);
         if !term.is_zero() {
             // 64 bits of nanoseconds are 584 years, and no session lives that long.
             let until = (known.0 + term).as_nanos() as u64;
@@ -403,6 +446,29 @@ mod tests {
         assert_eq!(clock.valid_until(), Moment(ms(31_200)), "the request of 3 s was forwarded");
         heard(&clock, Ack::Write, 13_500);
         assert_eq!(clock.valid_until(), Moment(ms(35_700)));
+    }
+
+    #[test]
+    fn a_shorter_session_ends_the_lease_that_was_proved_in_a_longer_one() {
+        let clock = clock(30_000, 2_000, 10_000);
+        heard(&clock, Ack::Write, 0);
+        let begun = Origin::now();
+        let at = clock.at(begun);
+        clock.reconnected(begun, terms(10_000, 500, 2_000));
+        assert_eq!(clock.terms().session(), ms(10_000));
+        assert_eq!(clock.valid_until(), Moment(at.0 + clock.terms().term(Ack::Write)));
+        clock.reconnected(begun, terms(30_000, 2_000, 10_000));
+        assert_eq!(clock.valid_until(), Moment(at.0 + terms(10_000, 500, 2_000).write), "nothing was proved");
+    }
+
+    #[test]
+    fn a_reconnect_is_a_contact_of_which_the_leader_knows() {
+        let clock = clock(30_000, 2_000, 10_000);
+        let begun = Origin::now();
+        let at = clock.at(begun);
+        clock.reconnected(begun, terms(30_000, 2_000, 10_000));
+        clock.heard(Ack::Write, Exchange { sent: at, answered: at });
+        assert_eq!(clock.valid_until(), Moment(at.0 + ms(22_200)));
     }
 
     #[test]

@@ -1,78 +1,258 @@
-//! Publishes the state of a session's connection.
+//! One connection of a session: a client of the library, whose task we poll ourselves.
+//!
+//! The library connects again on its own, with pauses that become longer than a lease, and does not tell everything that
+//! has happened meanwhile. Its task is therefore taken from it, and is not polled any more once its connection is broken.
+//!
+//! * The library tells of a broken connection, and begins to connect again, in one poll. It sends nothing before the next
+//!   one, which never comes, because the state is looked at after each poll.
+//! * A client closes its session when its last handle is dropped, if its task is polled after that. The task is therefore
+//!   dropped first.
+//! * A watch panics if its task is gone. Whoever waits for one waits for the end of the connection, too, and first.
 
-use std::convert::Infallible;
-use std::future::pending;
-use std::sync::Arc;
-use std::time::Duration;
+use std::future::poll_fn;
+use std::ops::Deref;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 
-use tokio::time::{sleep, timeout};
+use asyncs::task::{Spawn, Task, enter};
+use futures_util::FutureExt;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use zookeeper_client as zk;
 
-use super::clock::Ack;
-use super::fault::Fault;
-use super::{CLOSE_WITHIN, Health, Session};
+use super::uptime::Origin;
 
-/// Publishes the state of the connection until the session ends.
-pub(super) async fn follow(session: Arc<Session>, mut states: zk::StateWatcher) {
-    let _closed = session.closed.clone().drop_guard();
-    let mut state = states.state();
-    while !state.is_terminated() && !session.is_over() {
-        state = tokio::select! {
-            biased;
-            () = session.over() => break,
-            state = states.changed() => state,
-            never = publish(&session, state) => match never {},
-        };
-        session.link.change(|link| {
-            link.epoch += 1;
-            true
+/// A connection of a session, for those who send requests.
+pub(super) struct Live {
+    client: zk::Client,
+    /// Cancelled when the connection is over.
+    over: CancellationToken,
+    /// Counts the connections of the session.
+    pub(super) number: u64,
+}
+
+impl Live {
+    pub(super) fn over(&self) -> &CancellationToken {
+        &self.over
+    }
+}
+
+impl Deref for Live {
+    type Target = zk::Client;
+
+    fn deref(&self) -> &zk::Client {
+        &self.client
+    }
+}
+
+/// A connection. Its parts are dropped in this order.
+pub(super) struct Connection {
+    _over: DropGuard,
+    driver: Driver,
+    live: Arc<Live>,
+    states: zk::StateWatcher,
+    /// The time before the request that opened it.
+    pub(super) begun: Origin,
+}
+
+type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+impl Connection {
+    /// Connects to one server, and gives the connection this number.
+    pub(super) async fn open(connector: zk::Connector, server: &str, number: u64) -> Result<Self, zk::Error> {
+        let (begun, taken) = (Origin::now(), Taken::default());
+        let mut connect = pin!(connector.connect(server));
+        let client = poll_fn(|context| {
+            let _scope = enter(&taken);
+            connect.as_mut().poll(context)
         });
-        if !state.is_terminated() {
-            // The new state may equal the old one: there was another one in between.
-            session.tell_health(Health::Suspended);
-        }
+        let client = client.await?;
+        let (states, over) = (client.state_watcher(), CancellationToken::new());
+        let guard = over.clone().drop_guard();
+        let live = Arc::new(Live { client, over, number });
+        Ok(Self { _over: guard, driver: taken.driver()?, live, states, begun })
     }
-    // A library whose own task has panicked never tells the end. Closing waits for bodies first, and then for the servers.
-    let ended = async {
-        while !state.is_terminated() {
-            state = states.changed().await;
-        }
-    };
-    timeout(CLOSE_WITHIN * 2, ended).await.ok();
-    tracing::info!(%state, "session ended");
-    session.tell_lost();
-}
 
-/// Publishes the health that corresponds to a state of the client library.
-///
-/// The library reports a session as connected as soon as a server has accepted it again. If that connection
-/// breaks before the first ping is answered, the library continues to report it as connected while it looks
-/// for another server. A restored connection is therefore `Connected` only after it has answered a request.
-async fn publish(session: &Session, state: zk::SessionState) -> Infallible {
-    if state != zk::SessionState::SyncConnected {
-        session.tell_health(Health::Suspended);
-    } else if session.link().health == Health::Suspended {
-        until_answered(session).await;
-        session.tell_health(Health::Connected);
+    pub(super) fn live(&self) -> &Arc<Live> {
+        &self.live
     }
-    pending().await
-}
 
-async fn until_answered(session: &Session) {
-    loop {
-        // Without leases, there is nothing that a write would prove.
-        let is_attended = session.is_attended();
-        let kind = if is_attended { session.clock().terms().heartbeat_kind() } else { Ack::Read };
-        match session.ops().heartbeat(kind).await {
-            Err(Fault::Unknown(_)) => sleep(PAUSE).await,
-            Err(Fault::SessionOver) => {
-                session.give_up();
-                pending().await
+    /// Polls the task of the library until the connection is over. It must be dropped then.
+    pub(super) async fn over(&mut self) {
+        let Self { driver, live, states, .. } = self;
+        poll_fn(|context| {
+            let has_ended = driver.as_mut().poll(context).is_ready();
+            let has_changed = states.changed().now_or_never().is_some();
+            if has_ended || has_changed || live.state() != zk::SessionState::SyncConnected {
+                return Poll::Ready(());
             }
-            Ok(()) | Err(Fault::NoNode | Fault::Denied(_) | Fault::Refused(_)) => return,
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Waits for the answer to a request. Returns `None` if the connection is over before, and must be dropped.
+    pub(super) async fn answer<T>(&mut self, request: impl Future<Output = T>) -> Option<T> {
+        let mut request = pin!(request);
+        tokio::select! {
+            biased;
+            answer = &mut request => Some(answer),
+            () = self.over() => request.now_or_never(),
+        }
+    }
+
+    /// Closes the session. Returns whether the server has told that it is closed.
+    pub(super) async fn close(self) -> bool {
+        let Self { _over, mut driver, live, states, .. } = self;
+        // The handles with requests under way follow.
+        drop(live);
+        let is_closed = poll_fn(|context| {
+            let has_ended = driver.as_mut().poll(context).is_ready();
+            match states.peek_state() {
+                zk::SessionState::SyncConnected if !has_ended => Poll::Pending,
+                state => Poll::Ready(state.is_terminated()),
+            }
+        });
+        let is_closed = is_closed.await;
+        drop(_over);
+        is_closed
+    }
+}
+
+/// The tasks that the library has started.
+#[derive(Default)]
+struct Taken(Mutex<Vec<Driver>>);
+
+impl Spawn for Taken {
+    fn spawn(&self, task: Task) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Pin::from(task.future));
+    }
+}
+
+impl Taken {
+    /// Returns the task of a connection, which is the only one.
+    fn driver(self) -> Result<Driver, zk::Error> {
+        let mut tasks = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match (tasks.pop(), tasks.is_empty()) {
+            (Some(driver), true) => Ok(driver),
+            _ => Err(zk::Error::UnexpectedError("the client library has not started one task".to_owned())),
         }
     }
 }
 
-/// The pause between requests to a connection that has not answered any.
-const PAUSE: Duration = Duration::from_millis(100);
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use futures_util::future::join_all;
+    use tokio::time::timeout;
+    use zklock_testkit::wire::Opcode;
+    use zklock_testkit::{EmbeddedServer, How, Proxy};
+
+    use super::super::watches::{Change, Watch};
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(30);
+    const SESSION: Duration = Duration::from_secs(20);
+    #[cfg(not(soak))]
+    const RECONNECTS: u64 = 100;
+    #[cfg(soak)]
+    const RECONNECTS: u64 = 1_000;
+
+    async fn open(proxy: &Proxy, known: Option<&zk::SessionInfo>, number: u64) -> Connection {
+        let connector = zk::Client::connector().with_session_timeout(SESSION).with_fail_eagerly();
+        let connector = match known {
+            Some(info) => connector.with_session(info.clone()),
+            None => connector,
+        };
+        timeout(LONG, Connection::open(connector, proxy.connect_string(), number)).await.unwrap().unwrap()
+    }
+
+    /// A thread that competes for the processor until it is dropped.
+    struct Busy(Arc<AtomicBool>);
+
+    impl Busy {
+        fn start() -> Self {
+            let goes_on = Arc::new(AtomicBool::new(true));
+            let seen = goes_on.clone();
+            std::thread::spawn(move || while seen.load(Ordering::Relaxed) {});
+            Self(goes_on)
+        }
+    }
+
+    impl Drop for Busy {
+        fn drop(&mut self) {
+            self.0.store(false, Ordering::Relaxed);
+        }
+    }
+
+    #[tokio::test]
+    async fn no_connection_is_opened_but_by_us_and_the_session_and_its_nodes_stay() {
+        let (server, _busy) = (EmbeddedServer::start().unwrap(), Busy::start());
+        let proxy = Proxy::start(server.address()).unwrap();
+        let mut connection = open(&proxy, None, 1).await;
+        let info = connection.live().session().clone();
+        let ephemeral = zk::CreateMode::Ephemeral.with_acls(zk::Acls::anyone_all());
+        let live = connection.live().clone();
+        connection.answer(live.create("/a", b"", &ephemeral)).await.unwrap().unwrap();
+        drop(live);
+        for number in 1..=RECONNECTS {
+            let live = connection.live().clone();
+            let (_, _, watcher) = connection.answer(live.get_and_watch_data("/a")).await.unwrap().unwrap();
+            let mut watch = Watch::of(watcher, &live);
+            let requests = join_all((0..50).map(|_| live.get_data("/a")));
+            proxy.cut(How::Rst);
+            let over = async {
+                timeout(LONG, connection.over()).await.unwrap();
+                drop(connection);
+            };
+            // Each is answered once, or fails once, and none hangs.
+            let (answers, ()) = timeout(LONG, futures_util::future::join(requests, over)).await.unwrap();
+            assert_eq!(answers.len(), 50);
+            assert_eq!(watch.change().await, Change::Disconnected);
+            assert_eq!(proxy.requests(Opcode::CREATE_SESSION), number);
+            drop(live);
+            connection = open(&proxy, Some(&info), number + 1).await;
+            assert_eq!(connection.live().session_id(), info.id());
+            assert_eq!(server.node("/a").unwrap().ephemeral_owner, info.id().0);
+        }
+        assert_eq!((server.sessions().len(), proxy.requests(Opcode::CLOSE_SESSION)), (1, 0));
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_is_dropped_closes_no_session() {
+        let server = EmbeddedServer::start().unwrap();
+        let proxy = Proxy::start(server.address()).unwrap();
+        let connection = open(&proxy, None, 1).await;
+        let info = connection.live().session().clone();
+        drop(connection);
+        let connection = open(&proxy, Some(&info), 2).await;
+        assert_eq!(proxy.requests(Opcode::CLOSE_SESSION), 0);
+        assert!(timeout(LONG, connection.close()).await.unwrap());
+        assert!(server.sessions().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_close_whose_connection_breaks_is_told_from_one_that_was_answered() {
+        let server = EmbeddedServer::start().unwrap();
+        let proxy = Proxy::start(server.address()).unwrap();
+        let connection = open(&proxy, None, 1).await;
+        proxy.on_request(Opcode::CLOSE_SESSION).cut(How::Rst);
+        assert!(!timeout(LONG, connection.close()).await.unwrap());
+        assert_eq!(proxy.requests(Opcode::CREATE_SESSION), 1);
+    }
+
+    #[tokio::test]
+    async fn a_watch_of_a_connection_that_is_gone_does_not_panic() {
+        let server = EmbeddedServer::start().unwrap();
+        let proxy = Proxy::start(server.address()).unwrap();
+        let mut connection = open(&proxy, None, 1).await;
+        let live = connection.live().clone();
+        let (_, _, watcher) = connection.answer(live.get_and_watch_data("/")).await.unwrap().unwrap();
+        let mut watch = Watch::of(watcher, &live);
+        assert!(!watch.has_fired());
+        drop(connection);
+        assert_eq!(watch.change().await, Change::Disconnected);
+    }
+}

@@ -7,8 +7,8 @@ use crate::path::NodePath;
 
 use super::Session;
 use super::fault::Fault;
-use super::notice::Watch;
 use super::ops::Ops;
+use super::watches::Watch;
 
 /// A shared number, and the watch that signals a change.
 pub(crate) struct Counter {
@@ -40,7 +40,7 @@ impl Counter {
     /// Reads the number and sets a watch on it.
     async fn read_and_watch(&mut self, ops: &Ops) -> Result<u32, Fault> {
         loop {
-            match ops.watch_or_poll(self.path.full()).await {
+            match ops.watch_node(self.path.full()).await {
                 Ok(read) => {
                     self.watch = Some(read.watch);
                     return decode(&read.data);

@@ -50,7 +50,8 @@ impl Diagnosis {
     /// Looks at each of these servers, for about `within`. Returns what is found in time, or `None` if no search could be
     /// started.
     ///
-    /// While an earlier search waits for a name service that does not answer, this returns what that one has found so far.
+    /// A search that is under way is waited for. If it waits for a name service that does not answer, this returns what it
+    /// has found so far.
     pub(super) async fn of(
         &self,
         servers: &str,
@@ -60,11 +61,11 @@ impl Diagnosis {
         let search = self.0.clone();
         let servers: Vec<_> = servers.split(',').map(str::to_owned).collect();
         let run = move || search.run(servers, certificates.as_ref(), within);
-        let looked = self.0.running.outcome_if_idle("zklock-diagnosis", run);
+        let looked = self.0.running.outcome("zklock-diagnosis", run);
         // The name service has no bound of its own.
         match timeout(within * LOOKS, looked).await {
-            Ok(Some(Err(_))) => None,
-            Ok(Some(Ok(())) | None) | Err(_) => told(&self.0.found()),
+            Ok(Err(_)) => None,
+            Ok(Ok(())) | Err(_) => told(&self.0.found()),
         }
     }
 }

@@ -15,10 +15,10 @@ use crate::queue::contender::ContenderId;
 
 use super::counter::Counter;
 use super::fault::Fault;
-use super::notice::Watch;
 use super::queues::{WatchId, Way};
 use super::sentry::{Seen, Sentry};
-use super::{Health, Ownership, Session};
+use super::watches::Watch;
+use super::{Health, Session};
 
 mod entering;
 mod locating;
@@ -75,8 +75,8 @@ pub(crate) struct Driver {
     numbers: Numbers,
     /// Whether the path has been checked for a semaphore in use, which happens once.
     is_settled: bool,
-    /// The connection's epoch in which the place in the queue was last seen.
-    epoch: u64,
+    /// The connection on which the place in the queue was last seen.
+    connection: u64,
     pause: Duration,
 }
 
@@ -85,7 +85,7 @@ impl Driver {
         let Bid { lock, path, claim, data, counter, numbers } = bid;
         let id = ContenderId::new(Uuid::new_v4());
         let (machine, action) = Acquisition::start(id, claim, session.id());
-        let epoch = session.link().epoch;
+        let connection = session.link().connection;
         let pause = SHORTEST_PAUSE;
         Self {
             session,
@@ -107,7 +107,7 @@ impl Driver {
             version: 0,
             numbers,
             is_settled: false,
-            epoch,
+            connection,
             pause,
         }
     }
@@ -136,9 +136,9 @@ impl Driver {
         &self.path
     }
 
-    /// Returns the connection's epoch in which the place in the queue was last seen.
-    pub(crate) fn epoch(&self) -> u64 {
-        self.epoch
+    /// Returns the connection on which the place in the queue was last seen.
+    pub(crate) fn connection(&self) -> u64 {
+        self.connection
     }
 
     /// Drives the acquisition until the lock is held or the contender is gone.
@@ -211,16 +211,15 @@ impl Driver {
                 return Some(Event::SessionLost);
             }
             let (link, terms) = (self.session.link(), self.session.clock().terms());
-            // A holder cannot rely on its lease before the connection is `Connected`, and a question on a
-            // connection that has not answered yet would have to be repeated.
+            // A holder cannot rely on its lease before the connection is `Connected`.
             if link.health == Health::Suspended {
                 let mut links = self.session.links();
                 let ends = links.wait_for(|link| link.health != Health::Suspended);
                 cancel.run_until_cancelled(ends).await;
                 continue;
             }
-            let proof = if link.epoch != self.epoch {
-                self.verify(node, link.epoch).await
+            let proof = if link.connection != self.connection {
+                self.verify(node, link.connection).await
             } else if self.session.clock().remaining() < terms.heartbeat() {
                 match self.session.ops().heartbeat(terms.heartbeat_kind()).await {
                     // After a silence, only later answers prove more.
@@ -242,17 +241,12 @@ impl Driver {
         }
     }
 
-    async fn verify(&mut self, node: &Node, epoch: u64) -> Result<Option<Event>, Fault> {
-        let ownership = self.session.ownership(&self.path.child(&node.name), epoch).await?;
-        self.epoch = epoch;
-        Ok(match ownership {
-            Ownership::Ours => None,
-            Ownership::Gone => Some(Event::OwnNodeGone),
-            Ownership::Foreign => {
-                self.session.give_up();
-                Some(Event::SessionLost)
-            }
-        })
+    /// Looks whether the node is still there, because a turn stays with it.
+    async fn verify(&mut self, node: &Node, connection: u64) -> Result<Option<Event>, Fault> {
+        let stat = self.session.ops().stat(&self.path.child(&node.name)).await?;
+        self.connection = connection;
+        let is_ours = stat.is_some_and(|stat| stat.owner == self.session.id());
+        Ok((!is_ours).then_some(Event::OwnNodeGone))
     }
 
     pub(super) async fn feed(&mut self, event: Event) {

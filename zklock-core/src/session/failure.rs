@@ -11,6 +11,8 @@ use crate::error::LockError;
 pub(crate) enum OpenError {
     /// No session could be opened now. Another attempt may succeed.
     Unreachable(String),
+    /// The session that was to be kept is over.
+    Expired,
     /// The servers refused the credentials.
     AuthFailed,
     /// Client and servers do not trust each other's certificates.
@@ -26,7 +28,7 @@ pub(crate) enum OpenError {
 impl OpenError {
     /// Returns `true` if another attempt cannot succeed.
     pub(crate) fn is_final(&self) -> bool {
-        !matches!(self, Self::Unreachable(_))
+        !matches!(self, Self::Unreachable(_) | Self::Expired)
     }
 }
 
@@ -34,6 +36,7 @@ impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreachable(reason) => f.write_str(reason),
+            Self::Expired => f.write_str("the session has expired"),
             Self::AuthFailed => f.write_str("the servers refuse the credentials"),
             #[cfg(feature = "tls")]
             Self::Untrusted(reason) => f.write_str(reason),
@@ -48,6 +51,7 @@ impl From<zk::Error> for OpenError {
     fn from(error: zk::Error) -> Self {
         match error {
             zk::Error::AuthFailed => Self::AuthFailed,
+            zk::Error::SessionExpired => Self::Expired,
             zk::Error::BadArguments(reason) => {
                 Self::Invalid(LockError::InvalidConfig { setting: "connect", reason: (*reason).to_owned() })
             }

@@ -1,4 +1,4 @@
-//! The one place that classifies failed requests: as definite, as unknown, or as the end of the session.
+//! The one place that classifies failed requests: as definite, or as unknown.
 
 use zookeeper_client as zk;
 
@@ -40,7 +40,6 @@ impl Fault {
     fn from_code(code: i32) -> Self {
         let told = format!("the server answered with the error {code} of `KeeperException.Code`");
         match code {
-            UNKNOWN_SESSION => Self::SessionOver,
             // A client reports this one itself when no answer came.
             REQUEST_TIMEOUT => Self::Unknown(told),
             // A transaction was rolled back, or a change of the ensemble was refused.
@@ -105,24 +104,16 @@ impl From<zk::Error> for Fault {
             | E::ReconfigDisabled
             | E::BadArguments(_) => Self::Refused(Refusal::Other(error.to_string())),
             E::UnexpectedErrorCode(code) => Self::from_code(code),
-            E::SessionExpired | E::AuthFailed | E::ClientClosed => Self::SessionOver,
-            // The library's messages when its session task has ended without setting a final state.
-            E::UnexpectedError(ref reason)
-                if reason.starts_with("expect error state") || reason.starts_with("BUG:") =>
-            {
-                Self::SessionOver
-            }
-            // Connection failures come in many forms: a reset is `Custom`, as is silence, and a
-            // broken frame is an unmarshalling error. A moved session is one of them, because the
-            // request may have been forwarded before the move. A throttled request was not applied,
-            // but can be repeated like one whose outcome is unknown.
+            // Connection failures come in many forms: a reset is `Custom`, as is silence, a broken frame is an
+            // unmarshalling error, and a task that is gone is a `BUG`. A moved session is one of them, because the
+            // request may have been forwarded before the move. That the session is over is for its own task to
+            // find out. A throttled request was not applied, but can be repeated like one whose outcome is unknown.
             other => Self::Unknown(other.to_string()),
         }
     }
 }
 
 const RUNTIME_INCONSISTENCY: i32 = -2;
-const UNKNOWN_SESSION: i32 = -12;
 const NEW_CONFIG_NO_QUORUM: i32 = -13;
 const RECONFIG_IN_PROGRESS: i32 = -14;
 const API_ERROR: i32 = -100;
@@ -134,7 +125,7 @@ mod tests {
 
     /// Every code of `KeeperException.Code` in ZooKeeper 3.9, as the client library tells it.
     #[test]
-    fn every_code_of_the_servers_is_definite_unknown_or_the_end_of_the_session() {
+    fn every_code_of_the_servers_is_definite_or_unknown() {
         use zk::Error as E;
         let by_code = E::UnexpectedErrorCode;
         let definite = [
@@ -166,13 +157,15 @@ mod tests {
             by_code(-3),
             by_code(-4),
             by_code(-7),
+            by_code(-12),
+            E::SessionExpired,
+            // The library reports a session that was closed for lack of SASL as `AuthFailed`.
+            E::AuthFailed,
             E::SessionMoved,
             by_code(-122),
             E::Throttled,
         ];
-        // The library reports a session that was closed for lack of SASL as `AuthFailed`.
-        let over = [by_code(-12), E::SessionExpired, E::AuthFailed];
-        for (expected, errors) in [("definite", &definite[..]), ("unknown", &unknown), ("over", &over)] {
+        for (expected, errors) in [("definite", &definite[..]), ("unknown", &unknown)] {
             for error in errors {
                 assert_eq!(kind(error.clone()), expected, "{error}");
             }
@@ -193,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_definite_broken_connections_are_not_and_ended_sessions_are_terminal() {
+    fn answers_are_definite_and_broken_connections_are_not() {
         for error in [zk::Error::NoNode, zk::Error::NoAuth, zk::Error::NodeExists, zk::Error::QuotaExceeded] {
             assert_eq!(kind(error), "definite");
         }
@@ -201,20 +194,14 @@ mod tests {
             zk::Error::ConnectionLoss,
             zk::Error::Timeout,
             zk::Error::SessionMoved,
-            zk::Error::UnexpectedError("recv response with xid 3 but no pending request".into()),
-        ];
-        for error in broken {
-            assert_eq!(kind(error), "unknown");
-        }
-        let over = [
             zk::Error::SessionExpired,
             zk::Error::AuthFailed,
             zk::Error::ClientClosed,
+            zk::Error::UnexpectedError("recv response with xid 3 but no pending request".into()),
             zk::Error::UnexpectedError("BUG: Create2 expect response, but got none".into()),
-            zk::Error::UnexpectedError("expect error state, got SyncConnected".into()),
         ];
-        for error in over {
-            assert_eq!(kind(error), "over");
+        for error in broken {
+            assert_eq!(kind(error), "unknown");
         }
     }
 }

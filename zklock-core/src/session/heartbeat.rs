@@ -25,7 +25,6 @@ pub(super) async fn keep(session: Arc<Session>) {
                 () = tokio::time::sleep(until_due(&session).max(least)) => {}
                 _ = leases.wait_for(|leases| *leases > 0), if is_idle => continue,
             }
-            session.roll.forget_old();
             if until_due(&session).is_zero() {
                 beat(&session).await;
             }
@@ -48,9 +47,7 @@ fn until_due(session: &Session) -> Duration {
 async fn beat(session: &Session) {
     let kind = if session.is_attended() { session.clock().terms().heartbeat_kind() } else { Ack::Read };
     match session.ops().heartbeat(kind).await {
-        Ok(()) => {}
-        // The client library has ended its own task, perhaps by a panic, which it does not report.
-        Err(Fault::SessionOver) => session.give_up(),
+        Ok(()) | Err(Fault::SessionOver) => {}
         Err(fault) => tracing::debug!(?fault, "heartbeat failed"),
     }
 }

@@ -12,9 +12,11 @@ mod parents;
 mod request;
 mod watching;
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use futures_util::future::join;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use zookeeper_client as zk;
 
 use crate::error::{Permission, Refusal};
@@ -23,11 +25,11 @@ use crate::queue::contender::{Contender, ContenderId};
 
 use super::acl::NodeAcls;
 use super::clock::{Ack, LeaseClock, Moment};
+use super::connection::Live;
 use super::fault::Fault;
-use super::notice::{Budget, Watch};
-#[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
-use super::standing::{self, Standing};
 use super::tally::Tally;
+use super::uptime::Origin;
+use super::watches::Watch;
 
 pub(crate) use self::data::{Base, Glimpse, Guarded, Guards, Stamped, Write};
 pub(crate) use self::entry::{Entry, Flight, Newcomer, Queue};
@@ -54,18 +56,26 @@ pub(crate) struct Stat {
 }
 
 pub(crate) struct Ops {
-    /// `None` after [`close`](Self::close). The library closes the session when the last handle is dropped.
-    client: RwLock<Option<Arc<zk::Client>>>,
+    access: watch::Sender<Access>,
+    /// Cancelled when the session is to be closed.
+    closed: CancellationToken,
     clock: LeaseClock,
-    watched: Budget,
     acls: NodeAcls,
     tally: Arc<Tally>,
 }
 
+/// How requests come to the servers.
+enum Access {
+    Open(Arc<Live>),
+    /// Requests wait for the next connection.
+    Broken,
+    Closed,
+}
+
 impl Ops {
-    pub(crate) fn new(client: zk::Client, clock: LeaseClock, acls: NodeAcls, tally: Arc<Tally>) -> Self {
-        let client = RwLock::new(Some(Arc::new(client)));
-        Self { client, clock, watched: Budget::default(), acls, tally }
+    pub(super) fn new(connection: Arc<Live>, clock: LeaseClock, acls: NodeAcls, tally: Arc<Tally>) -> Self {
+        let access = watch::Sender::new(Access::Open(connection));
+        Self { access, closed: CancellationToken::new(), clock, acls, tally }
     }
 
     pub(super) fn tally(&self) -> &Tally {
@@ -75,17 +85,49 @@ impl Ops {
     /// Returns the operations of a session that answers no request.
     #[cfg(test)]
     pub(super) fn staged(clock: LeaseClock, acls: NodeAcls) -> Self {
-        let (client, watched, tally) = Default::default();
-        Self { client, clock, watched, acls, tally }
+        let access = watch::Sender::new(Access::Closed);
+        Self { access, closed: CancellationToken::new(), clock, acls, tally: Arc::default() }
     }
 
     pub(crate) fn clock(&self) -> &LeaseClock {
         &self.clock
     }
 
-    /// Drops this handle of the session, which is closed once the requests under way are done.
-    pub(crate) fn close(&self) {
-        self.client.write().unwrap_or_else(PoisonError::into_inner).take();
+    /// Sends requests through this connection from now on.
+    pub(super) fn connect(&self, connection: Arc<Live>) {
+        self.reach(Access::Open(connection));
+    }
+
+    /// Lets requests wait for the next connection.
+    pub(super) fn disconnect(&self) {
+        self.reach(Access::Broken);
+    }
+
+    fn reach(&self, access: Access) {
+        self.access.send_if_modified(|present| {
+            let is_open = !matches!(present, Access::Closed);
+            if is_open {
+                *present = access;
+            }
+            is_open
+        });
+    }
+
+    /// Refuses later requests. The session is closed once those under way are done.
+    pub(super) fn close(&self) {
+        self.access.send_replace(Access::Closed);
+        self.closed.cancel();
+    }
+
+    /// Waits until the session is to be closed.
+    pub(super) async fn closed(&self) {
+        self.closed.cancelled().await;
+    }
+
+    /// Takes note of the first answer on a connection.
+    pub(super) fn note_fence(&self, sent: Origin) {
+        let sent = self.clock.at(sent);
+        self.note(Ack::Write, sent, Ok::<(), Fault>(())).ok();
     }
 
     /// Finds all nodes of an acquisition, including those whose creation had an unknown outcome.
@@ -102,7 +144,7 @@ impl Ops {
     }
 
     pub(crate) async fn list(&self, dir: &str) -> Result<Children, Fault> {
-        let client = self.client()?;
+        let client = self.client().await?;
         let sent = self.clock.now();
         let listed = self.listing(&client, dir).await;
         self.note(Ack::Read, sent, listed)
@@ -110,7 +152,7 @@ impl Ops {
 
     /// Describes a node as the server knows it, which may lag behind the others. Returns `None` if there is no node.
     pub(crate) async fn stat(&self, path: &str) -> Result<Option<Stat>, Fault> {
-        let client = self.client()?;
+        let client = self.client().await?;
         let sent = self.clock.now();
         let stat = self.note(Ack::Read, sent, client.check_stat(path).await)?;
         Ok(stat.map(|stat| Stat {
@@ -127,31 +169,8 @@ impl Ops {
         stat
     }
 
-    /// Lists the ephemeral nodes of the connection's session whose paths start with `prefix`, as the server knows them.
-    /// Returns `None` if the server does not know the request, which ZooKeeper 3.6 introduced.
-    pub(crate) async fn ephemerals(&self, prefix: &str) -> Result<Option<Vec<String>>, Fault> {
-        let client = self.client()?;
-        let sent = self.clock.now();
-        match client.list_ephemerals(prefix).await {
-            Err(zk::Error::Unimplemented) => Ok(None),
-            listed => self.note(Ack::Read, sent, listed).map(Some),
-        }
-    }
-
-    /// Does the same after the server has caught up.
-    pub(crate) async fn present_ephemerals(&self, prefix: &str) -> Result<Option<Vec<String>>, Fault> {
-        let (caught_up, listed) = join(self.catch_up(), self.ephemerals(prefix)).await;
-        // A server that does not know the request closes the connection behind its answer, so the transaction may have
-        // none.
-        if let Ok(None) = listed {
-            return Ok(None);
-        }
-        caught_up?;
-        listed
-    }
-
     pub(crate) async fn delete(&self, path: &str) -> Result<(), Fault> {
-        let client = self.client()?;
+        let client = self.client().await?;
         let sent = self.clock.now();
         match self.note(Ack::Write, sent, client.delete(path, None).await) {
             Err(Fault::NoNode) => Ok(()),
@@ -169,7 +188,7 @@ impl Ops {
         version: i32,
         (new, data): (&str, &[u8]),
     ) -> Result<(), Fault> {
-        let client = self.client()?;
+        let client = self.client().await?;
         let mut transaction = Transaction::new(&client);
         transaction.create(new, data, (zk::CreateMode::Ephemeral, self.acls.own.acls()))?;
         transaction.delete(old, Some(version))?;
@@ -189,21 +208,9 @@ impl Ops {
         if kind == Ack::Read {
             return self.stat("/").await.map(drop);
         }
-        let client = self.client()?;
-        let mut writer = client.new_multi_writer();
-        writer.add_check_version("/", -1)?;
+        let client = self.client().await?;
         let sent = self.clock.now();
-        let committed = writer.commit().await.map(drop).map_err(zk::Error::from);
-        self.note(kind, sent, committed)
-    }
-
-    /// Asks whether the server knows the user of the connection.
-    #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
-    pub(super) async fn standing(&self) -> Result<Standing, Fault> {
-        let client = self.client()?;
-        let sent = self.clock.now();
-        let told = standing::ask(&client).await;
-        self.note(Ack::Read, sent, told)
+        self.note(kind, sent, check(&client).await)
     }
 
     /// Has the server catch up: commits a transaction that changes nothing. Everything that was proposed before it is
@@ -212,14 +219,19 @@ impl Ops {
     /// A `sync` would not do. A leader answers it at once, even if earlier proposals are not committed yet
     /// (`ProposalRequestProcessor`).
     async fn catch_up(&self) -> Result<(), Fault> {
-        match self.heartbeat(Ack::Write).await {
-            Err(Fault::NoNode | Fault::Denied(_) | Fault::Refused(_)) => Ok(()),
-            outcome => outcome,
-        }
+        unless_refused(self.heartbeat(Ack::Write).await)
     }
 
-    fn client(&self) -> Result<Arc<zk::Client>, Fault> {
-        self.client.read().unwrap_or_else(PoisonError::into_inner).clone().ok_or(Fault::SessionOver)
+    /// Returns the present connection, or waits for the next one.
+    async fn client(&self) -> Result<Arc<Live>, Fault> {
+        if let Access::Open(connection) = &*self.access.borrow() {
+            return Ok(connection.clone());
+        }
+        let mut access = self.access.subscribe();
+        match access.wait_for(|access| !matches!(access, Access::Broken)).await.as_deref() {
+            Ok(Access::Open(connection)) => Ok(connection.clone()),
+            _ => Err(Fault::SessionOver),
+        }
     }
 
     /// Reports the outcome of a request to the lease clock; `sent` is no later than the time of sending.
@@ -232,5 +244,25 @@ impl Ops {
         self.clock.answered(ack, sent, &outcome);
         self.tally.note_request(ack);
         outcome
+    }
+}
+
+/// Has the server of a new connection catch up, so that it answers nothing that is older than the session knows.
+pub(super) async fn fence(connection: &Live) -> Result<(), Fault> {
+    unless_refused(check(connection).await.map_err(Fault::from))
+}
+
+/// Commits a transaction that changes nothing.
+async fn check(connection: &Live) -> Result<(), zk::Error> {
+    let mut writer = connection.new_multi_writer();
+    writer.add_check_version("/", -1)?;
+    writer.commit().await.map(drop).map_err(zk::Error::from)
+}
+
+/// A refusal of a quorum shows as much as its consent.
+fn unless_refused(outcome: Result<(), Fault>) -> Result<(), Fault> {
+    match outcome {
+        Err(Fault::NoNode | Fault::Denied(_) | Fault::Refused(_)) => Ok(()),
+        outcome => outcome,
     }
 }

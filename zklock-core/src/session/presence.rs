@@ -4,29 +4,29 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
+use crate::error::LossReason;
 use crate::path::NodePath;
 
 use super::Session;
-use super::charge::Absence;
 use super::drive::Driver;
 use super::fault::Fault;
-use super::notice::{Kind, Subject, Watch};
 use super::sentry::{MOMENT, Seen, Sentry};
+use super::watches::{Change, Watch};
 
 /// A session, and the path of an own node.
 type Own = (Arc<Session>, Arc<str>);
 
 impl Driver {
-    /// Resolves when the own node, at this path, is gone, or cannot be watched. Never resolves once the session is
-    /// over.
+    /// Resolves when the own node, at this path, is gone or belongs to another session. Never resolves once the session
+    /// is over.
     ///
     /// Listing the children also sets a watch, which takes no extra request and fires when the own node is deleted. A
     /// contender that knew without a list that it was first lists them now. If the watch fires for another reason, one on
     /// the own node is set. The ward begins after a moment, in which most locks are released, or when calls wait behind
     /// the node.
-    pub(crate) fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = Absence> + use<> {
+    pub(crate) fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = LossReason> + use<> {
         let children = self.children.take();
         let (own, sentry) = ((self.session.clone(), path), self.sentry().clone());
         own_node_gone(own, self.path().clone(), sentry, children)
@@ -40,7 +40,7 @@ impl Driver {
     /// Takes note of a change of the children although nobody waits for it, so that a call that follows at once does
     /// not rely on a node that is gone.
     pub(crate) fn glance(&mut self) {
-        if let Some(children @ Watch::Event(_)) = &mut self.children
+        if let Some(children) = &mut self.children
             && children.has_fired()
         {
             *children = Watch::fired();
@@ -51,9 +51,8 @@ impl Driver {
     }
 }
 
-/// Resolves when an own node is gone, or cannot be watched, whose contender has no watch. Never resolves once the session
-/// is over.
-pub(crate) async fn unwatched_gone(own: Own, queue: NodePath, sentry: Arc<Sentry>) -> Absence {
+/// Resolves when an own node is lost whose contender has no watch. Never resolves once the session is over.
+pub(crate) async fn unwatched_gone(own: Own, queue: NodePath, sentry: Arc<Sentry>) -> LossReason {
     own_node_gone(own, queue, sentry, None).await
 }
 
@@ -63,36 +62,34 @@ async fn own_node_gone(
     queue: NodePath,
     sentry: Arc<Sentry>,
     children: Option<Watch>,
-) -> Absence {
+) -> LossReason {
+    let is_on_first = session.link().is_on(sentry.connection());
     let children = match children {
-        Some(children @ Watch::Event(_)) => Some(children),
-        Some(Watch::Pause(_)) | None => match Box::pin(look_around(&session, &queue, &path, &sentry)).await {
+        None if is_on_first => match Box::pin(look_around(&session, &queue, &path, &sentry)).await {
             Ok(children) => children,
-            Err(absence) => return absence,
+            Err(loss) => return loss,
         },
+        children => children,
     };
-    let sign = match children {
-        Some(children) => {
-            children.changed().await;
+    if let Some(mut children) = children {
+        let change = children.change().await;
+        sentry.note_watch(false);
+        if change != Change::Disconnected {
             sentry.note_company();
-            sentry.note_watch(false);
             sentry.rest(MOMENT).await;
-            Sign::Changed
         }
-        None => Sign::Seen,
-    };
-    Box::pin(gone_since(sign, (session, path), &sentry)).await
+    }
+    Box::pin(lost((session, path), &sentry)).await
 }
 
 /// Lists the queue of a holder that has not done so. The list tells whether others wait too, and its watch stands for one
-/// on the own node. Returns `None` if the queue cannot be watched.
+/// on the own node. Returns `None` if there is no list.
 async fn look_around(
     session: &Session,
     queue: &NodePath,
     own: &str,
     sentry: &Sentry,
-) -> Result<Option<Watch>, Absence> {
-    let Some(_room) = session.ops().room(Subject::Own, Kind::Children, queue.full()) else { return Ok(None) };
+) -> Result<Option<Watch>, LossReason> {
     let children = match session.ops().list(queue.full()).await {
         Ok(children) => Some(children),
         // Servers delete queues in which they list no node.
@@ -106,7 +103,7 @@ async fn look_around(
             Ok(Some(children.watch))
         }
         None => match session.is_unlisted(own).await {
-            Ok(_) => Err(Absence::Gone),
+            Ok(_) => Err(LossReason::NodeDeleted),
             Err(_) => Ok(None),
         },
     }
@@ -124,57 +121,61 @@ impl Session {
     }
 }
 
-/// The last sign of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sign {
-    /// It was there.
-    Seen,
-    /// A watch fired, perhaps because it is gone.
-    Changed,
-}
-
-/// Resolves when the node is gone, or cannot be watched, and meanwhile takes note of its data. Never resolves once the
-/// session is over.
-async fn gone_since(mut sign: Sign, (session, path): Own, sentry: &Sentry) -> Absence {
+/// Resolves when the node is lost, and meanwhile takes note of its data and of the connections on which it was seen. Never
+/// resolves once the session is over.
+async fn lost((session, path): Own, sentry: &Sentry) -> LossReason {
     loop {
-        match session.ops().watch_node(Subject::Own, &path).await {
-            Ok(Some(own)) => {
+        let permit = session.bounds().requests(1).await;
+        let read = session.ops().watch_node(&path).await;
+        drop(permit);
+        match read {
+            Ok(own) if own.owner != session.id() => return LossReason::OwnerChanged,
+            Ok(mut own) => {
                 sentry.note_data(&own.data);
+                // The children are not watched any more.
+                sentry.note_company();
                 sentry.note_watch(true);
-                own.watch.changed().await;
+                sentry.note_seen(own.connection);
+                own.watch.change().await;
                 sentry.note_watch(false);
-                sign = Sign::Changed;
             }
-            Ok(None) if sign == Sign::Changed => match session.ops().stat(&path).await {
-                Ok(None) => return Absence::Gone,
-                Ok(Some(_)) | Err(_) => sign = Sign::Seen,
-            },
-            Ok(None) => {
-                sentry.note_unwatchable();
-                return Absence::NoRoom;
-            }
-            Err(Fault::NoNode) => return Absence::Gone,
+            Err(Fault::NoNode) => return LossReason::NodeDeleted,
             Err(Fault::Unknown(_)) => sleep(PAUSE).await,
-            Err(Fault::Denied(_) | Fault::Refused(_)) => {
-                sentry.note_unwatchable();
-                return Absence::Refused;
-            }
+            Err(Fault::Denied(_) | Fault::Refused(_)) => match unreadable(&session, &path, sentry).await {
+                Some(loss) => return loss,
+                None => {}
+            },
             Err(Fault::SessionOver) => return pending().await,
         }
     }
 }
 
-/// The pause between attempts to set a watch.
-const PAUSE: Duration = Duration::from_secs(1);
+/// Looks whether a node is there that the client may not read, and waits until it is time to look again.
+async fn unreadable(session: &Session, path: &str, sentry: &Sentry) -> Option<LossReason> {
+    sentry.note_unwatchable();
+    let connection = session.link().connection;
+    match session.ops().stat(path).await {
+        Ok(None) => return Some(LossReason::NodeDeleted),
+        Ok(Some(own)) if own.owner != session.id() => return Some(LossReason::OwnerChanged),
+        Ok(Some(_)) => sentry.note_seen(connection),
+        Err(_) => {}
+    }
+    let mut links = session.links();
+    timeout(INTERVAL, links.wait_for(|link| link.connection != connection)).await.ok();
+    None
+}
+
+/// The pause after a read without an answer.
+const PAUSE: Duration = Duration::from_millis(100);
+/// The interval at which a node that cannot be read is looked for.
+const INTERVAL: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {
-    use futures_util::future::FutureExt;
     use tokio::sync::oneshot;
 
     use crate::queue::claim::{Claim, Role};
     use crate::session::drive::{Bid, Numbers};
-    use crate::session::notice::{Budget, Change};
 
     use super::*;
 
@@ -185,16 +186,10 @@ mod tests {
         Driver::new(Session::staged(1), Bid { lock, path, claim, data, counter: None, numbers })
     }
 
-    /// Returns a watch, and the end that fires it.
-    fn watch(budget: &Budget) -> (oneshot::Sender<()>, Watch) {
-        let (fire, fired) = oneshot::channel();
-        let share = budget.share(Subject::Own, Kind::Children, "/a").unwrap();
-        (fire, Watch::event(fired.map(|_| Change::Other), share))
-    }
-
     #[test]
     fn a_change_of_the_children_is_noticed_at_a_glance() {
-        let (mut driver, (fire, children)) = (driver(), watch(&Budget::default()));
+        let (mut driver, (fire, fired)) = (driver(), oneshot::channel::<()>());
+        let children = Watch::when(async { drop(fired.await) });
         (driver.children, driver.seen) = (Some(children), Seen::Alone);
         driver.begin_watch();
         driver.glance();

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use crate::path::NodePath;
 use crate::queue::contender::Sequence;
 
-use super::notice::{Watch, size_on_the_wire};
+use super::watches::Watch;
 
 /// The way in which a contender enters a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub(super) struct Queues(Mutex<Memory>);
 #[derive(Default)]
 struct Memory {
     /// The connection.
-    epoch: u64,
+    connection: u64,
     queues: HashMap<NodePath, Queue>,
     /// The queues, the least recently proved one first.
     order: BTreeMap<u64, NodePath>,
@@ -102,8 +102,8 @@ enum Parent {
 
 impl Queues {
     /// Returns the way into a queue, and takes its last number. `is_missing` tells that a list found no queue.
-    pub(super) fn way(&self, path: &NodePath, epoch: u64, is_missing: bool) -> Way {
-        let mut memory = self.of(epoch);
+    pub(super) fn way(&self, path: &NodePath, connection: u64, is_missing: bool) -> Way {
+        let mut memory = self.of(connection);
         memory.forget_older_than(Instant::now());
         memory.look_at_watch(path);
         let has_room = memory.has_room(path);
@@ -125,22 +125,22 @@ impl Queues {
     }
 
     /// Notes that a queue exists.
-    pub(super) fn prove(&self, path: &NodePath, epoch: u64) {
-        self.of(epoch).prove(path, Use::Entered);
+    pub(super) fn prove(&self, path: &NodePath, connection: u64) {
+        self.of(connection).prove(path, Use::Entered);
     }
 
     /// Notes that a queue does not exist.
-    pub(super) fn forget(&self, path: &NodePath, epoch: u64) {
-        self.of(epoch).forget(path);
+    pub(super) fn forget(&self, path: &NodePath, connection: u64) {
+        self.of(connection).forget(path);
     }
 
     /// Keeps a watch on a queue's node that was set on this connection while a contender of this client existed, unless
     /// there is one.
-    pub(super) fn keep(&self, path: &NodePath, epoch: u64, watch: Watch) {
-        let mut memory = self.of(epoch);
+    pub(super) fn keep(&self, path: &NodePath, connection: u64, watch: Watch) {
+        let mut memory = self.of(connection);
         memory.look_at_watch(path);
         memory.prove(path, Use::Entered);
-        let (id, is_current) = (WatchId(memory.next()), memory.epoch == epoch);
+        let (id, is_current) = (WatchId(memory.next()), memory.connection == connection);
         let has_room = memory.has_room(path);
         if let Some(queue) = memory.queues.get_mut(path)
             && matches!(queue.usage, Use::Entered)
@@ -148,13 +148,13 @@ impl Queues {
             && has_room
         {
             queue.usage = Use::Watched { id, watch, last: None };
-            memory.bytes += size_on_the_wire(path.full());
+            memory.bytes += path.full().len();
         }
     }
 
     /// Returns the watch on the queue's node, which has not fired.
-    pub(super) fn watch(&self, path: &NodePath, epoch: u64) -> Option<WatchId> {
-        let mut memory = self.of(epoch);
+    pub(super) fn watch(&self, path: &NodePath, connection: u64) -> Option<WatchId> {
+        let mut memory = self.of(connection);
         memory.look_at_watch(path);
         match memory.queues.get(path)?.usage {
             Use::Watched { id, .. } => Some(id),
@@ -163,8 +163,8 @@ impl Queues {
     }
 
     /// Notes the number of a contender that was first, existed under this watch, and is certainly deleted.
-    pub(super) fn leave(&self, path: &NodePath, epoch: u64, (number, watch): (Sequence, WatchId)) {
-        if let Some(queue) = self.of(epoch).queues.get_mut(path)
+    pub(super) fn leave(&self, path: &NodePath, connection: u64, (number, watch): (Sequence, WatchId)) {
+        if let Some(queue) = self.of(connection).queues.get_mut(path)
             && let Use::Watched { id, last, .. } = &mut queue.usage
             && *id == watch
         {
@@ -173,15 +173,15 @@ impl Queues {
     }
 
     /// Notes that a queue was created together with its contender.
-    pub(super) fn founded(&self, path: &NodePath, epoch: u64) {
-        let mut memory = self.of(epoch);
+    pub(super) fn founded(&self, path: &NodePath, connection: u64) {
+        let mut memory = self.of(connection);
         memory.parents.remove(path.parent());
         memory.prove(path, Use::Entered);
     }
 
     /// Notes that a queue was there already.
-    pub(super) fn note_occupied(&self, path: &NodePath, epoch: u64) {
-        let mut memory = self.of(epoch);
+    pub(super) fn note_occupied(&self, path: &NodePath, connection: u64) {
+        let mut memory = self.of(connection);
         if let Parent::Occupied(count) = memory.parent(path.parent()) {
             *count += 1;
         }
@@ -189,8 +189,8 @@ impl Queues {
     }
 
     /// Notes that this client may not create queues below the parent of this one.
-    pub(super) fn close(&self, path: &NodePath, epoch: u64) {
-        *self.of(epoch).parent(path.parent()) = Parent::Closed;
+    pub(super) fn close(&self, path: &NodePath, connection: u64) {
+        *self.of(connection).parent(path.parent()) = Parent::Closed;
     }
 
     /// Notes that this client may not create queues together with contenders anywhere.
@@ -198,13 +198,13 @@ impl Queues {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_closed = true;
     }
 
-    /// Returns what is known on the connection of this epoch.
-    fn of(&self, epoch: u64) -> MutexGuard<'_, Memory> {
+    /// Returns what is known on the connection of this connection.
+    fn of(&self, connection: u64) -> MutexGuard<'_, Memory> {
         let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if memory.epoch < epoch {
+        if memory.connection < connection {
             let parents = std::mem::take(&mut memory.parents);
             let (count, is_closed) = (memory.count, memory.is_closed);
-            *memory = Memory { epoch, parents, count, is_closed, ..Memory::default() };
+            *memory = Memory { connection, parents, count, is_closed, ..Memory::default() };
         }
         memory
     }
@@ -250,7 +250,7 @@ impl Memory {
     }
 
     fn has_room(&self, path: &NodePath) -> bool {
-        self.bytes + size_on_the_wire(path.full()) <= MOST_BYTES
+        self.bytes + path.full().len() <= MOST_BYTES
     }
 
     fn next(&mut self) -> u64 {
@@ -287,7 +287,7 @@ impl Memory {
         if let Some(queue) = self.queues.remove(path) {
             self.order.remove(&queue.nth);
             if let Use::Watched { .. } = queue.usage {
-                self.bytes -= size_on_the_wire(path.full());
+                self.bytes -= path.full().len();
             }
         }
     }
@@ -303,7 +303,7 @@ const MOST_PARENTS: usize = 1_024;
 const MOST_OCCUPIED: u32 = 8;
 /// Out of this many contenders, one tries again.
 const RARELY: u32 = 16;
-/// The size of the paths that are watched for their numbers, out of what `notice` leaves for the own nodes.
+/// The size of the paths that are watched for their numbers, which bounds the memory of the servers.
 const MOST_BYTES: usize = 32 * 1024;
 
 #[cfg(test)]
@@ -311,7 +311,6 @@ mod tests {
     use tokio::sync::oneshot;
     use tokio::time::advance;
 
-    use super::super::notice::{Budget, Change, Kind, Subject};
     use super::*;
 
     fn path(n: usize) -> NodePath {
@@ -319,14 +318,9 @@ mod tests {
     }
 
     /// Returns a watch, which fires when the sender is dropped.
-    fn watch(n: usize) -> (Watch, oneshot::Sender<()>) {
-        let share = Budget::default().share(Subject::Own, Kind::Data, path(n).full()).unwrap();
+    fn watch() -> (Watch, oneshot::Sender<()>) {
         let (fire, fired) = oneshot::channel();
-        let fired = async {
-            fired.await.ok();
-            Change::Other
-        };
-        (Watch::event(fired, share), fire)
+        (Watch::when(async { drop(fired.await) }), fire)
     }
 
     fn number(n: u32) -> Sequence {
@@ -334,11 +328,11 @@ mod tests {
     }
 
     /// Lets a contender of a watched queue leave with a number.
-    fn leave(queues: &Queues, n: usize, epoch: u64, last: u32) -> (WatchId, oneshot::Sender<()>) {
-        let (watch, fire) = watch(n);
-        queues.keep(&path(n), epoch, watch);
-        let id = queues.watch(&path(n), epoch).expect("it is watched");
-        queues.leave(&path(n), epoch, (number(last), id));
+    fn leave(queues: &Queues, n: usize, connection: u64, last: u32) -> (WatchId, oneshot::Sender<()>) {
+        let (watch, fire) = watch();
+        queues.keep(&path(n), connection, watch);
+        let id = queues.watch(&path(n), connection).expect("it is watched");
+        queues.leave(&path(n), connection, (number(last), id));
         (id, fire)
     }
 
@@ -364,7 +358,7 @@ mod tests {
         drop(fire);
         assert_eq!(queues.watch(&path(1), 0), None);
         assert_eq!(queues.way(&path(1), 0, false), Way::Founding, "the queue may be gone");
-        let (watch, _fire) = watch(1);
+        let (watch, _fire) = watch();
         queues.keep(&path(1), 0, watch);
         queues.leave(&path(1), 0, (number(7), first));
         assert_eq!(queues.way(&path(1), 0, false), Way::List, "the number is of another queue");
@@ -402,7 +396,7 @@ mod tests {
         (0..=MOST_QUEUES).for_each(|n| queues.prove(&path(n), 0));
         assert_eq!(queues.way(&path(0), 0, false), Way::Founding, "it made room for the last one");
         assert_eq!(queues.of(0).order.len(), MOST_QUEUES);
-        let most = MOST_BYTES / size_on_the_wire(path(0).full());
+        let most = MOST_BYTES / path(0).full().len();
         let _fires: Vec<_> = (1..=most).map(|n| leave(&queues, n, 0, 0)).collect();
         assert_eq!(queues.way(&path(most + 1), 0, false), Way::List, "there is no room for a watch");
         (1..=most).for_each(|n| queues.forget(&path(n), 0));

@@ -2,16 +2,12 @@
 
 use std::time::Duration;
 
-use zookeeper_client as zk;
-
+use super::addresses::Target;
+use super::connection::Connection;
 use super::diagnose::Certificates;
 use super::failure::OpenError;
-#[cfg(feature = "sasl-gssapi")]
-use super::hosted;
 #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 use super::login::Login;
-#[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
-use super::standing::{self, Standing};
 #[cfg(feature = "tls")]
 use super::tls::Transport;
 
@@ -57,24 +53,31 @@ impl Security {
         Ok(())
     }
 
-    /// Opens a session of the client library.
-    pub(super) async fn connect(&self, connector: Connector, servers: &str) -> Result<zk::Client, OpenError> {
+    /// Connects to one address, and gives the connection this number.
+    pub(super) async fn connect(
+        &self,
+        connector: Connector,
+        target: &Target,
+        number: u64,
+    ) -> Result<Connection, OpenError> {
         #[cfg(feature = "sasl-gssapi")]
-        if let Some(Login::Gssapi(_)) = &self.login {
-            return hosted::connect(connector, servers.to_owned()).await;
+        if let Some(Login::Gssapi(tickets)) = &self.login {
+            return tickets.connect(connector, target, number).await;
         }
-        Ok(connector.connect(servers).await?)
+        Ok(Connection::open(connector, &target.address, number).await?)
     }
 
-    /// Returns an error if the servers do not know the user of the login, and their answer otherwise.
+    /// Returns an error if a server has opened a session without knowing the user of the login: one without users accepts
+    /// any. A server before 3.7 does not know the question, and closes the connection.
     #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
-    pub(super) async fn check_login(&self, client: &zk::Client) -> Result<Option<Standing>, OpenError> {
+    pub(super) async fn check_login(&self, connection: &mut Connection) -> Result<(), OpenError> {
         if self.login.is_none() {
-            return Ok(None);
+            return Ok(());
         }
-        match standing::ask(client).await? {
-            Standing::Unknown => Err(OpenError::AuthFailed),
-            answer => Ok(Some(answer)),
+        let live = connection.live().clone();
+        match connection.answer(live.list_auth_users()).await {
+            Some(Ok(users)) if users.iter().all(|user| user.scheme() != "sasl") => Err(OpenError::AuthFailed),
+            _ => Ok(()),
         }
     }
 

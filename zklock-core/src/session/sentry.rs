@@ -1,7 +1,7 @@
 //! The news that the watches of a held node bring: whether others came, whether a deletion would be noticed, and
 //! whether the holder is asked to release.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,6 @@ use tokio::time::timeout;
 use crate::change::Signal;
 use crate::queue::contender::is_numbered;
 
-use super::notice::Watch;
 use super::ops::Children;
 
 /// The data of a holder's node that asks the holder to release (Curator's `LockInternals.REVOKE_MESSAGE`).
@@ -28,6 +27,8 @@ pub(crate) struct Sentry {
     is_urged: AtomicBool,
     /// Whether the holder is asked to release.
     is_asked: AtomicBool,
+    /// The last connection on which the node was seen to belong to the session.
+    connection: AtomicU64,
     changed: Signal,
 }
 
@@ -46,11 +47,7 @@ impl Seen {
     /// Returns what a list shows to the contender with the node `own`.
     pub(super) fn of(children: &Children, own: &str) -> Self {
         let mut others = children.names.iter().filter(|name| *name != own && is_numbered(name));
-        match (&children.watch, others.next()) {
-            (Watch::Pause(_), _) => Self::Unwatched,
-            (Watch::Event(_), Some(_)) => Self::Others,
-            (Watch::Event(_), None) => Self::Alone,
-        }
+        if others.next().is_some() { Self::Others } else { Self::Alone }
     }
 }
 
@@ -79,6 +76,17 @@ impl Sentry {
     /// Returns whether the holder is asked to release.
     pub(crate) fn is_asked(&self) -> bool {
         self.is_asked.load(Ordering::Acquire)
+    }
+
+    /// Returns the last connection on which the node was seen to belong to the session.
+    pub(crate) fn connection(&self) -> u64 {
+        self.connection.load(Ordering::Acquire)
+    }
+
+    /// Takes note that the node was seen to belong to the session.
+    pub(crate) fn note_seen(&self, connection: u64) {
+        self.connection.fetch_max(connection, Ordering::AcqRel);
+        self.changed.notify();
     }
 
     /// Takes note of the data of the own node.

@@ -1,22 +1,14 @@
 //! Sessions without a server, whose events a test makes.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
-
 use super::acl::NodeAcls;
-use super::bounds::Bounds;
 use super::clock::{Ack, LeaseClock, Terms};
 use super::fault::Fault;
-use super::link::Links;
 use super::ops::Ops;
-use super::queues::Queues;
-use super::roll::RollCall;
 use super::sentry::{Seen, Sentry};
 use super::uptime::Origin;
-use super::ward::Ward;
 use super::{Health, Heartbeat, Session};
 
 impl Session {
@@ -33,29 +25,17 @@ impl Session {
         let timing = (Duration::from_secs(2), Duration::from_secs(4));
         let terms = Terms::new(Duration::from_secs(120), timing, Heartbeat::default()).expect("valid terms");
         let clock = LeaseClock::since(Origin::now(), terms);
-        Arc::new(Self {
-            id,
-            link: Links::connected(),
-            leases: watch::Sender::new(0),
-            over: CancellationToken::new(),
-            closed: CancellationToken::new(),
-            strangers: Mutex::default(),
-            roll: RollCall::new(id),
-            queues: Queues::default(),
-            bounds: Bounds::default(),
-            ward: Ward::default(),
-            ops: Ops::staged(clock, NodeAcls::default()),
-        })
+        Self::new(id, Ops::staged(clock, NodeAcls::default()))
     }
 
     /// Breaks the connection.
     pub(crate) fn suspend(&self) {
-        self.tell_health(Health::Suspended);
+        self.tell(|link| link.health = Health::Suspended);
     }
 
     /// Restores the connection before anybody has missed it.
     pub(crate) fn restore(&self) {
-        self.tell_health(Health::Connected);
+        self.tell(|link| link.health = Health::Connected);
     }
 
     /// Ends the session.

@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 pub(super) use self::handshake::{Shaken, shake};
 pub(crate) use self::transport::Transport;
-pub(super) use self::transport::keep_fresh;
 
 /// The certificates of encrypted connections.
 ///

@@ -17,6 +17,18 @@ impl Origin {
         Self(read())
     }
 
+    /// Returns the nanoseconds from an earlier reading to this one.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    pub(super) fn since(&self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// Returns the nanoseconds from an earlier reading to this one.
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    pub(super) fn since(&self, earlier: Self) -> u64 {
+        self.0.saturating_duration_since(earlier.0).as_nanos() as u64
+    }
+
     /// Returns the nanoseconds since then.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     #[inline]

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use crate::change;
 
 pub(crate) use self::roster::Key;
-pub(super) use self::roster::{News, Roster, Watch};
+pub(super) use self::roster::{News, Roster};
 
 /// The locks that a session holds, and the news for the task that watches over them. That task is in `warden`.
 #[derive(Default)]

@@ -1,10 +1,4 @@
 //! Watches over the nodes of all locks that a session holds, in one task.
-//!
-//! * [`rollcall`] verifies many nodes at once, and asks for those that cannot be watched.
-//! * [`portions`] divides them.
-
-mod portions;
-mod rollcall;
 
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
@@ -20,10 +14,9 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::error::LossReason;
 use crate::queue::contender::Name;
 
-use super::charge::{Absence, Charge};
+use super::charge::Charge;
 use super::fault::Fault;
-use super::present::AT_A_TIME;
-use super::ward::{Key, Roster, Ward, Watch};
+use super::ward::{Key, Roster, Ward};
 use super::{Health, Link, Session};
 
 impl Session {
@@ -40,9 +33,9 @@ impl Session {
             return charge.lose(LossReason::SessionEnded);
         }
         let mut news = roster.enroll(key, Arc::downgrade(&charge), Instant::now());
-        let link = Link { epoch: charge.epoch(), health: Health::Connected };
-        if self.link() != link {
-            news = roster.doubt();
+        let is_current = self.link().is_on(charge.connection());
+        if !is_current {
+            news = roster.hasten(key);
         }
         drop(roster);
         self.ward.change(|_| news);
@@ -76,7 +69,6 @@ pub(crate) fn keep(session: Arc<Session>) -> impl Future<Output = ()> + Send {
             never = &mut watch => match never {},
             never = warden.lapse() => match never {},
             never = warden.follow() => match never {},
-            never = warden.0.call_roll() => match never {},
             never = warden.check_lists() => match never {},
         }
         warden.bereave().lose_all().await;
@@ -116,8 +108,8 @@ impl Warden {
             tokio::select! {
                 biased;
                 Some((key, end)) = vigils.next() => {
-                    if let Some((node, absence)) = end {
-                        self.note(key, &node, absence);
+                    if let Some((node, loss)) = end {
+                        self.note(key, &node, loss);
                     }
                 }
                 () = self.ward().until(|roster| roster.is_due_before(next)) => {}
@@ -126,14 +118,11 @@ impl Warden {
         }
     }
 
-    /// Takes note of the end of a watch, if the lock still has the node.
-    fn note(&self, key: Key, node: &Name, absence: Absence) {
+    /// Takes note that a node is lost, if the lock still has it.
+    fn note(&self, key: Key, node: &Name, loss: LossReason) {
         let charge = self.ward().roster().charge(key);
-        let Some(charge) = charge.filter(|charge| charge.node().as_ref() == Some(node)) else { return };
-        match absence {
-            Absence::Gone => charge.lose(LossReason::NodeDeleted),
-            Absence::NoRoom => self.ward().change(|roster| roster.note_unwatched(key, Watch::NoRoom)),
-            Absence::Refused => self.ward().change(|roster| roster.note_unwatched(key, Watch::Refused)),
+        if let Some(charge) = charge.filter(|charge| charge.node().as_ref() == Some(node)) {
+            charge.lose(loss);
         }
     }
 
@@ -163,11 +152,11 @@ impl Warden {
     /// again may have forgotten some (ZOOKEEPER-4846).
     async fn check_lists(&self) -> Infallible {
         let mut links = self.0.links();
-        let mut epoch = self.0.link().epoch;
+        let mut checked = self.0.link().connection;
         loop {
-            let is_next = |link: &Link| link.health == Health::Connected && link.epoch != epoch;
+            let is_next = |link: &Link| link.health == Health::Connected && link.connection != checked;
             let Ok(link) = links.wait_for(is_next).await.map(|link| *link) else { return pending().await };
-            epoch = link.epoch;
+            checked = link.connection;
             for (queue, charges) in self.by_queue() {
                 if self.0.link() != link {
                     break;
@@ -214,24 +203,20 @@ impl Warden {
         Bereaved(self.ward().roster().close())
     }
 
-    /// Verifies the leases in every epoch of the connection, and tells them of its health.
+    /// Tells the leases of the health of the connection. Their watches look at their nodes on each connection.
     async fn follow(&self) -> Infallible {
         let mut links = self.0.links();
         loop {
             let link = *links.borrow_and_update();
-            self.ward().roster().note_verifying();
-            let charges = self.ward().roster().charges();
-            // A question on a connection that has not answered yet would have to be repeated.
-            if link.health == Health::Connected {
-                self.0.verify_all(&charges, link.epoch).await;
+            if link.connection > 1 || link.health != Health::Connected {
+                self.ward().change(Roster::hasten_all);
             }
-            // The connection may have broken since.
+            let charges = self.ward().roster().charges();
+            // The connection may have changed since.
             each(&charges, |charge| charge.note_health(self.0.link())).await;
             drop(charges);
-            tokio::select! {
-                biased;
-                changed = links.changed() => if changed.is_err() { pending::<()>().await },
-                () = self.ward().until(|roster| roster.is_in_doubt()) => {}
+            if links.changed().await.is_err() {
+                pending::<()>().await;
             }
         }
     }
@@ -271,6 +256,8 @@ async fn each(charges: &[Arc<dyn Charge>], action: impl Fn(&dyn Charge)) {
     }
 }
 
+/// The most leases that are looked at without a pause for other tasks.
+const AT_A_TIME: usize = 256;
 /// The longest time after which the lease clock is looked at again.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -288,7 +275,6 @@ mod tests {
     use futures_util::future::FutureExt;
 
     use super::*;
-    use crate::session::Ownership;
     use crate::session::charge::Vigil;
     use crate::session::clock::Ack;
 
@@ -318,15 +304,13 @@ mod tests {
             node.to_string()
         }
 
-        fn epoch(&self) -> u64 {
-            0
+        fn connection(&self) -> u64 {
+            1
         }
 
         fn watch(self: Arc<Self>) -> Option<Vigil> {
             None
         }
-
-        fn conclude(&self, _: Ownership, _: u64) {}
 
         fn note_health(&self, _: Link) {}
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::error::LockError;
+use crate::error::LossReason;
 use crate::lease::Seat;
 use crate::path::NodePath;
 use crate::queue::acquisition::{End, Node};
 use crate::session::Session;
-use crate::session::charge::Absence;
 use crate::session::drive::Resting;
 use crate::session::janitor::Undone;
 use crate::session::sentry::Sentry;
@@ -35,8 +35,8 @@ impl Seat for Staged {
         &self.queue
     }
 
-    fn epoch(&self) -> u64 {
-        self.session.link().epoch
+    fn connection(&self) -> u64 {
+        self.session.link().connection
     }
 
     fn sentry(&self) -> &Arc<Sentry> {
@@ -48,14 +48,14 @@ impl Seat for Staged {
         self.sentry.stage(self.others + come_since);
     }
 
-    fn own_node_gone(&mut self, _: Arc<str>) -> impl Future<Output = Absence> + Send + use<> {
+    fn own_node_gone(&mut self, _: Arc<str>) -> impl Future<Output = LossReason> + Send + use<> {
         let (servers, number, sentry) = (self.servers.clone(), self.number, self.sentry.clone());
         async move {
             chance::pause().await;
             sentry.watch();
             servers.until(|servers| (!servers.has(number)).then_some(())).await;
             chance::pause().await;
-            Absence::Gone
+            LossReason::NodeDeleted
         }
     }
 

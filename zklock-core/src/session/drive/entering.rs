@@ -18,7 +18,7 @@ impl Driver {
     pub(super) fn choose_way(&mut self) -> Way {
         let is_missing = self.way == Way::Founding;
         self.way = match self.knows_queues() {
-            true => self.session.queues.way(&self.path, self.session.link().epoch, is_missing),
+            true => self.session.queues.way(&self.path, self.session.link().connection, is_missing),
             false => Way::List,
         };
         self.way
@@ -89,7 +89,7 @@ impl Driver {
         if std::mem::replace(&mut self.has_entered, true) {
             self.sentry = Arc::default();
         }
-        self.renew_epoch();
+        self.renew_connection();
     }
 
     fn founded(&mut self, founded: Result<Node, Unfounded>) -> Event {
@@ -97,16 +97,16 @@ impl Driver {
         match founded {
             Ok(node) if node.owner != self.session.id() => self.session_replaced(),
             Ok(node) => {
-                queues.founded(path, self.epoch);
+                queues.founded(path, self.connection);
                 (self.is_settled, self.version) = (true, 1);
                 Event::Entered(node, Sight::Alone)
             }
             Err(Unfounded::Exists) => {
-                queues.note_occupied(path, self.epoch);
+                queues.note_occupied(path, self.connection);
                 Event::QueueExists
             }
             Err(Unfounded::Forbidden) => {
-                queues.close(path, self.epoch);
+                queues.close(path, self.connection);
                 Event::QueueExists
             }
             Err(Unfounded::Unsupported) => {
@@ -137,7 +137,7 @@ impl Driver {
                 Event::Entered(node, sight)
             }
             Err(Fault::NoNode) => {
-                self.session.queues.forget(&self.path, self.epoch);
+                self.session.queues.forget(&self.path, self.connection);
                 Event::ParentMissing
             }
             Err(fault) => self.failed(fault),
@@ -149,10 +149,10 @@ impl Driver {
         let queues = &self.session.queues;
         // A queue's node that is older than the own one was there all the time: it has a child.
         match queue.filter(|queue| queue.zxid < own.zxid) {
-            Some(queue) => queues.keep(&self.path, self.epoch, queue.watch),
-            None => queues.prove(&self.path, self.epoch),
+            Some(queue) => queues.keep(&self.path, self.connection, queue.watch),
+            None => queues.prove(&self.path, self.connection),
         }
-        self.watch = queues.watch(&self.path, self.session.link().epoch);
+        self.watch = queues.watch(&self.path, self.session.link().connection);
     }
 
     fn among(&mut self, own: &Node, children: Option<Children>) -> Sight {
@@ -169,7 +169,7 @@ impl Driver {
     pub(super) fn leave_number(&self) {
         let number = self.machine.last_number().filter(|_| self.knows_queues());
         if let (Some(number), Some(watch)) = (number, self.watch) {
-            self.session.queues.leave(&self.path, self.epoch, (number, watch));
+            self.session.queues.leave(&self.path, self.connection, (number, watch));
         }
     }
 }

@@ -51,7 +51,7 @@ impl Driver {
     }
 
     async fn list(&mut self) -> Event {
-        self.renew_epoch();
+        self.renew_connection();
         let (session, path) = (self.session.clone(), self.path.clone());
         let listed = pin!(session.ops().list(path.full()));
         let (listed, counted) = self.with_count(listed).await;
@@ -77,14 +77,14 @@ impl Driver {
         }
     }
 
-    pub(super) fn renew_epoch(&mut self) {
-        let epoch = self.session.link().epoch;
-        if self.epoch != epoch
+    pub(super) fn renew_connection(&mut self) {
+        let connection = self.session.link().connection;
+        if self.connection != connection
             && let Some(counter) = &mut self.counter
         {
             counter.forget();
         }
-        self.epoch = epoch;
+        self.connection = connection;
     }
 
     /// Lists the queue by `list`, and learns the number of permits at that time or later, if it is shared.
@@ -115,7 +115,7 @@ impl Driver {
             }
         }
         if self.knows_queues() {
-            self.session.queues.prove(&self.path, self.epoch);
+            self.session.queues.prove(&self.path, self.connection);
         }
         Event::Deleted
     }
@@ -215,10 +215,7 @@ impl Driver {
                 tracing::debug!(path, reason, "request unanswered");
                 Event::Unknown
             }
-            Fault::SessionOver => {
-                self.session.give_up();
-                Event::SessionLost
-            }
+            Fault::SessionOver => Event::SessionLost,
             refused => {
                 self.refusal.get_or_insert_with(|| refused.into_error(path));
                 Event::Refused

@@ -6,7 +6,6 @@ use crate::path::NodePath;
 use crate::queue::acquisition::{Action, Seated};
 use crate::queue::contender::Name;
 use crate::session::Session;
-use crate::session::notice::Watch;
 use crate::session::queues::{WatchId, Way};
 use crate::session::sentry::{Seen, Sentry};
 
@@ -29,7 +28,7 @@ pub(crate) struct Resting {
 impl Driver {
     /// Returns the small form of this contender, or `None` if that would leave something out.
     pub(crate) fn resting(&mut self) -> Option<Resting> {
-        let is_watched = matches!(self.children, Some(Watch::Event(_)));
+        let is_watched = self.children.is_some();
         let has_more = self.counter.is_some() || self.refusal.is_some();
         if is_watched || has_more {
             return None;
@@ -54,7 +53,7 @@ impl Resting {
         let Self { data, acquisition, version, counted, watch, numbers } = self;
         let (machine, node) = acquisition.rise(session.id(), node);
         Driver {
-            epoch: session.link().epoch,
+            connection: session.link().connection,
             session,
             // Only a contender that enters needs the path above its queue.
             lock: queue.clone(),

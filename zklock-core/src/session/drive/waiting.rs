@@ -1,8 +1,5 @@
 //! Waits until the contenders in front may have left.
 
-use std::time::Duration;
-
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Holder;
@@ -12,9 +9,9 @@ use crate::queue::turn::{Ahead, Obstacle};
 use crate::session::Session;
 use crate::session::counter::Counter;
 use crate::session::fault::Fault;
-use crate::session::notice::{Change, Subject, Watch};
 use crate::session::ops::Watched;
 use crate::session::sentry::Seen;
+use crate::session::watches::{Change, Watch};
 
 use super::{Driver, Progress};
 
@@ -48,26 +45,34 @@ impl Driver {
         met: impl Fn(&Watched),
     ) -> Event {
         let (session, path) = (self.session.clone(), self.path.child(predecessor));
-        let Some(permit) = cancel.run_until_cancelled(session.bounds().requests(1)).await else {
-            return Event::Cancel;
-        };
-        let watched = session.ops().watch_node(Subject::Predecessor, &path).await;
-        drop(permit);
-        let mut watch = match watched {
-            Ok(Some(ahead)) => {
-                met(&ahead);
-                ahead.watch
+        loop {
+            let Some(permit) = cancel.run_until_cancelled(session.bounds().requests(1)).await else {
+                return Event::Cancel;
+            };
+            let watched = session.ops().watch_node(&path).await;
+            drop(permit);
+            let mut ahead = match watched {
+                Ok(ahead) => ahead,
+                Err(Fault::NoNode) => return Event::PredecessorGone,
+                // The connection broke meanwhile.
+                Err(Fault::Unknown(_)) => {
+                    self.rest().await;
+                    continue;
+                }
+                Err(fault) => return self.failed(fault),
+            };
+            met(&ahead);
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Event::Cancel,
+                () = self.session.over() => return Event::SessionLost,
+                change = ahead.watch.change() => match change {
+                    // On the next connection, it is probably still there. Lists of many waiters would take long.
+                    Change::Disconnected => {}
+                    Change::Deleted | Change::Other => return Event::PredecessorGone,
+                },
+                never = Watch::spend(&mut self.children) => match never {},
             }
-            Ok(None) => return self.wait_unwatched(cancel).await,
-            Err(Fault::NoNode) => return Event::PredecessorGone,
-            Err(fault) => return self.failed(fault),
-        };
-        tokio::select! {
-            biased;
-            () = cancel.cancelled() => Event::Cancel,
-            () = self.session.over() => Event::SessionLost,
-            _ = watch.change() => Event::PredecessorGone,
-            never = Watch::spend(&mut self.children) => match never {},
         }
     }
 
@@ -84,72 +89,68 @@ impl Driver {
         let Some(own) = self.machine.node().map(|node| self.path.child(&node.name)) else {
             return Event::PredecessorGone;
         };
-        let (session, front) = (self.session.clone(), self.path.child(predecessor));
-        let Some(permit) = cancel.run_until_cancelled(session.bounds().requests(2)).await else {
-            return Event::Cancel;
-        };
-        let (watch_front, watch_own) = (
-            session.ops().watch_node(Subject::Predecessor, &front),
-            session.ops().watch_node(Subject::Predecessor, &own),
-        );
+        let front = self.path.child(predecessor);
+        loop {
+            match self.wait_for_either(&front, &own, cancel, &met).await {
+                // On the next connection, both are looked at again.
+                Ok(Change::Disconnected) => {}
+                Ok(Change::Deleted) if self.session.link().is_on(self.connection) => {
+                    self.seen = Seen::Others;
+                    return Event::Inherited;
+                }
+                Ok(Change::Deleted | Change::Other) => return Event::PredecessorGone,
+                Err(event) => return event,
+            }
+        }
+    }
+
+    /// Waits for the end of the node in front or of the own one, on one connection. Returns the change of the former.
+    async fn wait_for_either(
+        &mut self,
+        front: &str,
+        own: &str,
+        cancel: &CancellationToken,
+        met: &impl Fn(&Watched),
+    ) -> Result<Change, Event> {
+        let session = self.session.clone();
+        let permit = cancel.run_until_cancelled(session.bounds().requests(2)).await.ok_or(Event::Cancel)?;
+        let (watch_front, watch_own) = (session.ops().watch_node(front), session.ops().watch_node(own));
         let (watched_front, watched_own) = tokio::join!(biased; watch_front, watch_own);
         drop(permit);
-        let mut own = match watched_own {
-            Ok(Some(own)) => own.watch,
-            Ok(None) => return self.wait_unwatched(cancel).await,
-            Err(Fault::NoNode) => return Event::PredecessorGone,
-            Err(fault) => return self.failed(fault),
+        let (mut own, connection) = match watched_own {
+            Ok(own) => (own.watch, own.connection),
+            Err(Fault::NoNode) => return Err(Event::PredecessorGone),
+            Err(fault) => return Err(self.failed(fault)),
         };
         let change = match watched_front {
-            Ok(Some(mut ahead)) => {
+            Ok(ahead) if ahead.connection != connection => return Ok(Change::Disconnected),
+            Ok(mut ahead) => {
+                self.connection = connection;
                 met(&ahead);
                 tokio::select! {
                     biased;
                     () = cancel.cancelled() => Err(Event::Cancel),
                     () = session.over() => Err(Event::SessionLost),
-                    _ = own.change() => return Event::PredecessorGone,
+                    change = own.change() => return match change {
+                        Change::Disconnected => Ok(change),
+                        Change::Deleted | Change::Other => Err(Event::PredecessorGone),
+                    },
                     change = ahead.watch.change() => Ok(change),
                     never = Watch::spend(&mut self.children) => match never {},
                 }
             }
             Err(Fault::NoNode) => Ok(Change::Deleted),
-            Ok(None) => Ok(Change::Other),
             Err(fault) => Err(self.failed(fault)),
         };
         // Kept until the own node is deleted, because the library sends a request for a watch that is dropped before.
         self.children = Some(own.keeping(self.children.take()));
-        match change {
-            Ok(Change::Deleted) if session.link().epoch == self.epoch => {
-                self.seen = Seen::Others;
-                Event::Inherited
-            }
-            Ok(_) => Event::PredecessorGone,
-            Err(event) => event,
-        }
-    }
-
-    /// Waits until the queue is to be listed again, because there is no room for a watch.
-    ///
-    /// Each contender lists for itself, and asks for room again after each list.
-    async fn wait_unwatched(&mut self, cancel: &CancellationToken) -> Event {
-        let pause = pause_after(self.names);
-        tokio::select! {
-            biased;
-            () = cancel.cancelled() => Event::Cancel,
-            () = self.session.over() => Event::SessionLost,
-            () = sleep(pause) => Event::PredecessorGone,
-            never = Watch::spend(&mut self.children) => match never {},
-        }
+        change
     }
 
     /// Waits for a change of the children since they were listed, or of the number of permits.
     async fn wait_for_anyone(&mut self, cancel: &CancellationToken) -> Event {
-        let changed = match self.children.take() {
-            Some(event @ Watch::Event(_)) => event,
-            // An unwatched list comes with the interval of a holder, and a waiter lists more often.
-            Some(Watch::Pause(_)) | None => Watch::Pause(INTERVAL),
-        }
-        .changed();
+        // Without a list, there is none to wait for.
+        let mut children = self.children.take().unwrap_or_else(Watch::fired);
         let recounted = async {
             match &mut self.counter {
                 Some(counter) => recounted(counter, &self.session, self.machine.claim()).await,
@@ -165,7 +166,7 @@ impl Driver {
                 Ok(count) => Event::Permits(count),
                 Err(fault) => self.count_failed(fault),
             },
-            () = changed => Event::PredecessorGone,
+            _ = children.change() => Event::PredecessorGone,
         }
     }
 
@@ -185,16 +186,3 @@ async fn recounted(counter: &mut Counter, session: &Session, claim: &Claim) -> R
         }
     }
 }
-
-/// Returns the pause before a queue that is not watched is listed again, if its last list had this many names.
-fn pause_after(names: usize) -> Duration {
-    let for_names = PAUSE_PER_NAME * u32::try_from(names).unwrap_or(u32::MAX);
-    (INTERVAL + for_names).min(LONGEST_INTERVAL)
-}
-
-/// The shortest interval at which a contender lists children for which there is no room for a watch.
-const INTERVAL: Duration = Duration::from_secs(1);
-/// Bounds the names that a contender reads to 8,000 per second, unless the list is longer than 72,000 names.
-const PAUSE_PER_NAME: Duration = Duration::from_micros(125);
-/// The longest interval, whatever the length of the list.
-const LONGEST_INTERVAL: Duration = Duration::from_secs(10);

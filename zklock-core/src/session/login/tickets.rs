@@ -5,6 +5,7 @@ use std::env;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_lite::future::block_on;
 use libgssapi::context::{ClientCtx, CtxFlags, SecurityContext};
 use libgssapi::credential::{Cred, CredUsage};
 use libgssapi::error::{Error, MajorFlags};
@@ -15,7 +16,9 @@ use zookeeper_client as zk;
 
 use super::gssapi::Gssapi;
 use crate::session::address::Address;
+use crate::session::addresses::Target;
 use crate::session::apart::Single;
+use crate::session::connection::Connection;
 use crate::session::failure::OpenError;
 
 /// The tickets for the servers, which are in the ticket cache of the process.
@@ -29,6 +32,8 @@ struct Inner {
     /// The look that is under way. While the Kerberos library blocks it, later calls wait for this look, and start no
     /// other thread.
     look: Single<Look>,
+    /// The login that is under way.
+    connecting: Single<Result<Connection, zk::Error>>,
     /// The problems of the last look.
     told: Mutex<Option<String>>,
 }
@@ -53,7 +58,12 @@ enum Failure {
 
 impl Tickets {
     pub(crate) fn new(gssapi: Gssapi) -> Self {
-        Self(Arc::new(Inner { gssapi, look: Single::default(), told: Mutex::default() }))
+        Self(Arc::new(Inner {
+            gssapi,
+            look: Single::default(),
+            connecting: Single::default(),
+            told: Mutex::default(),
+        }))
     }
 
     pub(super) fn options(&self) -> zk::SaslOptions {
@@ -62,6 +72,36 @@ impl Tickets {
             Some(instance) => options.with_hostname(instance.to_owned()).into(),
             None => options.into(),
         }
+    }
+
+    /// Connects to one address, on a thread of its own: the login blocks it for as long as the Kerberos library waits for
+    /// the network. There is one such thread at a time. A login that an earlier call has given up is
+    /// waited for.
+    pub(in crate::session) async fn connect(
+        &self,
+        connector: zk::Connector,
+        target: &Target,
+        number: u64,
+    ) -> Result<Connection, OpenError> {
+        let address = target.address.clone();
+        let connector = match self.0.gssapi.instance_name() {
+            Some(_) => connector,
+            // The principal of the server has its name.
+            None => connector.with_sasl(self.options_for(&target.host)),
+        };
+        let work = move || block_on(Connection::open(connector, &address, number));
+        let connected = self.0.connecting.outcome("zklock-login", work).await;
+        let failed = |error| OpenError::Unreachable(format!("no thread could log in: {error}"));
+        let connection = connected.map_err(failed)??;
+        match connection.live().number == number {
+            true => Ok(connection),
+            false => Err(OpenError::Unreachable("an earlier login was under way".to_owned())),
+        }
+    }
+
+    fn options_for(&self, host: &str) -> zk::SaslOptions {
+        let options = zk::SaslOptions::gssapi().with_username(self.0.gssapi.service_name().to_owned());
+        options.with_hostname(host.to_owned()).into()
     }
 
     /// Gets the tickets for these servers that are not in the cache. Returns an error if there is none for any server.

@@ -128,7 +128,7 @@ enum Committed {
 impl Ops {
     /// Writes to `path` in one transaction with a check that all of `guards` exist.
     pub(crate) async fn guarded(&self, guards: Guards, path: &str, write: &Write) -> Result<Guarded, Fault> {
-        let client = self.client()?;
+        let client = self.client().await?;
         let mut transaction = guards.checks(&client)?;
         let own = (zk::CreateMode::Persistent, self.acls.own.acls());
         match write {
@@ -154,7 +154,7 @@ impl Ops {
     /// A server answers the requests of a session in their order, and a name is never given twice. Guards that exist
     /// behind the read existed at its time.
     pub(crate) async fn read_guarded(&self, guards: Guards, path: &str) -> Result<Glimpse, Fault> {
-        let client = self.client()?;
+        let client = self.client().await?;
         let checks = guards.checks(&client)?.checked()?;
         let sent = self.clock.now();
         let read = client.get_data(path);
@@ -176,7 +176,7 @@ impl Ops {
         data: &[u8],
         base: Base,
     ) -> Result<Stamped, Fault> {
-        let client = self.client()?;
+        let client = self.client().await?;
         let mut transaction = guards.checks(&client)?;
         match base {
             Base::Missing => {
@@ -217,7 +217,7 @@ impl Ops {
 
     /// Returns the data of a node, or `None` if the node does not exist.
     pub(crate) async fn read(&self, path: &str) -> Result<Option<Read>, Fault> {
-        let client = self.client()?;
+        let client = self.client().await?;
         let sent = self.clock.now();
         match self.note(Ack::Read, sent, client.get_data(path).await) {
             Ok((data, stat)) => Ok(Some(Read {
@@ -235,7 +235,7 @@ impl Ops {
 
     /// Replaces the data of a node. If a version is given, the node must have it.
     pub(crate) async fn write(&self, path: &str, data: &[u8], version: Option<i32>) -> Result<(), Fault> {
-        let client = self.client()?;
+        let client = self.client().await?;
         Length::of_set_data(path, data).check()?;
         let sent = self.clock.now();
         let written = self.note(Ack::Write, sent, client.set_data(path, data, version).await);
@@ -244,7 +244,7 @@ impl Ops {
 
     /// Creates a persistent node below an existing parent. A node that exists already stays as it is.
     pub(crate) async fn seed(&self, path: &str, data: &[u8]) -> Result<(), Fault> {
-        let client = self.client()?;
+        let client = self.client().await?;
         let acls = self.acls.own.acls();
         Length::of_create(path, data, acls).check()?;
         let options = zk::CreateMode::Persistent.with_acls(acls);
@@ -266,41 +266,38 @@ fn parents_of(path: &str, count: usize) -> Vec<&str> {
 #[cfg(feature = "metrics")]
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use zklock_testkit::EmbeddedServer;
 
-    use crate::session::Heartbeat;
-    use crate::session::clock::{LeaseClock, Terms};
-    use crate::session::uptime::Origin;
+    use crate::client::config::Config;
+    use crate::session::Session;
 
     use super::*;
 
-    async fn connect(server: &EmbeddedServer) -> Ops {
-        let client = zk::Client::connect(server.connect_string()).await.unwrap();
-        let timing = (Duration::from_secs(2), Duration::from_secs(4));
-        let terms = Terms::new(Duration::from_secs(120), timing, Heartbeat::default()).unwrap();
-        Ops::new(client, LeaseClock::since(Origin::now(), terms), Default::default(), Arc::default())
+    async fn connect(server: &EmbeddedServer) -> Arc<Session> {
+        let settings = Config::new(server.connect_string()).validated().unwrap();
+        settings.opening.open().await.unwrap()
     }
 
     #[tokio::test]
     async fn a_write_whose_guard_is_gone_is_counted() {
         let server = EmbeddedServer::start().unwrap();
-        let ops = connect(&server).await;
+        let session = connect(&server).await;
+        let ops = session.ops();
         let guards = Guards::checking(vec!["/gone".into()]);
         let write = Write::Create(Vec::new());
         assert_eq!(ops.guarded(guards, "/a", &write).await.unwrap(), Guarded::Unguarded(0));
-        assert_eq!((ops.tally().reads(), ops.tally().writes()), (0, 1));
+        assert_eq!((ops.tally().reads(), ops.tally().writes()), (0, 2), "behind the fence");
     }
 
     #[tokio::test]
     async fn each_request_for_the_parents_of_a_lock_is_counted() {
         let server = EmbeddedServer::start().unwrap();
-        let ops = connect(&server).await;
+        let session = connect(&server).await;
+        let ops = session.ops();
         // `c`, `b` and `a` from below, of which the last one is created, and then the others.
         ops.prepare_parents("/a/b/c").await.unwrap();
-        assert_eq!((ops.tally().reads(), ops.tally().writes()), (0, 5));
+        assert_eq!((ops.tally().reads(), ops.tally().writes()), (0, 6));
         ops.prepare_parents("/a/b/c").await.unwrap();
-        assert_eq!(ops.tally().writes(), 6);
+        assert_eq!(ops.tally().writes(), 7);
     }
 }

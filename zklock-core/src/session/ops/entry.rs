@@ -9,11 +9,11 @@ use crate::queue::acquisition::Node;
 use crate::queue::claim::Role;
 use crate::queue::contender::ContenderId;
 use crate::session::clock::Ack;
+use crate::session::connection::Live;
 use crate::session::fault::Fault;
-use crate::session::notice::{Kind, Subject, Watch};
+use crate::session::watches::Watch;
 
 use super::request::Length;
-use super::watching::change;
 use super::{Children, Ops};
 
 /// A contender to be created.
@@ -45,7 +45,7 @@ impl Newcomer<'_> {
 pub(crate) enum Flight {
     Nothing,
     List,
-    /// A list, and a watch on the data of the queue's node if there is room for it.
+    /// A list, and a watch on the data of the queue's node.
     ListAndWatch,
 }
 
@@ -67,7 +67,7 @@ impl Ops {
     /// Creates a contender, and sends the requests of its flight in the same round trip.
     pub(crate) async fn enter(&self, newcomer: Newcomer<'_>, flight: Flight) -> Entry {
         let Newcomer { dir, data, .. } = newcomer;
-        let client = match self.client() {
+        let client = match self.client().await {
             Ok(client) => client,
             Err(over) => return Entry::failed(over),
         };
@@ -85,7 +85,7 @@ impl Ops {
         };
         let watch = match flight {
             Flight::Nothing | Flight::List => None,
-            Flight::ListAndWatch => self.watching(&client, dir),
+            Flight::ListAndWatch => Some(watching(&client, dir)),
         };
         let (created, listed, watched) = join!(create, OptionFuture::from(list), OptionFuture::from(watch));
         let created = self.note(Ack::Write, sent, created);
@@ -100,15 +100,13 @@ impl Ops {
         let queue = watched.and_then(|watched| self.note(Ack::Read, sent, watched).ok());
         Entry { node, children, queue }
     }
+}
 
-    /// Issues a read of the queue's node with a watch, or returns `None` if there is no room for one.
-    fn watching<'a>(
-        &self,
-        client: &'a zk::Client,
-        dir: &'a str,
-    ) -> Option<impl Future<Output = Result<Queue, zk::Error>> + Send + use<'a>> {
-        let share = self.watched.share(Subject::Own, Kind::Data, dir)?;
-        let read = client.get_and_watch_data(dir);
-        Some(read.map_ok(|(_, stat, watcher)| Queue { watch: change(watcher, share), zxid: stat.czxid }))
-    }
+/// Issues a read of the queue's node with a watch.
+fn watching<'a>(
+    client: &'a Live,
+    dir: &'a str,
+) -> impl Future<Output = Result<Queue, zk::Error>> + Send + use<'a> {
+    let read = client.get_and_watch_data(dir);
+    read.map_ok(|(_, stat, watcher)| Queue { watch: Watch::of(watcher, client), zxid: stat.czxid })
 }

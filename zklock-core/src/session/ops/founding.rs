@@ -32,7 +32,7 @@ impl Ops {
     /// The first child of a new node has the number 0, so that the third step can name it. Its stat has the zxid and the
     /// owner, which servers before 3.7.2 and 3.8.2 leave out of the answer to a create (ZOOKEEPER-4026, ZOOKEEPER-4667).
     pub(crate) async fn found(&self, newcomer: Newcomer<'_>) -> Result<Node, Unfounded> {
-        let client = self.client().map_err(Unfounded::Failed)?;
+        let client = self.client().await.map_err(Unfounded::Failed)?;
         let (acls, prefix) = (self.acls.own.acls(), newcomer.path());
         let first = format!("{prefix}{:010}", 0);
         let mut transaction = Transaction::new(&client);

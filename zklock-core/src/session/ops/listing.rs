@@ -26,7 +26,7 @@ impl Described {
 impl Ops {
     /// Lists the names of children, and sets no watch.
     pub(crate) async fn names(&self, dir: &str) -> Result<Vec<String>, Fault> {
-        let client = self.client()?;
+        let client = self.client().await?;
         let sent = self.clock.now();
         self.note(Ack::Read, sent, client.list_children(dir).await)
     }
@@ -37,7 +37,7 @@ impl Ops {
         dir: &str,
         mut names: impl Iterator<Item = String>,
     ) -> Result<Vec<Described>, Fault> {
-        let client = self.client()?;
+        let client = self.client().await?;
         let mut described = Vec::new();
         loop {
             let sent = self.clock.now();

@@ -50,7 +50,7 @@ impl Ops {
 
     /// Creates one container, unless it is there.
     async fn make(&self, path: &str, acl: &NodeAcl) -> Result<(), Fault> {
-        let client = self.client()?;
+        let client = self.client().await?;
         Length::of_create(path, b"", acl.acls()).check()?;
         let options = zk::CreateMode::Container.with_acls(acl.acls());
         let sent = self.clock.now();

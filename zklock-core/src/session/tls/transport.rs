@@ -4,13 +4,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustls::ClientConfig;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use zookeeper_client as zk;
 
 use super::Tls;
 use super::material::{Material, Texts};
 use crate::session::apart::Single;
-use crate::session::{Health, Session};
 
 /// The certificates of a client, which are read again when they may have been rotated.
 #[derive(Clone)]
@@ -91,27 +90,9 @@ impl Inner {
     }
 }
 
-/// Reads rotated certificates while the connection of a session is broken, until the session ends.
-pub(in crate::session) async fn keep_fresh(session: Arc<Session>, transport: Transport) {
-    let mut link = session.link.subscribe();
-    let ended = session.over();
-    let kept = async {
-        while link.wait_for(|link| link.health == Health::Suspended).await.is_ok() {
-            transport.renew().await;
-            sleep(PAUSE).await;
-        }
-    };
-    tokio::select! {
-        () = ended => {}
-        () = kept => {}
-    }
-}
-
 /// The name of the threads.
 const THREAD: &str = "zklock-tls";
 /// The longest wait for the files, which may be on a file system that does not answer.
 const RENEW_WITHIN: Duration = Duration::from_secs(5);
 /// The longest wait for files that are pipes. The thread goes on after that, so that later files can be read.
 const PIPES_WITHIN: Duration = Duration::from_secs(1);
-/// The pause between two looks at the files.
-const PAUSE: Duration = Duration::from_secs(1);

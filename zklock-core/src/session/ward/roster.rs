@@ -17,38 +17,14 @@ pub(crate) struct Key(pub(super) u64);
 /// The held locks of a session.
 #[derive(Default)]
 pub(in crate::session) struct Roster {
-    locks: Locks,
+    locks: HashMap<Key, Weak<dyn Charge>>,
     /// The newcomers, and the times at which their nodes are to be watched.
     young: VecDeque<(Instant, Key)>,
     /// The locks whose nodes are to be watched now.
     hasty: Vec<Key>,
-    /// Whether a lock may not have been verified on the present connection.
-    is_in_doubt: bool,
     /// Whether the lease clock has nothing to do.
     is_at_rest: bool,
     is_closed: bool,
-}
-
-/// The held locks, by the way in which the ward notices that their nodes are gone. Each is in one of the maps, which are
-/// smaller than one map whose entries have the way would be.
-#[derive(Default)]
-struct Locks {
-    watched: Charges,
-    without_room: Charges,
-    refused: Charges,
-}
-
-type Charges = HashMap<Key, Weak<dyn Charge>>;
-
-/// The way in which the ward notices that a node is gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::session) enum Watch {
-    /// By a watch, which may not have been set yet.
-    Event,
-    /// By the roll call, because there was no room for a watch.
-    NoRoom,
-    /// By the roll call, because the servers refused a watch.
-    Refused,
 }
 
 /// Whether the task has to look at the roster again.
@@ -64,42 +40,18 @@ impl From<bool> for News {
     }
 }
 
-impl Locks {
-    fn by(&mut self, watch: Watch) -> &mut Charges {
-        match watch {
-            Watch::Event => &mut self.watched,
-            Watch::NoRoom => &mut self.without_room,
-            Watch::Refused => &mut self.refused,
-        }
-    }
-
-    fn get(&self, key: Key) -> Option<&Weak<dyn Charge>> {
-        let Self { watched, without_room, refused } = self;
-        [watched, without_room, refused].into_iter().find_map(|charges| charges.get(&key))
-    }
-
-    fn remove(&mut self, key: Key) -> Option<Weak<dyn Charge>> {
-        let Self { watched, without_room, refused } = self;
-        [watched, without_room, refused].into_iter().find_map(|charges| charges.remove(&key))
-    }
-
-    fn is_empty(&self) -> bool {
-        self.watched.is_empty() && self.without_room.is_empty() && self.refused.is_empty()
-    }
-}
-
 impl Roster {
     /// Adds a lock.
     pub(in crate::session) fn enroll(&mut self, key: Key, charge: Weak<dyn Charge>, now: Instant) -> News {
         let is_first = self.young.is_empty();
-        self.locks.watched.insert(key, charge);
+        self.locks.insert(key, charge);
         self.young.push_back((now + MOMENT, key));
         let was_at_rest = std::mem::take(&mut self.is_at_rest);
         (is_first || was_at_rest).into()
     }
 
     pub(in crate::session) fn dismiss(&mut self, key: Key) {
-        self.locks.remove(key);
+        self.locks.remove(&key);
     }
 
     /// Makes the node of a newcomer be watched now.
@@ -112,35 +64,17 @@ impl Roster {
         is_young.into()
     }
 
-    /// Makes the node of a lock be watched now that has replaced another one.
-    pub(in crate::session) fn renew(&mut self, key: Key) -> News {
-        self.young.retain(|(_, young)| *young != key);
-        self.set_watch(key, Watch::Event);
-        self.hasty.push(key);
-        self.is_in_doubt = true;
+    /// Makes the nodes of all newcomers be watched now, because the connection has changed since they were seen.
+    pub(in crate::session) fn hasten_all(&mut self) -> News {
+        self.hasty.extend(self.young.drain(..).map(|(_, key)| key));
         News::Some
     }
 
-    /// Takes note that the node of a lock is not watched.
-    pub(in crate::session) fn note_unwatched(&mut self, key: Key, watch: Watch) -> News {
-        let had_unwatched = self.has_unwatched();
-        self.set_watch(key, watch);
-        (!had_unwatched && self.has_unwatched()).into()
-    }
-
-    fn set_watch(&mut self, key: Key, watch: Watch) {
-        if let Some(charge) = self.locks.remove(key) {
-            self.locks.by(watch).insert(key, charge);
-        }
-    }
-
-    /// Tries again to watch the nodes of up to this many locks for which there was no room.
-    pub(in crate::session) fn retry(&mut self, most: usize) -> News {
-        let keys: Vec<_> = self.locks.without_room.keys().copied().take(most).collect();
-        keys.iter().for_each(|key| self.set_watch(*key, Watch::Event));
-        let is_news = !keys.is_empty();
-        self.hasty.extend(keys);
-        is_news.into()
+    /// Makes the node of a lock be watched now that has replaced another one.
+    pub(in crate::session) fn renew(&mut self, key: Key) -> News {
+        self.young.retain(|(_, young)| *young != key);
+        self.hasty.push(key);
+        News::Some
     }
 
     /// Takes the locks whose nodes are to be watched now.
@@ -153,7 +87,7 @@ impl Roster {
 
     /// Returns when the next node is to be watched, if there is one.
     pub(in crate::session) fn next_due(&mut self) -> Option<Instant> {
-        let gone = self.young.iter().take_while(|(_, key)| self.locks.get(*key).is_none()).count();
+        let gone = self.young.iter().take_while(|(_, key)| !self.locks.contains_key(key)).count();
         self.young.drain(..gone);
         self.young.front().map(|(time, _)| *time)
     }
@@ -165,36 +99,11 @@ impl Roster {
     }
 
     pub(in crate::session) fn charge(&self, key: Key) -> Option<Arc<dyn Charge>> {
-        self.locks.get(key)?.upgrade()
+        self.locks.get(&key)?.upgrade()
     }
 
     pub(in crate::session) fn charges(&self) -> Vec<Arc<dyn Charge>> {
-        let Locks { watched, without_room, refused } = &self.locks;
-        let all = watched.values().chain(without_room.values()).chain(refused.values());
-        all.filter_map(Weak::upgrade).collect()
-    }
-
-    /// Returns the locks whose nodes are not watched.
-    pub(in crate::session) fn unwatched(&self) -> Vec<Arc<dyn Charge>> {
-        let Locks { without_room, refused, .. } = &self.locks;
-        without_room.values().chain(refused.values()).filter_map(Weak::upgrade).collect()
-    }
-
-    pub(in crate::session) fn has_unwatched(&self) -> bool {
-        !self.locks.without_room.is_empty() || !self.locks.refused.is_empty()
-    }
-
-    pub(in crate::session) fn doubt(&mut self) -> News {
-        self.is_in_doubt = true;
-        News::Some
-    }
-
-    pub(in crate::session) fn is_in_doubt(&self) -> bool {
-        self.is_in_doubt
-    }
-
-    pub(in crate::session) fn note_verifying(&mut self) {
-        self.is_in_doubt = false;
+        self.locks.values().filter_map(Weak::upgrade).collect()
     }
 
     /// Returns whether there are locks. Without any, the lease clock is told of the next one.
@@ -222,8 +131,8 @@ mod tests {
 
     use crate::error::LossReason;
     use crate::queue::contender::Name;
+    use crate::session::Link;
     use crate::session::charge::Vigil;
-    use crate::session::{Link, Ownership};
 
     use super::*;
 
@@ -238,15 +147,13 @@ mod tests {
             node.to_string()
         }
 
-        fn epoch(&self) -> u64 {
-            0
+        fn connection(&self) -> u64 {
+            1
         }
 
         fn watch(self: Arc<Self>) -> Option<Vigil> {
             None
         }
-
-        fn conclude(&self, _: Ownership, _: u64) {}
 
         fn note_health(&self, _: Link) {}
 
@@ -279,17 +186,10 @@ mod tests {
     }
 
     #[test]
-    fn nodes_without_a_watch_are_in_the_roll_until_there_is_room() {
-        let (mut roster, _lock, ripe) = roster(3);
-        roster.due(ripe);
-        assert_eq!(roster.note_unwatched(Key(0), Watch::NoRoom), News::Some);
-        assert_eq!(roster.note_unwatched(Key(1), Watch::Refused), News::None);
-        assert_eq!(roster.unwatched().len(), 2);
-        assert_eq!(roster.retry(5), News::Some);
-        assert_eq!(keys(roster.due(ripe)), [0]);
-        assert_eq!(roster.unwatched().len(), 1);
-        roster.dismiss(Key(1));
-        assert!(!roster.has_unwatched());
+    fn all_newcomers_are_watched_at_once_after_a_change_of_the_connection() {
+        let (mut roster, _lock, ripe) = roster(2);
+        roster.hasten_all();
+        assert_eq!(keys(roster.due(ripe - Duration::from_millis(1))), [0, 1]);
     }
 
     #[test]

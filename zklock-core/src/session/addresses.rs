@@ -1,0 +1,254 @@
+//! The addresses of the servers, which are looked up again and again.
+//!
+//! A look-up may block for long, so each has a thread of its own, and the last addresses serve meanwhile. The client library
+//! is given one address at a time: of several, it would wait for the first one, and never come to the others.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::time::{sleep, timeout};
+
+use crate::change::Signal;
+
+use super::address::Address;
+
+/// Looks up the addresses of a name.
+type Resolve = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;
+
+/// The servers of a client, and their addresses.
+#[derive(Clone)]
+pub(crate) struct Addresses(Arc<Servers>);
+
+struct Servers {
+    servers: Vec<Server>,
+    resolve: Box<Resolve>,
+    /// Signals the end of a look-up.
+    found: Signal,
+}
+
+/// One entry of the connect string.
+struct Server {
+    entry: String,
+    host: String,
+    port: u16,
+    /// `None` if the library is given the entry as it is: that of an address, or of an encrypted connection, whose
+    /// certificate has the name.
+    known: Option<Mutex<Known>>,
+}
+
+/// What is known of a name.
+#[derive(Default)]
+struct Known {
+    addresses: Vec<SocketAddr>,
+    /// The time of the last look-up.
+    asked: Option<Instant>,
+    is_asking: bool,
+}
+
+/// One address to connect to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Target {
+    /// The address, as the library reads it.
+    pub(super) address: String,
+    /// The host in the connect string.
+    pub(super) host: String,
+}
+
+impl Addresses {
+    /// Takes the servers of a connect string.
+    pub(crate) fn new(servers: &str) -> Self {
+        Self::resolved_by(servers, |host, port| (host, port).to_socket_addrs().map(Iterator::collect))
+    }
+
+    pub(super) fn resolved_by(
+        servers: &str,
+        resolve: impl Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
+    ) -> Self {
+        let servers = servers.split(',').filter_map(Server::new).collect();
+        Self(Arc::new(Servers { servers, resolve: Box::new(resolve), found: Signal::default() }))
+    }
+
+    /// Returns all addresses in random order. Waits for look-ups for at most `within`, if none is known.
+    pub(super) async fn shuffled(&self, within: Duration) -> Vec<Target> {
+        self.look_up();
+        timeout(within, self.looked_up()).await.ok();
+        let mut targets: Vec<_> = self.0.servers.iter().flat_map(Server::targets).collect();
+        fastrand::shuffle(&mut targets);
+        targets
+    }
+
+    /// Starts the look-ups that are due.
+    fn look_up(&self) {
+        for (number, server) in self.0.servers.iter().enumerate() {
+            if server.is_due() {
+                let servers = self.0.clone();
+                let started = thread::Builder::new()
+                    .name("zklock-names".to_owned())
+                    .spawn(move || servers.look_up(number));
+                if started.is_err() {
+                    self.0.note(server, Vec::new());
+                }
+            }
+        }
+    }
+
+    /// Waits until each name has an address, or has been looked up; and not for long once one has.
+    async fn looked_up(&self) {
+        let servers = &self.0.servers;
+        let all = || servers.iter().all(|server| !server.is_awaited()).then_some(());
+        let any = || servers.iter().any(Server::has_address).then_some(());
+        tokio::select! {
+            biased;
+            () = self.0.found.until(all) => {}
+            () = async { self.0.found.until(any).await; sleep(GRACE).await; } => {}
+        }
+    }
+}
+
+impl Servers {
+    fn look_up(&self, number: usize) {
+        let server = &self.servers[number];
+        let found = (self.resolve)(&server.host, server.port);
+        self.note(
+            server,
+            found.unwrap_or_else(|error| {
+                tracing::debug!(host = server.host, %error, "the name of a server was not found");
+                Vec::new()
+            }),
+        );
+    }
+
+    /// Takes note of the end of a look-up. The earlier addresses stay if it has found none.
+    fn note(&self, server: &Server, found: Vec<SocketAddr>) {
+        if let Some(mut known) = server.known() {
+            known.is_asking = false;
+            if !found.is_empty() {
+                known.addresses = found;
+            }
+        }
+        self.found.notify();
+    }
+}
+
+impl Server {
+    fn new(entry: &str) -> Option<Self> {
+        let address = Address::parse(entry).ok()?;
+        let (host, port) = address.endpoint();
+        let is_given = host.parse::<IpAddr>().is_ok() || address.scheme == Some("tcp+tls");
+        let known = (!is_given).then(Mutex::default);
+        Some(Self { entry: entry.to_owned(), host: host.to_owned(), port, known })
+    }
+
+    fn known(&self) -> Option<MutexGuard<'_, Known>> {
+        self.known.as_ref().map(|known| known.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns whether a look-up is due, and takes note that it begins.
+    fn is_due(&self) -> bool {
+        let Some(mut known) = self.known() else { return false };
+        let is_due = !known.is_asking && known.asked.is_none_or(|asked| asked.elapsed() >= INTERVAL);
+        if is_due {
+            (known.is_asking, known.asked) = (true, Some(Instant::now()));
+        }
+        is_due
+    }
+
+    /// Returns whether there is no address as long as a look-up is under way.
+    fn is_awaited(&self) -> bool {
+        self.known().is_some_and(|known| known.is_asking && known.addresses.is_empty())
+    }
+
+    fn has_address(&self) -> bool {
+        self.known().is_none_or(|known| !known.addresses.is_empty())
+    }
+
+    fn targets(&self) -> Vec<Target> {
+        let target = |address| Target { address, host: self.host.clone() };
+        match self.known() {
+            Some(known) => known.addresses.iter().map(|address| target(address.to_string())).collect(),
+            None => vec![target(self.entry.clone())],
+        }
+    }
+}
+
+/// The shortest time from one look-up of a name to the next one.
+const INTERVAL: Duration = Duration::from_secs(5);
+/// The wait for other names once an address is known.
+const GRACE: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn address(number: u8) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, number], 1))
+    }
+
+    async fn known(addresses: &Addresses) -> BTreeSet<String> {
+        addresses.shuffled(LONG).await.into_iter().map(|target| target.address).collect()
+    }
+
+    #[tokio::test]
+    async fn all_addresses_of_all_names_are_known() {
+        let addresses = Addresses::resolved_by("a:1,b:1,[::1]:2,tcp+tls://c:3", |host, _| match host {
+            "a" => Ok(vec![address(1), address(2)]),
+            "b" => Ok(vec![address(3)]),
+            other => Err(io::Error::other(other.to_owned())),
+        });
+        let expected = ["127.0.0.1:1", "127.0.0.2:1", "127.0.0.3:1", "[::1]:2", "tcp+tls://c:3"];
+        assert_eq!(known(&addresses).await, expected.map(String::from).into());
+        let hosts: BTreeSet<_> =
+            addresses.shuffled(LONG).await.into_iter().map(|target| target.host).collect();
+        assert_eq!(hosts, ["a", "b", "::1", "c"].map(String::from).into());
+    }
+
+    #[tokio::test]
+    async fn a_name_that_hangs_keeps_no_other_one_waiting() {
+        let (go_on, waits) = channel::<()>();
+        let waits = Mutex::new(waits);
+        let addresses = Addresses::resolved_by("a:1,b:1", move |host, _| {
+            if host == "a" {
+                waits.lock().unwrap().recv().ok();
+            }
+            Ok(vec![address(1)])
+        });
+        let begun = Instant::now();
+        assert_eq!(known(&addresses).await, ["127.0.0.1:1".to_owned()].into());
+        assert!(begun.elapsed() < LONG / 2);
+        drop(go_on);
+    }
+
+    #[tokio::test]
+    async fn the_last_addresses_serve_while_a_name_is_not_found() {
+        let is_known = Mutex::new(true);
+        let addresses = Addresses::resolved_by("a:1", move |_, _| {
+            let was_known = std::mem::replace(&mut *is_known.lock().unwrap(), false);
+            if was_known { Ok(vec![address(1)]) } else { Err(io::Error::other("expected by the test")) }
+        });
+        assert_eq!(known(&addresses).await.len(), 1);
+        // The next look-up is due.
+        addresses.0.servers[0].known().unwrap().asked = None;
+        assert_eq!(known(&addresses).await.len(), 1);
+        addresses.0.found.until(|| (!addresses.0.servers[0].known().unwrap().is_asking).then_some(())).await;
+        assert_eq!(known(&addresses).await.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn without_any_address_a_look_up_is_waited_for_as_long_as_told() {
+        let (_go_on, waits) = channel::<()>();
+        let waits = Mutex::new(waits);
+        let addresses = Addresses::resolved_by("a:1", move |_, _| {
+            waits.lock().unwrap().recv().ok();
+            Ok(Vec::new())
+        });
+        assert_eq!(addresses.shuffled(Duration::from_millis(20)).await, []);
+    }
+}

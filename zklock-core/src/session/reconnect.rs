@@ -1,0 +1,355 @@
+//! Opens a session, and keeps it by one connection after the other.
+//!
+//! All addresses are tried in random order, each within the time for which a server may be silent. A pause of half a
+//! second to a second follows each round, or a shorter one in short sessions, so that a lease survives as long an outage as
+//! possible.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+use zookeeper_client as zk;
+
+use super::addresses::Target;
+use super::clock::{LeaseClock, Terms};
+use super::connection::Connection;
+use super::failure::OpenError;
+use super::opening::Opening;
+use super::ops::{self, Ops};
+use super::uptime::Origin;
+use super::{CLOSE_WITHIN, Session, heartbeat, warden};
+
+impl Opening {
+    /// Opens a session. Must run on the client's runtime, where the session's tasks stay.
+    pub(crate) async fn open(&self) -> Result<Arc<Session>, OpenError> {
+        let silence = self.silence.of(self.timeout);
+        // A center that does not answer takes a second.
+        self.security.prepare(&self.servers, silence * 2).await?;
+        let mut first = match self.connect(None, silence).await {
+            // The library does not tell the reason of each server.
+            Err(OpenError::Unreachable(reason)) => {
+                return Err(self.diagnosed().await.unwrap_or(OpenError::Unreachable(reason)));
+            }
+            first => first?,
+        };
+        let silence = self.silence.of(first.timeout());
+        if silence < self.silence.of(self.timeout) {
+            // The servers granted less, so that a silent one has to be given up earlier.
+            let known = Known { info: first.info(), number: 2 };
+            drop(first);
+            first = self.connect(Some(known), silence).await?;
+        }
+        self.compare(first.timeout());
+        #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
+        if let Err(unknown) = self.security.check_login(&mut first.connection).await {
+            timeout(CLOSE_WITHIN, first.connection.close()).await.ok();
+            return Err(unknown);
+        }
+        let terms = self.terms(first.timeout()).map_err(OpenError::Invalid)?;
+        let Opened { connection, fenced } = first;
+        let clock = LeaseClock::since(connection.begun, terms);
+        let ops = Ops::new(connection.live().clone(), clock, self.acls.clone(), self.tally.clone());
+        ops.note_fence(fenced);
+        let session = Session::new(connection.live().session_id().0, ops);
+        self.tally.note_session();
+        tracing::info!(session = format_args!("{:#x}", session.id), "session opened");
+        session.spawn(keep(session.clone(), self.clone(), connection));
+        session.spawn(heartbeat::keep(session.clone()));
+        session.spawn(warden::keep(session.clone()));
+        Ok(session)
+    }
+
+    /// Tries each address once, in random order, until one of them accepts the session. Without a known session, a new
+    /// one is opened.
+    async fn connect(&self, known: Option<Known>, silence: Duration) -> Result<Opened, OpenError> {
+        let connector = zk::Client::connector()
+            .with_session_timeout(self.timeout)
+            .with_connection_timeout(silence)
+            .with_fail_eagerly();
+        let connector = self.security.equip(connector).await;
+        let mut failure = OpenError::from(zk::Error::NoHosts);
+        for target in self.addresses.shuffled(silence).await {
+            let attempt = self.attempt(connector.clone(), &target, known.as_ref());
+            let attempt = match known {
+                // One that is given up opens no session, so that there may be many of them.
+                Some(_) => timeout(silence, attempt).await.unwrap_or_else(|_| Err(zk::Error::Timeout.into())),
+                None => attempt.await,
+            };
+            match attempt {
+                Ok(opened) => return Ok(opened),
+                Err(OpenError::Unreachable(reason)) => failure = OpenError::Unreachable(reason),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(failure)
+    }
+
+    /// Connects to one address, and has the server catch up, so that it answers nothing that is older.
+    async fn attempt(
+        &self,
+        connector: zk::Connector,
+        target: &Target,
+        known: Option<&Known>,
+    ) -> Result<Opened, OpenError> {
+        let (connector, number) = match known {
+            Some(known) => (connector.with_session(known.info.clone()), known.number),
+            None => (connector, 1),
+        };
+        let mut connection = self.security.connect(connector, target, number).await?;
+        if known.is_some_and(|known| known.info.id() != connection.live().session_id()) {
+            tracing::warn!("the server replaced the session by another one");
+            return Err(OpenError::Expired);
+        }
+        let fenced = Origin::now();
+        let live = connection.live().clone();
+        let fence = timeout(self.timeout / 3, connection.answer(ops::fence(&live))).await;
+        match fence {
+            Ok(Some(Ok(()))) => Ok(Opened { connection, fenced }),
+            _ => Err(zk::Error::Timeout.into()),
+        }
+    }
+}
+
+/// Keeps the session until it is over.
+async fn keep(session: Arc<Session>, opening: Opening, first: Connection) {
+    let _closed = session.closed.clone().drop_guard();
+    let mut keeper = Keeper { session: session.clone(), opening, info: first.live().session().clone() };
+    tokio::select! {
+        biased;
+        () = keeper.keep(first) => {}
+        () = session.left() => tracing::warn!("the session was not closed in time; it ends when its timeout expires"),
+    }
+    session.tell_lost();
+    session.ops.close();
+    tracing::info!("session ended");
+}
+
+impl Session {
+    /// Waits until the session has been closing for too long.
+    async fn left(&self) {
+        self.ops.closed().await;
+        sleep(CLOSE_WITHIN).await;
+    }
+}
+
+/// A session that is to be kept.
+struct Known {
+    info: zk::SessionInfo,
+    /// The number of its next connection.
+    number: u64,
+}
+
+/// A connection that the servers have confirmed, by an answer to a request that was sent at that time.
+struct Opened {
+    connection: Connection,
+    fenced: Origin,
+}
+
+impl Opened {
+    /// Returns the session timeout that the server has granted.
+    fn timeout(&self) -> Duration {
+        self.connection.live().session_timeout()
+    }
+
+    fn info(&self) -> zk::SessionInfo {
+        self.connection.live().session().clone()
+    }
+}
+
+struct Keeper {
+    session: Arc<Session>,
+    opening: Opening,
+    info: zk::SessionInfo,
+}
+
+impl Keeper {
+    async fn keep(&mut self, mut connection: Connection) {
+        loop {
+            tokio::select! {
+                biased;
+                () = connection.over() => {}
+                () = self.session.ops.closed() => match connection.close().await {
+                    true => return,
+                    false => {
+                        let Some((next, _)) = self.next().await else { return };
+                        connection = next.connection;
+                        continue;
+                    }
+                },
+            }
+            self.session.disconnect();
+            drop(connection);
+            let Some((next, terms)) = self.next().await else { return };
+            connection = self.resume(next, terms);
+        }
+    }
+
+    /// Connects again, with terms for leases. Returns `None` if the session is over.
+    async fn next(&self) -> Option<(Opened, Terms)> {
+        let session = &self.session;
+        let granted = session.clock().terms().session();
+        loop {
+            let known = Known { info: self.info.clone(), number: session.link().connection + 1 };
+            match self.connect(known, granted).await {
+                Ok(next) => return Some(next),
+                Err(error) if !matches!(error, OpenError::Unreachable(_)) => {
+                    tracing::warn!(%error, "the servers do not accept the session");
+                    return None;
+                }
+                Err(_) if session.clock().silence() > granted * 7 / 5 => {
+                    tracing::warn!("the session is given up after the servers have been silent for so long");
+                    return None;
+                }
+                Err(error) => tracing::debug!(%error, "no server accepts the session now"),
+            }
+            timeout(pause(granted, fastrand::f64()), session.ops.closed()).await.ok();
+        }
+    }
+
+    async fn connect(&self, known: Known, granted: Duration) -> Result<(Opened, Terms), OpenError> {
+        let opened = self.opening.connect(Some(known), self.opening.silence.of(granted)).await?;
+        let terms = self.opening.terms(opened.timeout()).map_err(OpenError::Invalid)?;
+        Ok((opened, terms))
+    }
+
+    /// Goes on with another connection.
+    fn resume(&mut self, Opened { connection, fenced }: Opened, terms: Terms) -> Connection {
+        let live = connection.live();
+        self.info = live.session().clone();
+        self.session.clock().reconnected(connection.begun, terms);
+        self.session.connect(live, fenced);
+        connection
+    }
+}
+
+/// Returns the pause after a round of attempts, for a session of this timeout and a random number between 0 and 1.
+fn pause(session: Duration, random: f64) -> Duration {
+    let shortest = PAUSE.min(session / 24);
+    shortest + shortest.mul_f64(random)
+}
+
+/// The shortest pause after a round of attempts, unless the session is short. The longest one is twice as long.
+const PAUSE: Duration = Duration::from_millis(500);
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::join_all;
+    use zklock_testkit::{EmbeddedServer, How, Proxy};
+
+    use super::super::clock::{Ack, Heartbeat};
+    use super::super::opening::Silence;
+    use super::super::{Addresses, Health, Link};
+    use super::*;
+    use crate::client::config::Config;
+
+    const SECOND: Duration = Duration::from_secs(1);
+    const MOMENT: Duration = Duration::from_millis(50);
+
+    /// What is unfavourable for a lease of a session with this timeout and this tick.
+    struct Worst {
+        terms: Terms,
+        /// The longest attempt at a silent server.
+        silence: Duration,
+    }
+
+    fn worst(timeout: Duration, tick: Duration) -> Worst {
+        let terms = Terms::new(timeout, (tick, SECOND * 10), Heartbeat::Write).unwrap();
+        Worst { terms, silence: Silence::ForConnecting(SECOND * 10).of(timeout) }
+    }
+
+    impl Worst {
+        /// The time from the last proof until the library has noticed that a server is silent, by checks every eighth.
+        fn noticed(&self) -> Duration {
+            self.terms.heartbeat() + self.silence * 9 / 8
+        }
+
+        /// The longest pause after a round.
+        fn pause(&self) -> Duration {
+            pause(self.terms.session(), 1.0)
+        }
+
+        /// What is left of the lease when it is proved again that long after the last proof. An answer takes a little time.
+        #[track_caller]
+        fn survives(&self, since_proof: Duration) {
+            let needed = since_proof + self.terms.heartbeat() / 4;
+            assert!(needed <= self.terms.term(Ack::Write), "{:?}: {needed:?}", self.terms.session());
+        }
+    }
+
+    /// Sessions with the default settings, longer ones, and short ones with a fitting tick and with the default one.
+    fn sessions() -> [Worst; 4] {
+        let (tick, short) = (2 * SECOND, SECOND / 2);
+        [(30, tick), (40, tick), (10, short), (6, tick)].map(|(timeout, tick)| worst(SECOND * timeout, tick))
+    }
+
+    #[test]
+    fn a_lease_outlives_silent_servers_that_are_all_tried_first() {
+        for worst in sessions() {
+            // A minority. In short sessions, of at most five servers.
+            for silent in [1, 1, 2, 3].into_iter().take(if worst.silence > SECOND { 4 } else { 3 }) {
+                worst.survives(worst.noticed() + worst.silence * silent);
+            }
+        }
+    }
+
+    #[test]
+    fn a_lease_outlives_a_silent_leader_with_the_default_settings() {
+        let worst = worst(SECOND * 30, SECOND * 2);
+        // The followers notice within the sync limit and elect within about a second. A round has just failed at them
+        // then, and is followed by an attempt at the old leader, a pause, and one more such attempt.
+        let elected = worst.terms.heartbeat() + SECOND * 11;
+        worst.survives(elected + worst.silence * 2 + worst.pause());
+    }
+
+    #[test]
+    fn a_lease_outlives_refusing_servers_until_a_second_before_its_end() {
+        let worst = worst(SECOND * 30, SECOND * 2);
+        for outage in [12, 13, 14, 16, 17] {
+            worst.survives(worst.terms.heartbeat() + SECOND * outage + worst.pause() + MOMENT);
+        }
+    }
+
+    #[test]
+    fn a_lease_outlives_servers_that_restart_one_after_the_other() {
+        let worst = worst(SECOND * 30, SECOND * 2);
+        // Each is away for two seconds, and the connection moves each time. Five in a row prove nothing in between.
+        worst.survives(worst.terms.heartbeat() + (SECOND * 2 + worst.pause()) * 5);
+    }
+
+    #[test]
+    fn calls_go_on_soon_after_the_servers_are_back() {
+        assert_eq!((pause(SECOND * 30, 0.0), pause(SECOND * 30, 1.0)), (SECOND / 2, SECOND));
+        assert_eq!((pause(SECOND * 6, 0.0), pause(SECOND * 6, 1.0)), (SECOND / 4, SECOND / 2));
+    }
+
+    #[test]
+    fn connecting_takes_less_than_its_bound_behind_silent_servers() {
+        for timeout in [6, 30, 3600].map(Duration::from_secs) {
+            let silence = Silence::ForConnecting(SECOND * 10).of(timeout);
+            for silent in 1..=3 {
+                assert!(silence * 9 / 8 * silent < SECOND * 10);
+            }
+        }
+    }
+    #[tokio::test]
+    async fn a_name_whose_first_address_is_silent_is_reached_by_the_second_one() {
+        let server = EmbeddedServer::start().unwrap();
+        let proxy = Proxy::start(server.address()).unwrap();
+        // It accepts connections, and answers nothing.
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let found = [silent.local_addr().unwrap(), proxy.address()];
+        let mut opening = Config::new("zk:2181").validated().unwrap().opening;
+        opening.addresses = Addresses::resolved_by("zk:2181", move |_, _| Ok(found.to_vec()));
+        // Some of them begin with the silent address.
+        let opened = join_all((0..8).map(|_| timeout(SECOND * 4, opening.open()))).await;
+        let sessions: Vec<_> = opened.into_iter().map(|opened| opened.unwrap().unwrap()).collect();
+        proxy.cut(How::Rst);
+        for session in &sessions {
+            let mut links = session.links();
+            let is_back = |link: &Link| link.connection > 1 && link.health == Health::Connected;
+            timeout(SECOND * 4, links.wait_for(is_back)).await.unwrap().unwrap();
+            assert!(session.clock().is_valid());
+        }
+        assert_eq!(server.sessions().len(), sessions.len());
+    }
+}
