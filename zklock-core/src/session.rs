@@ -111,12 +111,12 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Returns a session that has its first connection. It has no tasks yet.
-    fn new(id: i64, ops: Ops) -> Arc<Self> {
+    /// Returns a session that has a connection of this number. It has no tasks yet.
+    fn new(id: i64, connection: u64, ops: Ops) -> Arc<Self> {
         Arc::new(Self {
             id,
             ops,
-            link: watch::Sender::new(Link::FIRST),
+            link: watch::Sender::new(Link { connection, health: Health::Connected }),
             leases: watch::Sender::new(0),
             over: CancellationToken::new(),
             closed: CancellationToken::new(),
@@ -198,9 +198,8 @@ impl Session {
             tracing::warn!("closing the session although guards of lost locks still exist");
         }
         self.ops.close();
-        if timeout(within, self.closed.cancelled()).await.is_err() {
-            tracing::warn!("the session was not closed in time; it ends when its timeout expires");
-        }
+        // Its own task gives up by then.
+        timeout(within * 2, self.closed.cancelled()).await.ok();
     }
 
     /// Requests heartbeats that prove leases until the returned value is dropped.

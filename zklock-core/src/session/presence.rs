@@ -141,10 +141,11 @@ async fn lost((session, path): Own, sentry: &Sentry) -> LossReason {
             }
             Err(Fault::NoNode) => return LossReason::NodeDeleted,
             Err(Fault::Unknown(_)) => sleep(PAUSE).await,
-            Err(Fault::Denied(_) | Fault::Refused(_)) => match unreadable(&session, &path, sentry).await {
-                Some(loss) => return loss,
-                None => {}
-            },
+            Err(Fault::Denied(_) | Fault::Refused(_)) => {
+                if let Some(loss) = unreadable(&session, &path, sentry).await {
+                    return loss;
+                }
+            }
             Err(Fault::SessionOver) => return pending().await,
         }
     }

@@ -48,9 +48,11 @@ impl Opening {
         let terms = self.terms(first.timeout()).map_err(OpenError::Invalid)?;
         let Opened { connection, fenced } = first;
         let clock = LeaseClock::since(connection.begun, terms);
-        let ops = Ops::new(connection.live().clone(), clock, self.acls.clone(), self.tally.clone());
+        let live = connection.live().clone();
+        let (id, number) = (live.session_id().0, live.number);
+        let ops = Ops::new(live, clock, self.acls.clone(), self.tally.clone());
         ops.note_fence(fenced);
-        let session = Session::new(connection.live().session_id().0, ops);
+        let session = Session::new(id, number, ops);
         self.tally.note_session();
         tracing::info!(session = format_args!("{:#x}", session.id), "session opened");
         session.spawn(keep(session.clone(), self.clone(), connection));
@@ -331,6 +333,16 @@ mod tests {
             }
         }
     }
+    #[tokio::test]
+    async fn a_session_that_is_granted_less_is_known_by_the_number_of_its_connection() {
+        let server = EmbeddedServer::builder().max_session_timeout(SECOND * 4).start().unwrap();
+        let settings = Config::new(server.connect_string()).tick_time(SECOND / 2).validated().unwrap();
+        let session = settings.opening.open().await.unwrap();
+        let watched = session.ops().watch_node("/").await.unwrap();
+        assert!(watched.connection > 1 && session.link().is_on(watched.connection));
+        assert_eq!(server.sessions().len(), 1);
+    }
+
     #[tokio::test]
     async fn a_name_whose_first_address_is_silent_is_reached_by_the_second_one() {
         let server = EmbeddedServer::start().unwrap();

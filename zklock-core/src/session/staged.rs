@@ -25,7 +25,7 @@ impl Session {
         let timing = (Duration::from_secs(2), Duration::from_secs(4));
         let terms = Terms::new(Duration::from_secs(120), timing, Heartbeat::default()).expect("valid terms");
         let clock = LeaseClock::since(Origin::now(), terms);
-        Self::new(id, Ops::staged(clock, NodeAcls::default()))
+        Self::new(id, 1, Ops::staged(clock, NodeAcls::default()))
     }
 
     /// Breaks the connection.

@@ -21,9 +21,6 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// The first connection of a session.
-    pub(super) const FIRST: Self = Self { connection: 1, health: Health::Connected };
-
     /// Returns whether this connection is the present one, and is not broken.
     pub(crate) fn is_on(self, connection: u64) -> bool {
         self == Self { connection, health: Health::Connected }

@@ -207,10 +207,8 @@ impl Warden {
     async fn follow(&self) -> Infallible {
         let mut links = self.0.links();
         loop {
-            let link = *links.borrow_and_update();
-            if link.connection > 1 || link.health != Health::Connected {
-                self.ward().change(Roster::hasten_all);
-            }
+            links.mark_unchanged();
+            self.ward().change(Roster::hasten_all);
             let charges = self.ward().roster().charges();
             // The connection may have changed since.
             each(&charges, |charge| charge.note_health(self.0.link())).await;
