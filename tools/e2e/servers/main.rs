@@ -7,6 +7,7 @@ mod fencing;
 #[cfg(soak)]
 mod permits;
 mod quotas;
+mod reconnects;
 #[cfg(soak)]
 mod release;
 #[cfg(soak)]

@@ -1,11 +1,11 @@
 //! A fleet with default settings, while a server of its ensemble is silent, restarts or dies. Only real servers
 //! replicate.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::task::block_in_place;
 use zklock::{Client, Config, LeaderLatch, Leadership, LeaseState, MutexGuard};
-use zklock_testkit::{Direction, Ensemble, Proxy};
+use zklock_testkit::{Direction, Ensemble, How, Proxy};
 
 use crate::support::{soon, until};
 
@@ -118,4 +118,24 @@ async fn a_fleet_outlives_a_rolling_restart_and_the_end_of_a_leader() {
     leader.kill().unwrap();
     block_in_place(|| ensemble.leader()).unwrap();
     fleet.until_confirmed().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fleet_outlives_a_restart_of_all_servers_at_once() {
+    let ensemble = Ensemble::start().unwrap();
+    let proxies = [0, 1, 2].map(|index| Proxy::start(ensemble.server(index).address()).unwrap());
+    let fleet = Fleet::start(&proxies.each_ref().map(Proxy::connect_string).join(",")).await;
+    for outage in [12, 14, 16].map(Duration::from_secs) {
+        let begun = Instant::now();
+        proxies.iter().for_each(Proxy::refuse);
+        proxies.iter().for_each(|proxy| proxy.cut(How::Fin));
+        for index in 0..3 {
+            ensemble.server(index).kill().unwrap();
+        }
+        block_in_place(|| (0..3).for_each(|index| ensemble.server(index).restart().unwrap()));
+        block_in_place(|| ensemble.leader()).unwrap();
+        tokio::time::sleep(outage.saturating_sub(begun.elapsed())).await;
+        proxies.iter().for_each(Proxy::heal);
+        fleet.until_confirmed().await;
+    }
 }
