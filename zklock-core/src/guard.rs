@@ -20,7 +20,6 @@ use crate::client::Client;
 use crate::error::LockError;
 use crate::held::Held;
 use crate::hold::{self, Hold, LockRef};
-use crate::lease;
 use crate::session::drive::Contention;
 
 use self::revocation::Callbacks;
@@ -84,9 +83,7 @@ impl<K> Guard<K> {
     /// Starts tasks that watch the nodes' data for a request to release, unless there are some already.
     fn watch_revocation(&self) {
         for tenure in self.holds.iter().map(|hold| hold.tenure()) {
-            if tenure.claim_revocations() {
-                self.client().worker().spawn(lease::watch_revocation(tenure.clone()));
-            }
+            tenure.watch_requests();
         }
     }
 

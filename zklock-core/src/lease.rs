@@ -6,22 +6,15 @@
 //!
 //! Uses the layers below: `session`, `queue`, `events`, `path`, `token`, `error`, `tasks` and `interleaving`.
 
-mod charge;
-mod contender;
-mod departure;
-mod desk;
 mod doubt;
 mod holders;
 mod keeper;
-mod node;
-mod nodes;
+mod orders;
 mod permit;
 mod present;
 mod readiness;
-mod revoking;
 mod seat;
 mod share;
-mod stage;
 mod state;
 mod tenure;
 pub(crate) mod writes;
@@ -35,12 +28,10 @@ use crate::path::NodePath;
 use crate::queue::acquisition::Node;
 use crate::tasks::Tasks;
 
-use self::desk::{Order, Report};
-use self::keeper::at_rest;
+use self::orders::{Order, Report};
 
 pub(crate) use self::permit::WritePermit;
 pub(crate) use self::readiness::Readiness;
-pub(crate) use self::revoking::watch as watch_revocation;
 pub(crate) use self::seat::Seat;
 pub(crate) use self::share::{Share, Stint};
 pub(crate) use self::tenure::Tenure;
@@ -57,7 +48,9 @@ pub(crate) struct Lease {
 impl Lease {
     /// Starts the lease of a node that was seen at the head of its queue. Must run on the client's runtime.
     pub(crate) fn begin(seat: impl Seat + 'static, path: NodePath, node: &Node, tasks: &Tasks) -> Self {
-        Self { claim: Some(Tenure::begin((seat, at_rest), path, node, tasks)) }
+        let tenure = Arc::new(Tenure::begin(&seat, path, node, tasks));
+        keeper::start(seat, tenure.clone());
+        Self { claim: Some(tenure) }
     }
 
     pub(crate) fn tenure(&self) -> &Arc<Tenure> {
@@ -109,7 +102,7 @@ impl Lease {
     ) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
         let tenure = self.tenure().clone();
         let (report, outcome) = oneshot::channel();
-        let ordered = tenure.order(order(report)).map_err(drop);
+        let ordered = tenure.orders.push(order(report)).map_err(drop);
         async move {
             let lost = |reason| tenure.lost_error(reason);
             match ordered {

@@ -14,7 +14,6 @@
 //! * [`clock`] is the lease clock: until when the session is certain to be alive. [`heartbeat`] keeps it running.
 //! * [`drive`] performs the actions of an acquisition, [`janitor`] withdraws or downgrades its
 //!   contender, and [`presence`] detects that its node is gone.
-//! * [`ward`] has the held locks, each a [`charge`], and [`warden`] watches over their nodes.
 //! * [`state`] is what is known of the session and its connection.
 //! * [`sentry`] has the news of a held node's watches.
 //! * [`queues`] remembers queues, and the numbers by which a contender knows without a list that it is first.
@@ -35,7 +34,6 @@ pub(crate) mod addresses;
 mod apart;
 pub(crate) mod bounded;
 pub(crate) mod bounds;
-pub(crate) mod charge;
 pub(crate) mod clock;
 mod connection;
 pub(crate) mod counter;
@@ -44,7 +42,7 @@ pub(crate) mod diagnose;
 pub(crate) mod drive;
 mod failure;
 pub(crate) mod fault;
-mod heartbeat;
+pub(crate) mod heartbeat;
 pub(crate) mod janitor;
 #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 pub(crate) mod login;
@@ -62,8 +60,6 @@ pub(crate) mod tally;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
 mod uptime;
-pub(crate) mod ward;
-pub(crate) mod warden;
 pub(crate) mod watches;
 
 use std::collections::HashSet;
@@ -80,8 +76,8 @@ use self::connection::Live;
 use self::ops::Ops;
 use self::queues::Queues;
 use self::uptime::Origin;
-use self::ward::Ward;
 
+use crate::change::Signal;
 use crate::tasks::panics;
 
 pub(crate) use self::addresses::Addresses;
@@ -107,7 +103,8 @@ pub(crate) struct Session {
     strangers: Mutex<HashSet<String>>,
     queues: Queues,
     bounds: Bounds,
-    ward: Ward,
+    /// Told when the lease clock has run out.
+    lapse: Signal,
 }
 
 impl Session {
@@ -123,7 +120,7 @@ impl Session {
             strangers: Mutex::default(),
             queues: Queues::default(),
             bounds: Bounds::default(),
-            ward: Ward::default(),
+            lapse: Signal::default(),
         })
     }
 
@@ -163,6 +160,11 @@ impl Session {
     /// Waits until the session has ended.
     pub(crate) async fn over(&self) {
         self.over.cancelled().await;
+    }
+
+    /// Waits until the lease clock has run out.
+    pub(crate) async fn lapsed(&self) {
+        self.lapse.until(|| self.clock().remaining().is_zero().then_some(())).await;
     }
 
     /// Ends the session after an answer that does not fit it.

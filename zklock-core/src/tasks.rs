@@ -7,7 +7,6 @@ use futures_util::future::FutureExt;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
-use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::interleaving;
 
@@ -31,9 +30,6 @@ struct Thread {
 pub(crate) async fn panics(task: impl Future<Output = ()>) -> bool {
     AssertUnwindSafe(task).catch_unwind().await.is_err()
 }
-
-/// Something that the client has to finish before it is shut down.
-pub(crate) type Unfinished = TaskTrackerToken;
 
 impl Tasks {
     pub(crate) fn new(runtime: Handle) -> Self {
@@ -78,12 +74,7 @@ impl Tasks {
         self.0.panics.notified().await;
     }
 
-    /// Makes [`finished`](Self::finished) wait until the returned value is dropped.
-    pub(crate) fn unfinished(&self) -> Unfinished {
-        self.0.tracker.token()
-    }
-
-    /// Waits until there is no task any more, and nothing else that is unfinished.
+    /// Waits until there is no task any more.
     pub(crate) async fn finished(&self) {
         self.0.tracker.close();
         self.0.tracker.wait().await;

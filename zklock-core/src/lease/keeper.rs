@@ -1,132 +1,101 @@
-//! Performs the orders of the holders of one lease on the client's thread, and withdraws its contender at the end.
+//! The task of one held node, from its turn to its deletion.
+//!
+//! It watches over the node, performs the orders of the holders, and withdraws the contender at the end.
 
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use tokio::task::yield_now;
 
 use crate::error::{LockError, LossReason};
 use crate::events::{Holding, Witness};
 use crate::queue::acquisition::End;
-use crate::queue::contender::Name;
-use crate::session::drive::{Driver, Resting};
 use crate::session::janitor::Undone;
-use crate::session::presence;
 
-use super::contender::{AtRest, Contender, Gone};
-use super::desk::{Order, Work};
+use super::orders::Order;
 use super::seat::Seat;
 use super::tenure::Tenure;
 
-impl<S: Seat + 'static> Contender<Tenure> for S {
-    fn own_node_gone(&mut self, node: Arc<str>) -> Gone {
-        Box::pin(Seat::own_node_gone(self, node))
-    }
-
-    fn glance(&mut self) {
-        Seat::glance(self);
-    }
-
-    fn resting(&mut self) -> Option<Resting> {
-        Seat::resting(self)
-    }
-
-    fn work(self: Box<Self>, tenure: Arc<Tenure>) {
-        put_to_work(*self, tenure);
-    }
-}
-
-impl AtRest<Tenure> {
-    /// Resolves when the node is gone, or cannot be watched.
-    pub(super) fn own_node_gone(&mut self, tenure: &Tenure, node: Arc<str>) -> Gone {
-        match self {
-            Self::Small(_) => {
-                let (session, sentry) = (tenure.session.clone(), tenure.sentry.clone());
-                Box::pin(presence::unwatched_gone((session, node), tenure.queue().clone(), sentry))
-            }
-            Self::Large(contender) => {
-                let gone = contender.own_node_gone(node);
-                // Many have had nothing to remember but the watches that are in the future now.
-                if let Some(resting) = contender.resting() {
-                    *self = Self::Small(resting);
-                }
-                gone
-            }
-        }
-    }
-
-    /// Takes note of a watch that has fired before the first [`own_node_gone`](Self::own_node_gone). A small one has none.
-    pub(super) fn glance(&mut self) {
-        if let Self::Large(contender) = self {
-            contender.glance();
-        }
-    }
-
-    /// Starts a task that performs the orders of the holders.
-    pub(super) fn work(self, tenure: Arc<Tenure>) {
-        match self {
-            Self::Small(resting) => put_to_work(risen(resting, &tenure), tenure),
-            Self::Large(contender) => contender.work(tenure),
-        }
-    }
-}
-
-/// Returns a contender that has nothing to do, in the form that takes the least memory.
-pub(super) fn at_rest(mut seat: impl Seat + 'static) -> AtRest<Tenure> {
-    match seat.resting() {
-        Some(resting) => AtRest::Small(resting),
-        None => AtRest::Large(Box::new(seat)),
-    }
-}
-
-/// Returns the contender that has rested.
-fn risen(resting: Resting, tenure: &Tenure) -> Driver {
-    let (session, sentry) = (tenure.session.clone(), tenure.sentry.clone());
-    let node = (&tenure.node.last(), tenure.token().zxid() as i64);
-    resting.rise(session, tenure.queue().clone(), (sentry, node))
-}
-
-/// Starts a task that performs orders.
-fn put_to_work(seat: impl Seat + 'static, tenure: Arc<Tenure>) {
+/// Starts the task of a node.
+pub(super) fn start(seat: impl Seat + 'static, tenure: Arc<Tenure>) {
     let tasks = tenure.tasks.clone();
     // Made here rather than in the future, which may be dropped before its first poll.
     let unkept = Unkept { tenure, is_kept: false };
-    tasks.spawn(perform(unkept, seat));
+    tasks.spawn(keep(unkept, seat));
 }
 
-/// Performs orders until there are no more, or until the contender is withdrawn.
+/// Keeps the lease until its contender is withdrawn.
 ///
 /// The node stays until the release even if the lease is lost, so that no other client gets the lock while the holder's
 /// body is still being cancelled.
-async fn perform(mut unkept: Unkept, mut seat: impl Seat + 'static) {
+async fn keep(mut unkept: Unkept, mut seat: impl Seat + 'static) {
     let tenure = unkept.tenure.clone();
-    let mut has_replaced = false;
     loop {
-        seat = match tenure.desk.next(seat, at_rest) {
-            Work::Order(Order::Downgrade(report), mut seat) => {
+        // Kept until the node is deleted, because the library sends a request for a watch that is dropped earlier.
+        let mut gone: Gone = Box::pin(seat.own_node_gone(tenure.last_node()));
+        match tenure.attend(&mut gone).await {
+            Order::Downgrade(report) => {
                 // The caller may no longer wait for the outcome.
-                if let Err(Err(error)) = report.send(downgrade(&tenure, &mut seat).await) {
+                if let Err(Err(error)) = report.send(tenure.attend_to(downgrade(&tenure, &mut seat)).await) {
                     tracing::warn!(path = %tenure.path, %error, "a lock stays exclusive although only readers are left");
                 }
-                has_replaced = true;
-                seat
             }
-            Work::Order(Order::Release(report), mut seat) => {
+            Order::Release(report) => {
                 report.send(withdraw(&tenure, &mut seat).await).ok();
                 break;
             }
-            Work::Leave(mut seat) => break leave(&tenure, &mut seat).await,
-            Work::None => {
-                // The ward gets the next watch from a contender that rests.
-                if has_replaced {
-                    tenure.session.renew(tenure.key);
-                }
-                break;
-            }
+            Order::Leave => break leave(&tenure, &mut seat).await,
         }
     }
     unkept.is_kept = true;
+}
+
+/// Resolves when a node is gone, or belongs to another session.
+type Gone = Pin<Box<dyn Future<Output = LossReason> + Send>>;
+
+impl Tenure {
+    /// Watches over the lease until there is an order.
+    async fn attend(&self, gone: &mut Gone) -> Order {
+        let mut links = self.session.links();
+        loop {
+            let link = *links.borrow_and_update();
+            self.note_health(link);
+            let loss = async {
+                tokio::select! {
+                    biased;
+                    loss = self.outlived() => loss,
+                    loss = &mut *gone => loss,
+                }
+            };
+            tokio::select! {
+                biased;
+                order = self.orders.next() => return order,
+                loss = loss, if self.loss().is_none() => drop(self.lose(loss)),
+                _ = links.changed(), if !self.session.is_over() => {}
+                () = self.sentry.until(|_| self.is_confirmed()), if !self.is_confirmed() => {}
+            }
+        }
+    }
+
+    /// Waits for the requests of an order, and for the end of the session or of the lease clock meanwhile.
+    async fn attend_to<T>(&self, requests: impl Future<Output = T>) -> T {
+        let mut requests = pin!(requests);
+        tokio::select! {
+            biased;
+            outcome = &mut requests => return outcome,
+            loss = self.outlived() => drop(self.lose(loss)),
+        }
+        requests.await
+    }
+
+    /// Waits for the end of the session or of the lease clock.
+    async fn outlived(&self) -> LossReason {
+        tokio::select! {
+            biased;
+            () = self.session.over() => LossReason::SessionEnded,
+            () = self.session.lapsed() => LossReason::LeaseExpired,
+        }
+    }
 }
 
 /// Withdraws the contender after its last holder, and tells when the request for that is on its way.
@@ -151,14 +120,13 @@ async fn downgrade(tenure: &Tenure, seat: &mut impl Seat) -> Result<(), LockErro
         Ok(reader) => {
             // The watches were those of the other node, and one of them has just fired.
             tenure.sentry.note_replacement();
-            tenure.is_watched.store(false, Ordering::Release);
-            tenure.set_node(Name::new(&reader.name));
+            tenure.set_node(seat.queue().child(&reader.name).into());
             tenure.check()?;
             tenure.tell(Witness::downgraded);
             Ok(())
         }
         Err(refused) => {
-            tenure.set_node(tenure.node.last());
+            tenure.set_node(tenure.last_node());
             Err(match refused {
                 Undone::Gone => tenure.lost_error(tenure.lose(LossReason::NodeDeleted)),
                 Undone::SessionOver => tenure.lost_error(tenure.lose(LossReason::SessionEnded)),

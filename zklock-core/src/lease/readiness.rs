@@ -38,7 +38,6 @@ impl Tenure {
         if is_lost || self.sentry.is_asked() {
             return Readiness::Over;
         }
-        self.desk.at_rest(|contender| contender.glance());
         if !self.is_confirmed() {
             Readiness::Pending(Pending::Connection)
         } else if remaining < clock.terms().heartbeat() {
@@ -62,9 +61,7 @@ impl Tenure {
 
     /// Notices without delay if the node is deleted, because calls in line rely on it.
     pub(crate) fn urge(&self) {
-        if self.sentry.urge() {
-            self.session.hasten(self.key);
-        }
+        self.sentry.urge();
     }
 
     /// Waits until it is known whether the lease can go on. Must run on the client's runtime.

@@ -7,7 +7,7 @@ use crate::error::LossReason;
 use crate::path::NodePath;
 use crate::queue::acquisition::{End, Node};
 use crate::session::Session;
-use crate::session::drive::{Driver, Resting};
+use crate::session::drive::Driver;
 use crate::session::janitor::Undone;
 use crate::session::sentry::Sentry;
 
@@ -29,12 +29,6 @@ pub(crate) trait Seat: Send + Sized {
 
     /// Resolves when the own node, at this path, is gone, or cannot be watched. Never resolves once the session is over.
     fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = LossReason> + Send + use<Self>;
-
-    /// Returns the small form of a contender that has nothing to do, or `None` if that would leave something out.
-    fn resting(&mut self) -> Option<Resting>;
-
-    /// Takes note of a watch that has fired before [`own_node_gone`](Self::own_node_gone).
-    fn glance(&mut self);
 
     /// Replaces the writer's node with a reader's node, and returns the reader's node.
     fn downgrade(&mut self) -> impl Future<Output = Result<Node, Undone>> + Send;
@@ -69,14 +63,6 @@ impl Seat for Driver {
 
     fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = LossReason> + Send + use<> {
         self.own_node_gone(path)
-    }
-
-    fn resting(&mut self) -> Option<Resting> {
-        self.resting()
-    }
-
-    fn glance(&mut self) {
-        self.glance();
     }
 
     fn downgrade(&mut self) -> impl Future<Output = Result<Node, Undone>> + Send {

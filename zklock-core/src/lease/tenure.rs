@@ -9,27 +9,20 @@ use crate::error::{LockError, LossReason};
 use crate::events::Witness;
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
-use crate::queue::contender::Name;
 use crate::session::sentry::Sentry;
-use crate::session::ward::Key;
-use crate::session::{Attendance, Session};
-use crate::tasks::{Tasks, Unfinished};
+use crate::session::{Attendance, Health, Link, Session};
+use crate::tasks::Tasks;
 use crate::token::FencingToken;
 
-use super::contender::AtRest;
-use super::desk::{Desk, Order};
 use super::holders::{Holders, Parted};
-use super::node::LockNode;
+use super::orders::{Order, Orders};
 use super::seat::Seat;
-use super::stage::Progress;
 use super::writes::{Tally, Writes};
 
 /// The state that the holders and the keeper of one lease share.
 pub(crate) struct Tenure {
     pub(super) path: NodePath,
-    /// The path of the queue, if it is not that of the lock.
-    queue: Option<Box<NodePath>>,
-    pub(super) node: LockNode,
+    node: Mutex<LockNode>,
     /// The zxid of the creation of the first node.
     zxid: i64,
     pub(super) session: Arc<Session>,
@@ -37,16 +30,11 @@ pub(crate) struct Tenure {
     /// Signals the loss, a replacement of the node, and the progress of the release.
     pub(super) changed: Signal,
     pub(super) tasks: Tasks,
-    pub(super) desk: Desk<AtRest<Self>>,
-    /// Whether the ward watches the present node.
-    pub(super) is_watched: AtomicBool,
-    /// The key of this lease in the ward of its session.
-    pub(super) key: Key,
-    /// The work of the session and of the client for this lease, until it ends.
-    upkeep: Mutex<Option<Upkeep>>,
-    pub(super) departure: Progress,
-    /// Whether a task watches the node's data for a request to release.
-    pub(super) is_watched_for_revocation: AtomicBool,
+    pub(super) orders: Orders,
+    /// The heartbeats that the session sends for this lease.
+    attendance: Mutex<Option<Attendance>>,
+    /// Whether the node is about to be deleted.
+    is_departing: AtomicBool,
     pub(super) holders: Holders,
     /// Whether a holder has had it.
     pub(super) is_granted: AtomicBool,
@@ -61,42 +49,29 @@ pub(crate) struct Tenure {
     passing: Signal,
 }
 
-/// The work of the session and of the client for one lease, until it ends.
-struct Upkeep {
-    /// The session sends heartbeats.
-    attendance: Option<Attendance>,
-    /// The client waits for the release before it is shut down.
-    _unfinished: Unfinished,
+/// The path of the node of a held lock, which a downgrade replaces with another one.
+enum LockNode {
+    Present(Arc<str>),
+    /// A request is under way that replaces this node.
+    BeingReplaced(Arc<str>),
 }
 
 impl Tenure {
-    /// Begins the tenure of a node that was seen at the head of its queue. Must run on the client's runtime. `at_rest`
-    /// makes the contender that rests from the seat.
-    pub(super) fn begin<S: Seat>(
-        (seat, at_rest): (S, impl FnOnce(S) -> AtRest<Self>),
-        path: NodePath,
-        node: &Node,
-        tasks: &Tasks,
-    ) -> Arc<Self> {
+    /// Begins the tenure of a node that was seen at the head of its queue.
+    pub(super) fn begin(seat: &impl Seat, path: NodePath, node: &Node, tasks: &Tasks) -> Self {
         let session = seat.session().clone();
         seat.begin_watch();
         seat.sentry().note_seen(seat.connection());
-        let attendance = Some(session.attend());
-        let upkeep = Mutex::new(Some(Upkeep { attendance, _unfinished: tasks.unfinished() }));
-        let key = session.next_key();
-        let tenure = Arc::new(Self {
-            queue: (!seat.queue().is_same(&path)).then(|| Box::new(seat.queue().clone())),
-            node: LockNode::new(Name::new(&node.name)),
+        let attendance = Mutex::new(Some(session.attend()));
+        Self {
+            node: Mutex::new(LockNode::Present(seat.queue().child(&node.name).into())),
             path,
             zxid: node.zxid,
             loss: OnceLock::new(),
             changed: Signal::default(),
             tasks: tasks.clone(),
-            is_watched: AtomicBool::new(false),
-            key,
-            upkeep,
-            departure: Progress::default(),
-            is_watched_for_revocation: AtomicBool::new(false),
+            attendance,
+            is_departing: AtomicBool::new(false),
             holders: Holders::default(),
             is_granted: AtomicBool::new(false),
             claims: AtomicU32::new(1),
@@ -105,10 +80,8 @@ impl Tenure {
             tally: Tally::default(),
             passing: Signal::default(),
             session,
-            desk: Desk::new(at_rest(seat)),
-        });
-        tenure.session.enroll(key, tenure.clone());
-        tenure
+            orders: Orders::new(),
+        }
     }
 
     /// Takes note that a holder has it.
@@ -131,42 +104,24 @@ impl Tenure {
         self.claims.load(Ordering::Acquire) > 0
     }
 
-    /// Leaves an order. Fails if nobody performs it any more.
-    pub(super) fn order(self: &Arc<Self>, order: Order) -> Result<(), Order> {
-        self.desk.order(order).map(|contender| self.put_to_work(contender))
-    }
-
     /// Takes note that the last holder is gone, and makes the contender be withdrawn, after the orders.
-    pub(super) fn abandon(self: &Arc<Self>) {
-        let contender = self.desk.abandon();
+    pub(super) fn abandon(&self) {
+        self.orders.push(Order::Leave).ok();
         self.passing.notify();
-        self.put_to_work(contender);
-    }
-
-    fn put_to_work(self: &Arc<Self>, contender: Option<AtRest<Self>>) {
-        if let Some(contender) = contender {
-            contender.work(self.clone());
-        }
     }
 
     /// Ends the lease, with the outcome of its release.
     pub(super) fn end(&self, outcome: Result<(), LockError>) {
-        self.desk.close();
-        self.end_departure();
+        self.orders.close();
+        self.begin_departure();
         self.holders.note_end(outcome);
         self.passing.notify();
-        let upkeep = self.upkeep().take();
-        drop(upkeep);
+        self.end_attendance();
     }
 
     #[inline]
     pub(crate) fn path(&self) -> &NodePath {
         &self.path
-    }
-
-    /// Returns the path of the queue.
-    pub(super) fn queue(&self) -> &NodePath {
-        self.queue.as_deref().unwrap_or(&self.path)
     }
 
     pub(crate) fn token(&self) -> FencingToken {
@@ -233,7 +188,6 @@ impl Tenure {
         });
         if is_first {
             tracing::warn!(path = %self.path, %reason, "lock lost");
-            self.session.dismiss(self.key);
         }
         self.changed.notify();
         // Listeners are told after the state has changed, so that they see it.
@@ -242,14 +196,111 @@ impl Tenure {
         }
         if let LossReason::NodeDeleted | LossReason::OwnerChanged = first {
             // Without a node, the lease needs no heartbeats, even if the holder keeps it.
-            let attendance = self.upkeep().as_mut().and_then(|upkeep| upkeep.attendance.take());
-            drop(attendance);
+            self.end_attendance();
         }
         first
     }
 
-    fn upkeep(&self) -> MutexGuard<'_, Option<Upkeep>> {
-        self.upkeep.lock().unwrap_or_else(PoisonError::into_inner)
+    fn end_attendance(&self) {
+        let attendance = self.attendance.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(attendance);
+    }
+
+    /// Takes note that the node is about to be deleted, or that nobody will delete it any more.
+    pub(super) fn begin_departure(&self) {
+        self.is_departing.store(true, Ordering::Release);
+        self.changed.notify();
+    }
+
+    /// Waits until the release has begun.
+    pub(super) async fn until_departing(&self) {
+        self.changed.until(|| self.is_departing.load(Ordering::Acquire).then_some(())).await;
+    }
+
+    /// Watches the data of the node, to which others write requests to release.
+    pub(crate) fn watch_requests(&self) {
+        self.sentry.read_data();
+    }
+
+    /// Waits until the holder is asked to release. Waits forever if it never is.
+    pub(crate) async fn asked(&self) {
+        self.sentry.until(Sentry::is_asked).await;
+    }
+
+    /// Waits until the holder is asked to release or the release begins, and tells whether it was asked.
+    pub(crate) async fn asked_before_release(&self) -> bool {
+        tokio::select! {
+            biased;
+            () = self.until_departing() => false,
+            () = self.sentry.until(Sentry::is_asked) => true,
+        }
+    }
+
+    /// Waits until no replacement of the lock's node is under way, and returns the node's path on the server.
+    ///
+    /// A request that the caller sends before it yields again reaches the server before a later replacement.
+    pub(crate) async fn node(&self) -> Arc<str> {
+        self.changed.until(|| self.present_node()).await
+    }
+
+    /// Returns the paths of the nodes of several leases, at a moment when none of them is being replaced.
+    pub(crate) async fn nodes(tenures: &[Arc<Self>]) -> Vec<Arc<str>> {
+        loop {
+            for tenure in tenures {
+                tenure.node().await;
+            }
+            if let Some(nodes) = tenures.iter().map(|tenure| tenure.present_node()).collect() {
+                return nodes;
+            }
+        }
+    }
+
+    fn present_node(&self) -> Option<Arc<str>> {
+        match &*self.lock_node() {
+            LockNode::Present(node) => Some(node.clone()),
+            LockNode::BeingReplaced(_) => None,
+        }
+    }
+
+    /// Returns the path of the last node that is known to have existed.
+    pub(super) fn last_node(&self) -> Arc<str> {
+        match &*self.lock_node() {
+            LockNode::Present(node) | LockNode::BeingReplaced(node) => node.clone(),
+        }
+    }
+
+    /// Takes note that the lock's node is being replaced.
+    pub(super) fn begin_replacement(&self) {
+        let last = self.last_node();
+        *self.lock_node() = LockNode::BeingReplaced(last);
+        self.changed.notify();
+    }
+
+    /// Takes note that the lock's node has this path, and is not being replaced any more.
+    pub(super) fn set_node(&self, node: Arc<str>) {
+        *self.lock_node() = LockNode::Present(node);
+        self.changed.notify();
+    }
+
+    fn lock_node(&self) -> MutexGuard<'_, LockNode> {
+        self.node.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the holders of the health of the connection.
+    pub(super) fn note_health(&self, link: Link) {
+        match link.health {
+            Health::Suspended => {
+                if !self.is_suspended.swap(true, Ordering::AcqRel) {
+                    self.tell(Witness::suspended);
+                }
+            }
+            Health::Connected => {
+                if self.is_confirmed() && self.is_suspended.swap(false, Ordering::AcqRel) {
+                    self.tell(Witness::confirmed);
+                }
+            }
+            Health::Lost => {}
+        }
     }
 
     /// Reports an event of this lease to the listeners, once for each holder.

@@ -39,7 +39,6 @@ mod downgrade;
 mod exchange;
 mod memory;
 mod place;
-mod seated;
 #[cfg(test)]
 mod tests;
 
@@ -51,7 +50,6 @@ use super::contender::{Contender, ContenderId, Names, Sequence};
 use self::memory::{Intent, Seniority, Standing, Traces};
 
 pub(crate) use self::exchange::{Action, End, Event, Node, Replacement, Sight};
-pub(crate) use self::seated::Seated;
 
 /// One attempt to hold a lock, within one session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -5,8 +5,7 @@
 //! 2147483647 the counter stops (`DataTree.createNode` accepts only greater values). Further nodes
 //! get that same number, or negative ones while earlier creates are still being applied.
 
-use std::fmt::{self, Write};
-use std::sync::Arc;
+use std::fmt;
 
 use smallvec::SmallVec;
 use uuid::Uuid;
@@ -53,71 +52,6 @@ impl ContenderId {
 
 /// The names of nodes, mostly one.
 pub(crate) type Names = SmallVec<[String; 1]>;
-
-/// The name of an own contender's node, in a form that takes little memory: there is one for each lock that is held.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Name(Form);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Form {
-    Parts {
-        id: ContenderId,
-        role: Role,
-        sequence: Sequence,
-    },
-    /// A name to which its parts do not lead back.
-    Text(Arc<str>),
-}
-
-impl Name {
-    pub(crate) fn new(name: &str) -> Self {
-        let parts = Contender::parse(name).and_then(|contender| {
-            let Contender { role, sequence, id, .. } = contender;
-            Some(Self(Form::Parts { id: id?, role, sequence }))
-        });
-        parts.filter(|parts| parts.is(name)).unwrap_or_else(|| Self(Form::Text(name.into())))
-    }
-
-    /// Returns the identity, the role and the number of the contender, unless the name is another text.
-    pub(crate) fn parts(&self) -> Option<(ContenderId, Role, Sequence)> {
-        match self.0 {
-            Form::Parts { id, role, sequence } => Some((id, role, sequence)),
-            Form::Text(_) => None,
-        }
-    }
-
-    /// Returns the name as a text.
-    pub(crate) fn text(&self) -> String {
-        self.to_string()
-    }
-
-    /// Tells whether this is the name with this text.
-    fn is(&self, text: &str) -> bool {
-        let mut rest = Rest(text);
-        write!(rest, "{self}").is_ok() && rest.0.is_empty()
-    }
-}
-
-impl fmt::Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Form::Parts { id: ContenderId(uuid), role, sequence } => {
-                write!(f, "{PROTECTED}{uuid}-{}{sequence}", role.base())
-            }
-            Form::Text(text) => f.write_str(text),
-        }
-    }
-}
-
-/// The part of a text that is not written again yet. Writing another text fails.
-struct Rest<'a>(&'a str);
-
-impl Write for Rest<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0 = self.0.strip_prefix(text).ok_or(fmt::Error)?;
-        Ok(())
-    }
-}
 
 /// A parsed child of a lock: one place in its queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -281,26 +215,6 @@ mod tests {
             let parsed = Contender::parse(&name).unwrap();
             assert_eq!((parsed.role, parsed.id, parsed.sequence.0), (role, Some(id()), 7), "{name}");
         }
-    }
-
-    #[test]
-    fn a_name_is_printed_as_it_was() {
-        let own = Role::ALL.map(|role| format!("{}0000000007", id().node_prefix(role)));
-        let others = ["", "lock-0000000007", "read-0000000001"].map(str::to_owned);
-        let unusual = [
-            format!("_c_{UUID}-lock--000000005"),
-            format!("_c_{}-lock-0000000005", UUID.to_uppercase()),
-            format!("x_c_{UUID}-lock-0000000005"),
-            "x".repeat(200),
-        ];
-        for name in own.into_iter().chain(others).chain(unusual) {
-            assert_eq!(*Name::new(&name).text(), name);
-        }
-        let longest = format!("{}-2147483648", id().node_prefix(Role::Read));
-        let parts = Name::new(&longest);
-        assert!(matches!(parts.0, Form::Parts { .. }));
-        assert_eq!(&*parts.text(), longest);
-        assert!(size_of::<Option<Name>>() <= 24);
     }
 
     #[test]

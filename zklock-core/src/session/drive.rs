@@ -24,11 +24,9 @@ mod entering;
 mod locating;
 mod outcome;
 mod requests;
-mod resting;
 mod waiting;
 
 pub(crate) use self::outcome::{Contention, Numbers, Outcome, Progress};
-pub(crate) use self::resting::Resting;
 
 /// The parameters of an acquisition.
 pub(crate) struct Bid {

@@ -1,4 +1,4 @@
-//! Keeps the lease clock of a session running.
+//! Keeps the lease clock of a session running, and tells when it has run out.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,5 +49,47 @@ async fn beat(session: &Session) {
     match session.ops().heartbeat(kind).await {
         Ok(()) | Err(Fault::SessionOver) => {}
         Err(fault) => tracing::debug!(?fault, "heartbeat failed"),
+    }
+}
+
+/// Tells the leases when the lease clock has run out.
+pub(crate) async fn watch(session: Arc<Session>) {
+    let (mut leases, over) = (session.leases.subscribe(), session.over.clone());
+    let looks = async {
+        loop {
+            leases.wait_for(|leases| *leases > 0).await.ok();
+            let remaining = session.clock().remaining();
+            if remaining.is_zero() {
+                session.lapse.notify();
+            }
+            // The timer stands still while the machine is suspended, and the lease clock does not.
+            let pause = if remaining.is_zero() { LOOK } else { remaining.min(LOOK) };
+            tokio::time::sleep(pause).await;
+        }
+    };
+    over.run_until_cancelled(looks).await;
+}
+
+/// The longest time after which the lease clock is looked at again.
+const LOOK: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::FutureExt;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn leases_learn_within_a_second_that_the_clock_ran_out_while_the_machine_was_suspended() {
+        let session = Session::staged(1);
+        let _lease = session.attend();
+        tokio::spawn(watch(session.clone()));
+        let mut lapsed = Box::pin(session.lapsed());
+        assert!(lapsed.as_mut().now_or_never().is_none());
+        tokio::task::yield_now().await;
+        tokio::time::advance(Duration::from_millis(1)).await;
+        // The lease clock has gone on meanwhile, and the timers have not.
+        drop(session.clock().run_out());
+        tokio::time::timeout(Duration::from_secs(1), lapsed).await.unwrap();
     }
 }

@@ -23,9 +23,8 @@ impl Driver {
     /// is over.
     ///
     /// Listing the children also sets a watch, which takes no extra request and fires when the own node is deleted. A
-    /// contender that knew without a list that it was first lists them now. If the watch fires for another reason, one on
-    /// the own node is set. The ward begins after a moment, in which most locks are released, or when calls wait behind
-    /// the node.
+    /// contender that knew without a list that it was first lists them after a moment, in which most locks are released, or
+    /// when calls wait behind the node. If the watch fires for another reason, one on the own node is set.
     pub(crate) fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = LossReason> + use<> {
         let children = self.children.take();
         let (own, sentry) = ((self.session.clone(), path), self.sentry().clone());
@@ -36,24 +35,6 @@ impl Driver {
     pub(crate) fn begin_watch(&self) {
         self.sentry().begin(self.seen);
     }
-
-    /// Takes note of a change of the children although nobody waits for it, so that a call that follows at once does
-    /// not rely on a node that is gone.
-    pub(crate) fn glance(&mut self) {
-        if let Some(children) = &mut self.children
-            && children.has_fired()
-        {
-            *children = Watch::fired();
-            let sentry = self.sentry();
-            sentry.note_company();
-            sentry.note_watch(false);
-        }
-    }
-}
-
-/// Resolves when an own node is lost whose contender has no watch. Never resolves once the session is over.
-pub(crate) async fn unwatched_gone(own: Own, queue: NodePath, sentry: Arc<Sentry>) -> LossReason {
-    own_node_gone(own, queue, sentry, None).await
 }
 
 /// The futures are boxed, except for the wait for the first watch of most locks.
@@ -61,25 +42,40 @@ async fn own_node_gone(
     (session, path): Own,
     queue: NodePath,
     sentry: Arc<Sentry>,
-    children: Option<Watch>,
+    mut children: Option<Watch>,
 ) -> LossReason {
-    let is_on_first = session.link().is_on(sentry.connection());
-    let children = match children {
-        None if is_on_first => match Box::pin(look_around(&session, &queue, &path, &sentry)).await {
-            Ok(children) => children,
-            Err(loss) => return loss,
-        },
-        children => children,
-    };
-    if let Some(mut children) = children {
-        let change = children.change().await;
-        sentry.note_watch(false);
-        if change != Change::Disconnected {
-            sentry.note_company();
-            sentry.rest(MOMENT).await;
+    let listed = sentry.connection();
+    if children.is_none() {
+        sentry.rest(MOMENT).await;
+        // What a later connection answers does not tell of the owner of the node.
+        let mut links = session.links();
+        children = tokio::select! {
+            biased;
+            _ = links.wait_for(|link| !link.is_on(listed)) => None,
+            children = Box::pin(look_around(&session, &queue, &path, &sentry)) => match children {
+                Ok(children) => children,
+                Err(loss) => return loss,
+            },
+        };
+    }
+    if let Some(watch) = &mut children {
+        tokio::select! {
+            biased;
+            change = watch.change() => {
+                children = None;
+                sentry.note_watch(false);
+                if change != Change::Disconnected {
+                    sentry.note_company();
+                    sentry.rest(MOMENT).await;
+                }
+            }
+            () = sentry.until(Sentry::is_read) => {}
         }
     }
-    Box::pin(lost((session, path), &sentry)).await
+    let loss = Box::pin(lost((session, path), (queue, listed), &sentry)).await;
+    // Fired by the end of the node. Dropping it earlier would cost a request to remove it.
+    drop(children);
+    loss
 }
 
 /// Lists the queue of a holder that has not done so. The list tells whether others wait too, and its watch stands for one
@@ -121,9 +117,27 @@ impl Session {
     }
 }
 
+/// Tells whether the server does not list a node that it has. A server that was started again may have forgotten some
+/// (ZOOKEEPER-4846).
+async fn is_missing(session: &Session, queue: &NodePath, own: &str) -> bool {
+    let permit = session.bounds().requests(1).await;
+    let names = session.ops().names(queue.full()).await;
+    drop(permit);
+    let name = own.rsplit_once('/').map_or(own, |(_, name)| name);
+    let is_listed = match names {
+        Ok(names) => names.iter().any(|listed| listed == name),
+        // Servers delete queues in which they list no node.
+        Err(Fault::NoNode) => false,
+        Err(_) => return false,
+    };
+    !is_listed && matches!(session.is_unlisted(own).await, Ok(true))
+}
+
 /// Resolves when the node is lost, and meanwhile takes note of its data and of the connections on which it was seen. Never
 /// resolves once the session is over.
-async fn lost((session, path): Own, sentry: &Sentry) -> LossReason {
+///
+/// The queue was last listed on the given connection. It is listed once on each later one.
+async fn lost((session, path): Own, (queue, mut listed): (NodePath, u64), sentry: &Sentry) -> LossReason {
     loop {
         let permit = session.bounds().requests(1).await;
         let read = session.ops().watch_node(&path).await;
@@ -136,6 +150,12 @@ async fn lost((session, path): Own, sentry: &Sentry) -> LossReason {
                 sentry.note_company();
                 sentry.note_watch(true);
                 sentry.note_seen(own.connection);
+                if own.connection > listed {
+                    listed = own.connection;
+                    if is_missing(&session, &queue, &path).await {
+                        return LossReason::NodeDeleted;
+                    }
+                }
                 own.watch.change().await;
                 sentry.note_watch(false);
             }
@@ -170,34 +190,3 @@ async fn unreadable(session: &Session, path: &str, sentry: &Sentry) -> Option<Lo
 const PAUSE: Duration = Duration::from_millis(100);
 /// The interval at which a node that cannot be read is looked for.
 const INTERVAL: Duration = Duration::from_secs(10);
-
-#[cfg(test)]
-mod tests {
-    use tokio::sync::oneshot;
-
-    use crate::queue::claim::{Claim, Role};
-    use crate::session::drive::{Bid, Numbers};
-
-    use super::*;
-
-    fn driver() -> Driver {
-        let path = NodePath::new("", "/a").unwrap();
-        let data = Arc::default();
-        let (lock, claim, numbers) = (path.clone(), Claim::place(Role::Exclusive), Numbers::Ignored);
-        Driver::new(Session::staged(1), Bid { lock, path, claim, data, counter: None, numbers })
-    }
-
-    #[test]
-    fn a_change_of_the_children_is_noticed_at_a_glance() {
-        let (mut driver, (fire, fired)) = (driver(), oneshot::channel::<()>());
-        let children = Watch::when(async { drop(fired.await) });
-        (driver.children, driver.seen) = (Some(children), Seen::Alone);
-        driver.begin_watch();
-        driver.glance();
-        assert!(driver.sentry().is_watched() && driver.sentry().company().is_none());
-        fire.send(()).unwrap();
-        driver.glance();
-        driver.glance();
-        assert!(!driver.sentry().is_watched() && driver.sentry().company().is_some());
-    }
-}

@@ -17,7 +17,7 @@ use super::failure::OpenError;
 use super::opening::Opening;
 use super::ops::{self, Ops};
 use super::uptime::Origin;
-use super::{CLOSE_WITHIN, Session, heartbeat, warden};
+use super::{CLOSE_WITHIN, Session, heartbeat};
 
 impl Opening {
     /// Opens a session. Must run on the client's runtime, where the session's tasks stay.
@@ -57,7 +57,7 @@ impl Opening {
         tracing::info!(session = format_args!("{:#x}", session.id), "session opened");
         session.spawn(keep(session.clone(), self.clone(), connection));
         session.spawn(heartbeat::keep(session.clone()));
-        session.spawn(warden::keep(session.clone()));
+        session.spawn(heartbeat::watch(session.clone()));
         Ok(session)
     }
 

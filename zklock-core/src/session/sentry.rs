@@ -25,6 +25,8 @@ pub(crate) struct Sentry {
     is_watched: AtomicBool,
     /// Whether others rely on the node.
     is_urged: AtomicBool,
+    /// Whether somebody wants to know of requests to release.
+    is_read: AtomicBool,
     /// Whether the holder is asked to release.
     is_asked: AtomicBool,
     /// The last connection on which the node was seen to belong to the session.
@@ -71,6 +73,15 @@ impl Sentry {
 
     pub(super) fn is_urged(&self) -> bool {
         self.is_urged.load(Ordering::Acquire)
+    }
+
+    /// Asks for the data of the own node, because somebody wants to know of requests to release.
+    pub(crate) fn read_data(&self) {
+        raise(&self.is_read, &self.changed);
+    }
+
+    pub(super) fn is_read(&self) -> bool {
+        self.is_read.load(Ordering::Acquire)
     }
 
     /// Returns whether the holder is asked to release.

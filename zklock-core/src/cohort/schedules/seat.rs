@@ -8,7 +8,6 @@ use crate::lease::Seat;
 use crate::path::NodePath;
 use crate::queue::acquisition::{End, Node};
 use crate::session::Session;
-use crate::session::drive::Resting;
 use crate::session::janitor::Undone;
 use crate::session::sentry::Sentry;
 
@@ -58,12 +57,6 @@ impl Seat for Staged {
             LossReason::NodeDeleted
         }
     }
-
-    fn resting(&mut self) -> Option<Resting> {
-        None
-    }
-
-    fn glance(&mut self) {}
 
     async fn downgrade(&mut self) -> Result<Node, Undone> {
         chance::pause().await;

@@ -9,7 +9,7 @@ use crate::client::worker::Worker;
 use crate::lease::Tenure;
 use crate::queue::claim::Role;
 use crate::session::sentry::{REVOKE, Sentry};
-use crate::session::{Session, warden};
+use crate::session::{Session, heartbeat};
 use crate::token::FencingToken;
 
 /// The servers of a schedule.
@@ -51,7 +51,7 @@ impl Servers {
         let number = state.last;
         drop(state);
         let session = Session::staged(number);
-        let (watched, watcher) = (warden::keep(session.clone()), self.watchers.clone());
+        let (watched, watcher) = (heartbeat::watch(session.clone()), self.watchers.clone());
         worker.spawn(async move {
             watched.await;
             drop(watcher);
