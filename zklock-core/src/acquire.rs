@@ -1,24 +1,18 @@
 //! One attempt to acquire a lock, which is the only way to a lease.
 //!
-//! An attempt runs on the client's own thread, with one deadline that is fixed at the start. The caller's
-//! future only awaits the answer. Dropping it cancels the attempt, and needs no runtime of the caller.
+//! An attempt runs on the client's own thread, until it is cancelled.
 //!
 //! * [`permits`]: the permits of a semaphore, which take two queues.
 //!
 //! Uses the layers below: `client`, `lease`, `session`, `queue`, `events`, `path` and `error`.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 #[cfg(test)]
 use futures_util::future::Either;
 use smallvec::smallvec;
-use tokio::sync::oneshot;
-use tokio::task::yield_now;
-use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::client::settings::WaitWarning;
 use crate::client::worker::Worker;
 use crate::error::LockError;
 use crate::events::Witness;
@@ -43,25 +37,6 @@ pub(crate) use self::onlooker::{Onlooker, Use};
 pub(crate) use self::patience::Patience;
 pub(crate) use self::wanted::{Count, Permits, Wanted};
 
-/// Acquires the lock. Returns `None` if other clients have it and the caller does not want to wait. `witness` tells the
-/// listeners how many contenders are in front.
-///
-/// Dropping the future withdraws the contender in the background.
-pub(crate) async fn acquire(
-    worker: &Arc<Worker>,
-    path: &NodePath,
-    wanted: Wanted,
-    patience: Patience,
-    witness: Witness,
-) -> Result<Option<Leases>, LockError> {
-    let (reply, answer) = oneshot::channel();
-    let cancel = worker.closing().child_token();
-    let onlooker = Arc::new(teller(witness));
-    worker.spawn(Attempt::new(worker, path, (wanted, patience), cancel, onlooker).run(reply));
-    let answer = answer.await;
-    answer.unwrap_or_else(|_| Err(worker.closed(path)))
-}
-
 /// Contends for the lock without a deadline, as [`contend`] does. The future is on the heap.
 pub(crate) fn contend_boxed(
     cancel: &CancellationToken,
@@ -70,11 +45,11 @@ pub(crate) fn contend_boxed(
     wanted: Wanted,
     onlooker: Arc<dyn Onlooker>,
 ) -> Contest {
-    Box::pin(contend(cancel, worker, path, wanted, onlooker))
+    Box::pin(contend(cancel, worker, path, (wanted, Contention::Wait), onlooker))
 }
 
-/// Contends for the lock without a deadline. The future must be polled on the client's thread. `onlooker` is told the
-/// progress.
+/// Contends for the lock without a deadline. Returns `None` if others have it and the contender is not to wait. The future must
+/// be polled on the client's thread. `onlooker` is told the progress.
 ///
 /// Fails with [`LockError::Closed`] once `cancel` is cancelled, or the attempt is of no use any more, and the contender is
 /// withdrawn.
@@ -82,15 +57,14 @@ pub(crate) fn contend(
     cancel: &CancellationToken,
     worker: &Arc<Worker>,
     path: &NodePath,
-    wanted: Wanted,
+    (wanted, contention): (Wanted, Contention),
     onlooker: Arc<dyn Onlooker>,
 ) -> impl Future<Output = Contested> + Send + use<> {
     #[cfg(test)]
     if let Some(stage) = staged::current() {
-        return Either::Left(stage.contend(cancel.clone(), (worker, path), &wanted, onlooker));
+        return Either::Left(stage.contend(cancel.clone(), (worker, path), (&wanted, contention), onlooker));
     }
-    let patience = Patience::new(Duration::MAX, Contention::Wait);
-    let attempt = Attempt::new(worker, path, (wanted, patience), cancel.clone(), onlooker);
+    let attempt = Attempt::new(worker, path, (wanted, contention), cancel.clone(), onlooker);
     let contest = async move { attempt.contest().await };
     #[cfg(test)]
     let contest = Either::Right(contest);
@@ -111,56 +85,7 @@ pub(crate) fn teller(witness: Witness) -> impl Fn(Progress) + Send + Sync + 'sta
     }
 }
 
-type Reply = oneshot::Sender<Result<Option<Leases>, LockError>>;
-
-/// How the wait for a contest ended.
-enum End {
-    Answered(Result<Option<Leases>, LockError>),
-    Failed(LockError),
-    /// The caller no longer waits for the answer.
-    Abandoned,
-}
-
 impl Attempt {
-    async fn run(self, mut reply: Reply) {
-        let deadline = Instant::now().checked_add(self.patience.left());
-        let mut contest = Box::pin(self.contest());
-        let end = tokio::select! {
-            biased;
-            answer = &mut contest => End::Answered(answer),
-            () = reply.closed() => End::Abandoned,
-            () = self.cancel.cancelled() => End::Failed(self.closed()),
-            () = self.expiry(deadline) => End::Failed(self.timeout()),
-        };
-        self.cancel.cancel();
-        match end {
-            // If the caller is gone by now, the answer is dropped with its leases, which releases them.
-            End::Answered(answer) => drop(reply.send(answer)),
-            End::Failed(error) => {
-                reply.send(Err(error)).ok();
-                // Other callers whose time is over are answered first.
-                yield_now().await;
-                // The contest goes on until its contender is withdrawn.
-                drop(contest.await);
-            }
-            End::Abandoned => drop(contest.await),
-        }
-    }
-
-    /// Waits until the deadline, and logs meanwhile that the call waits long.
-    async fn expiry(&self, deadline: Option<Instant>) {
-        let since = Instant::now().into_std();
-        let mut warning = WaitWarning::new(self.worker.settings());
-        loop {
-            let log = warning.check(since, || self.long_wait()).map(Instant::from_std);
-            let next = deadline.into_iter().chain(log).min();
-            expiry(next).await;
-            if next == deadline {
-                return;
-            }
-        }
-    }
-
     /// Contends in one session after another, until the lock is acquired or the attempt is over.
     async fn contest(&self) -> Result<Option<Leases>, LockError> {
         loop {
@@ -191,7 +116,7 @@ impl Attempt {
                 if let Wanted::NextPlace(_) = self.wanted {
                     driver.settle();
                 }
-                let held = self.drive(driver, self.patience.contention, &self.cancel).await;
+                let held = self.drive(driver, self.contention, &self.cancel).await;
                 held.map(|lease| smallvec![lease])
             }
             Wanted::Permits(wanted) => Box::pin(permits::contest(self, &session, wanted)).await,
@@ -202,12 +127,5 @@ impl Attempt {
                 held.map(|lease| smallvec![lease])
             }
         }
-    }
-}
-
-async fn expiry(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => sleep_until(deadline).await,
-        None => std::future::pending().await,
     }
 }

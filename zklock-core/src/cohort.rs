@@ -10,14 +10,14 @@
 //!              └──► turn: the task that contends, leaves, and watches deadlines ──► acquire
 //! ```
 //!
-//! * [`mod@line`], [`pool`](mod@pool): the local queue and the rules of passing, as pure state machines.
-//! * [`rules`]: the events and effects that both have.
-//! * [`call`], [`waiters`], [`tenancy`], [`attendant`]: one call, the calls that wait, the bounds of one node, and the
-//!   state of a task. Both are made of these.
-//! * [`calls`]: one line or pool, with the leases and the callers that belong to it.
-//! * [`desk`]: the state that only the task of a line or pool needs.
+//! * [`mod@line`]: the local queue and the rules of passing, as a pure state machine.
+//! * [`call`], [`waiters`], [`tenancy`]: one call, the calls that wait, and the bounds of one node or set of permits. The
+//!   line is made of these.
+//! * [`key`]: the lock or the permits that the calls of one line want.
+//! * [`calls`]: one line, with the leases and the callers that belong to it.
+//! * [`desk`]: the state that only the task of a line needs.
 //! * [`waiting`](mod@waiting): a call that waits.
-//! * [`turn`], [`supply`]: the task of one line, and of one pool, on the client's thread.
+//! * [`turn`]: the task of one line, on the client's thread.
 //! * [`attendance`]: the end of a task, and of the calls that it attends to.
 //! * [`grant`]: one holder's part of a lock.
 //! * [`registry`]: the cohorts of one client.
@@ -25,8 +25,7 @@
 //! While other clients wait, a client keeps its turn for a bounded number of grants and a bounded time
 //! ([`Queueing`](crate::Queueing)).
 //!
-//! The calls for one permit of a semaphore share a *pool* of the client's permits in the same way, with several
-//! contenders under way. Calls for several permits have contenders of their own, and elections have no cohort.
+//! The calls for one number of permits of a semaphore share the client's permits in the same way. Elections have no cohort.
 //!
 //! Uses the layers below: `acquire`, `client`, `lease`, `session`, `queue`, `events`, `path`, `token`, `error` and
 //! `interleaving`.
@@ -38,23 +37,19 @@
 //! 2. A waiter is the sender of a channel. A grant whose receiver is gone goes to the next waiter.
 
 mod attendance;
-mod attendant;
 mod call;
 mod calls;
 mod desk;
 mod grant;
+mod key;
 mod line;
-mod pool;
 mod registry;
-mod rules;
 #[cfg(test)]
 mod schedules;
 #[cfg(test)]
 mod screen;
-mod sole;
 #[cfg(test)]
 mod stub;
-mod supply;
 mod tenancy;
 #[cfg(test)]
 mod trail;
@@ -64,126 +59,74 @@ mod waiting;
 
 use std::sync::Arc;
 
-use futures_util::FutureExt;
-use futures_util::future::Either;
-use smallvec::smallvec;
-
-use crate::acquire::{Count, Patience, Permits, Wanted};
+use crate::acquire::{Patience, Wanted};
 use crate::client::Client;
 use crate::client::worker::Worker;
 use crate::error::{Holder, LockError};
 use crate::events::Witness;
 use crate::path::NodePath;
-use crate::queue::claim::{Place, Role};
-use crate::session::drive::Contention;
+use crate::queue::claim::Role;
 
+use self::attendance::Attendance;
 use self::call::Side;
-use self::calls::{Cohort, Local};
-use self::line::Line;
+use self::calls::Cohort;
+use self::key::{Key, Recipe};
 use self::registry::Registry;
-use self::supply::CallerPool;
-use self::turn::{CallerLine, Key, Recipe};
 
 pub(crate) use self::grant::{Grant, Grants, Release};
 
 /// The cohorts of one client.
 #[derive(Default)]
 pub(crate) struct Cohorts {
-    lines: Registry<Cohort<CallerLine>>,
-    pools: Registry<Cohort<CallerPool>>,
+    lines: Registry<Cohort>,
 }
 
-/// Acquires the lock as one of the client's calls, or with a contender of its own. Returns `None` if others have it and the
-/// caller does not want to wait. The caller announces the holds. `witness` tells the listeners how many contenders are in
+/// Acquires the lock, or permits, as one of the client's calls. Returns `None` if others have it and the caller does not want
+/// to wait. The caller announces the holds. `witness` tells the listeners how many contenders are in
 /// front.
 ///
-/// Dropping the future leaves the line, or withdraws the contender in the background.
+/// Dropping the future leaves the line, which withdraws its contender if no other call needs it.
 pub(crate) fn enter<'a, P: Fn() -> Patience + Sync>(
     client: &'a Client,
     (path, wanted): (&'a NodePath, &'a Wanted),
-    (patience, witness): (&'a P, &'a Witness),
+    waited: (&'a P, &'a Witness),
 ) -> impl Future<Output = Result<Option<Grants>, LockError>> + Send + use<'a, P> {
-    let waited = (patience, witness);
-    // The others are boxed, so that the calls in line have small futures: there may be many of them.
-    match wanted {
-        Wanted::Place(place) => {
-            let cohorts: &Cohorts = client.cohorts().get_or_default();
-            let (cohort, side) = cohorts.line(client.worker(), path, place);
-            Either::Left(cohort.enter(side, waited).map(one))
-        }
-        Wanted::Permits(permits @ Permits { wanted: 1, .. }) => {
-            Either::Right(Either::Left(Box::pin(enter_pool(client, (path, permits), waited))))
-        }
-        Wanted::NextPlace(_) | Wanted::Permits(_) | Wanted::Office { .. } => {
-            Either::Right(Either::Right(Box::pin(sole::enter(client.worker(), path, wanted, waited))))
-        }
-    }
-}
-
-fn one(grant: Result<Option<Arc<Grant>>, LockError>) -> Result<Option<Grants>, LockError> {
-    Ok(grant?.map(|grant| smallvec![grant]))
-}
-
-/// Acquires one permit as one of the client's calls.
-async fn enter_pool(
-    client: &Client,
-    (path, permits): (&NodePath, &Permits),
-    (patience, witness): (&(impl Fn() -> Patience + Sync), &Witness),
-) -> Result<Option<Grants>, LockError> {
     let cohorts: &Cohorts = client.cohorts().get_or_default();
-    let pool = cohorts.pool(client.worker(), path, &permits.count);
-    match patience().contention {
-        Contention::Wait => one(pool.enter(Side::Exclusive, (patience, witness)).await),
-        Contention::Leave if pool.waiting() > 0 => Ok(None),
-        // The permits that the client holds do not tell whether the servers have another one.
-        Contention::Leave => {
-            pool.clear_the_way(patience()).await;
-            let wanted = Wanted::Permits(permits.clone());
-            sole::enter(client.worker(), path, &wanted, (patience, witness)).await
-        }
-    }
+    let (cohort, side) = cohorts.of(client.worker(), path, wanted);
+    cohort.enter(side, waited)
 }
 
 /// Returns the number of this client's calls that wait in line for what is at this path.
 pub(crate) fn waiting(client: &Client, path: &NodePath, wanted: &Wanted) -> usize {
     let cohorts: &Cohorts = client.cohorts().get_or_default();
-    match wanted {
-        Wanted::Place(_) | Wanted::NextPlace(_) => waiting_in(&cohorts.lines.at(path)),
-        Wanted::Permits(_) => waiting_in(&cohorts.pools.at(path)),
-        Wanted::Office { .. } => 0,
-    }
+    let is_lock = matches!(wanted, Wanted::Place(_) | Wanted::NextPlace(_));
+    let is_wanted = |cohort: &Arc<Cohort>| match cohort.key() {
+        Key::Lock { .. } => is_lock,
+        Key::Permits(_) => matches!(wanted, Wanted::Permits(_)),
+    };
+    cohorts.lines.at(path).iter().filter(|cohort| is_wanted(cohort)).map(|cohort| cohort.waiting()).sum()
 }
 
 /// Returns the contender that calls at this path wait for, as far as the client's other calls know it.
 pub(crate) fn holder(client: &Client, path: &NodePath) -> Option<Holder> {
     let cohorts: &Cohorts = client.cohorts().get_or_default();
-    let of_line = cohorts.lines.at(path).iter().find_map(|line| line.holder());
-    of_line.or_else(|| cohorts.pools.at(path).iter().find_map(|pool| pool.holder()))
-}
-
-fn waiting_in<R: Local>(cohorts: &[Arc<Cohort<R>>]) -> usize {
-    cohorts.iter().map(|cohort| cohort.waiting()).sum()
+    cohorts.lines.at(path).iter().find_map(|line| line.holder())
 }
 
 impl Cohorts {
-    fn pool(&self, worker: &Arc<Worker>, path: &NodePath, count: &Count) -> Arc<Cohort<CallerPool>> {
-        let pool = || supply::pool(worker.settings().queueing, count);
-        self.pools.get(path, count.clone(), |entry| Cohort::new(worker, pool(), entry))
-    }
-
-    fn line(
-        &self,
-        worker: &Arc<Worker>,
-        path: &NodePath,
-        claimed: &Place,
-    ) -> (Arc<Cohort<CallerLine>>, Side) {
-        let (recipe, side) = match claimed.role {
-            Role::Read => (Recipe::ReadWrite, Side::Shared),
-            Role::Write => (Recipe::ReadWrite, Side::Exclusive),
-            Role::Exclusive | Role::Permit | Role::Latch => (Recipe::Mutex, Side::Exclusive),
+    /// Returns the calls that want the same, and the side of another one.
+    fn of(&self, worker: &Arc<Worker>, path: &NodePath, wanted: &Wanted) -> (Arc<Cohort>, Side) {
+        let (key, side) = match wanted {
+            Wanted::Place(place) | Wanted::NextPlace(place) | Wanted::Office { place, .. } => {
+                let (recipe, side) = match place.role {
+                    Role::Read => (Recipe::ReadWrite, Side::Shared),
+                    Role::Write => (Recipe::ReadWrite, Side::Exclusive),
+                    Role::Exclusive | Role::Permit | Role::Latch => (Recipe::Mutex, Side::Exclusive),
+                };
+                (Key::lock(recipe, &place.also_behind), side)
+            }
+            Wanted::Permits(permits) => (Key::Permits(Box::new(permits.clone())), Side::Exclusive),
         };
-        let key = Key::new(recipe, &claimed.also_behind);
-        let line = || Line::new(worker.settings().queueing);
-        (self.lines.get(path, key, |entry| Cohort::new(worker, line(), entry)), side)
+        (self.lines.get(path, key, |entry| Cohort::new(worker, entry, Attendance::attend)), side)
     }
 }

@@ -220,7 +220,7 @@ impl Semaphore {
     }
 
     /// Lists the holders of permits and then the waiters, in order: one participant for each permit that is
-    /// held, and one for each place in the queue. The calls of one client for one permit share up to eight places;
+    /// held, and one for each place in the queue. The calls of one client for the same number of permits share one place;
     /// see [`Participant::waiting_here`].
     ///
     /// # Errors

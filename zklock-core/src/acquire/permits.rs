@@ -80,7 +80,7 @@ impl Contest<'_> {
     /// An attempt that does not wait looks whether permits are free before it gives up, because the
     /// gate is also closed while another client is just passing.
     async fn pass(&self) -> Outcome<Lease> {
-        let contention = self.attempt.patience.contention;
+        let contention = self.attempt.contention;
         let last = Instant::now() + LONGEST_PASSAGE;
         loop {
             let bid = self.attempt.bid(self.attempt.path.below(GATE), Claim::place(Role::Exclusive));
@@ -140,7 +140,7 @@ impl Contest<'_> {
 
     /// Takes the permits one by one. Those taken so far are in `leases`, even if a later one fails.
     async fn take(&self, inside: &CancellationToken, leases: &mut Leases) -> Outcome<()> {
-        let contention = self.attempt.patience.contention;
+        let contention = self.attempt.contention;
         // Taking only some of the permits, to give them back, would make other attempts that do not
         // wait fail.
         let is_part_of_many = contention == Contention::Leave && self.permits.wanted > 1;
@@ -167,7 +167,7 @@ impl Contest<'_> {
 
     /// Takes the first permit, and checks in the same round trip that other clients use the same number.
     async fn take_first(&self, driver: Driver, inside: &CancellationToken) -> Outcome<Lease> {
-        let contention = self.attempt.patience.contention;
+        let contention = self.attempt.contention;
         let stop = inside.child_token();
         let id = driver.id();
         let agreed = async {

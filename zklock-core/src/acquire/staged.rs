@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::worker::Worker;
 use crate::path::NodePath;
+use crate::session::drive::Contention;
 
 use super::attempt::Contest;
 use super::onlooker::Onlooker;
@@ -19,7 +20,7 @@ pub(crate) trait Stage {
         &self,
         cancel: CancellationToken,
         place: (&Arc<Worker>, &NodePath),
-        wanted: &Wanted,
+        wanted: (&Wanted, Contention),
         onlooker: Arc<dyn Onlooker>,
     ) -> Contest;
 }

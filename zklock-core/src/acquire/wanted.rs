@@ -19,7 +19,7 @@ pub(crate) enum Wanted {
 }
 
 /// A number of permits of one semaphore.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Permits {
     pub(crate) wanted: u32,
     pub(crate) count: Count,

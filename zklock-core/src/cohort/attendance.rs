@@ -3,31 +3,41 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use futures_util::future::BoxFuture;
 use tokio::time::sleep_until;
 
 use crate::client::settings::{LongWait, WaitWarning};
 
-use super::calls::{Cohort, Local};
+use super::calls::Cohort;
 
 /// Fails the calls of a cohort whose task ends early, because the client's thread ended or a bug made the task panic. Later
 /// calls start another task.
-pub(super) struct Attendance<R: Local> {
-    pub(super) cohort: Arc<Cohort<R>>,
+pub(super) struct Attendance {
+    pub(super) cohort: Arc<Cohort>,
     is_over: bool,
 }
 
-impl<R: Local> Attendance<R> {
+impl Attendance {
     /// Must be called before the task's future is made, which may be dropped before its first poll.
-    pub(super) fn new(cohort: Arc<Cohort<R>>) -> Self {
+    fn new(cohort: Arc<Cohort>) -> Self {
         Self { cohort, is_over: false }
     }
 
-    pub(super) fn end(mut self) {
+    /// Performs the work of a line until nobody waits in it.
+    pub(super) fn attend(cohort: Arc<Cohort>) -> BoxFuture<'static, ()> {
+        let attendance = Self::new(cohort);
+        Box::pin(async move {
+            attendance.run().await;
+            attendance.end();
+        })
+    }
+
+    fn end(mut self) {
         self.is_over = true;
     }
 }
 
-impl<R: Local> Drop for Attendance<R> {
+impl Drop for Attendance {
     fn drop(&mut self) {
         if !self.is_over {
             self.cohort.abandon();
@@ -35,17 +45,17 @@ impl<R: Local> Drop for Attendance<R> {
     }
 }
 
-impl<R: Local> Cohort<R> {
+impl Cohort {
     /// Refuses all calls from now on.
     pub(super) fn close(self: &Arc<Self>) {
-        let calls = self.rules().close();
+        let calls = self.line().close();
         self.fail(calls, |cohort, _| cohort.closed());
         self.serve();
     }
 
     /// Fails all calls, and leaves what is held to its present holders.
     fn abandon(&self) {
-        let (calls, leases) = self.rules().abandon();
+        let (calls, leases) = self.line().abandon();
         drop(leases);
         self.fail(calls, |cohort, _| cohort.closed());
     }
@@ -53,7 +63,7 @@ impl<R: Local> Cohort<R> {
     /// Answers the calls whose time is over.
     pub(super) fn expire(self: &Arc<Self>) {
         let now = Instant::now();
-        let calls = self.rules().expire(now);
+        let calls = self.line().expire(now);
         if !calls.is_empty() {
             self.fail(calls, Self::timeout);
             self.serve();
@@ -62,7 +72,7 @@ impl<R: Local> Cohort<R> {
 
     /// Logs that the calls wait long, if it is time for that. Returns the next time.
     pub(super) fn log_long_wait(&self, warning: &mut WaitWarning) -> Option<Instant> {
-        let since = self.rules().oldest()?.since;
+        let since = self.line().oldest()?.since;
         warning.check(since, || {
             let ((phase, holder), calls) = (self.in_the_way(), self.waiting());
             LongWait { path: self.path(), phase, holder, calls }
@@ -71,7 +81,7 @@ impl<R: Local> Cohort<R> {
 
     /// Serves the calls that are left, which may need another node, or none.
     pub(super) fn serve(self: &Arc<Self>) {
-        let served = self.rules().serve(Instant::now());
+        let served = self.line().serve(Instant::now());
         self.deliver(served);
     }
 }

@@ -13,6 +13,15 @@ pub(super) enum Side {
     Exclusive,
 }
 
+/// What the calls of a line wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    /// One node, which they share.
+    Lock,
+    /// Sets of `each` permits, one set for each call. No client can hold more than `most` sets, if that is known.
+    Permits { each: u32, most: Option<usize> },
+}
+
 /// Whether a call waits for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Manner {

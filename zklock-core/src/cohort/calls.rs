@@ -1,54 +1,50 @@
 //! The calls of one client at one lock, with the leases and the callers that belong to them.
 
 use std::future::poll_fn;
+use std::iter::{RepeatN, repeat_n};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
+use futures_util::future::BoxFuture;
+use smallvec::SmallVec;
 use tokio::sync::oneshot;
 
+use crate::acquire::Leases;
 use crate::client::worker::Worker;
 use crate::error::{Holder, LockError, Phase};
 use crate::events::Witness;
 use crate::interleaving;
 use crate::lease::writes::Writing;
-use crate::lease::{Lease, Readiness};
+use crate::lease::{Readiness, Stint, Tenure};
 use crate::path::NodePath;
 
-use super::attendant::Rouse;
 use super::call::Call;
 use super::desk::Desk;
-use super::grant::{Fate, Grant, Home, Place};
+use super::grant::{Fate, Grant, Grants, Home, Place};
+use super::key::Key;
+use super::line::{Granted, Line, Rouse, Served};
 use super::registry::{Entered, Entry};
-use super::rules::{Granted, Rules, Served};
 use super::tenancy::{Handle, Look, Ready, TenancyId};
 
-/// The calls of one client at one lock, and the rules by which they get it.
-pub(super) struct Cohort<R: Local> {
+/// The calls of one client at one lock, or for a number of permits of one semaphore.
+pub(super) struct Cohort {
     pub(super) worker: Arc<Worker>,
-    rules: Mutex<R>,
+    line: Mutex<CallerLine>,
     /// Whether there may be calls in line that had no known place when they came, and were not told since.
     pub(super) has_untold: AtomicBool,
-    entry: Entry<R::Key, Self>,
+    entry: Entry<Key, Self>,
+    attend: Attend,
 }
 
-/// The rules of a cohort, and the task that does their work.
-pub(super) trait Local: Rules<Caller, Lease> + Send + Sized + 'static {
-    /// The properties that tell the cohorts at one path apart. Those that differ exclude each other on the servers.
-    type Key: Clone + Eq + Send + Sync;
+/// Makes the task of a line.
+pub(super) type Attend = fn(Arc<Cohort>) -> BoxFuture<'static, ()>;
 
-    /// Returns whether calls of this client hold all that there is, as far as it is known here.
-    fn is_held_here(&self, key: &Self::Key) -> bool;
+/// The line of one client's calls.
+pub(super) type CallerLine = Line<Caller, Leases, Desk>;
 
-    /// Returns the desk of the task, unless there is no task.
-    fn desk(&mut self) -> Option<&mut Desk>;
-
-    /// Makes the task.
-    fn attend(cohort: Arc<Cohort<Self>>) -> impl Future<Output = ()> + Send + 'static;
-}
-
-pub(super) type CallerServed = Served<Caller, Lease>;
+pub(super) type CallerServed = Served<Caller, Leases>;
 
 /// A call that waits.
 pub(super) struct Caller {
@@ -84,59 +80,59 @@ impl News {
 
 /// The answer to a call.
 pub(super) enum Answer {
-    Granted(Arc<Grant>),
+    Granted(Grants),
     Contended,
     /// Boxed, because each call that waits has room for an answer.
     Failed(Box<LockError>),
 }
 
-impl<R: Local> Cohort<R> {
-    pub(super) fn new(worker: &Arc<Worker>, rules: R, entry: Entry<R::Key, Self>) -> Self {
-        let rules = Mutex::new(rules);
-        Self { worker: worker.clone(), rules, has_untold: AtomicBool::new(false), entry }
+impl Cohort {
+    pub(super) fn new(worker: &Arc<Worker>, entry: Entry<Key, Self>, attend: Attend) -> Self {
+        let line = Mutex::new(Line::new(worker.settings().queueing, entry.key().kind()));
+        Self { worker: worker.clone(), line, has_untold: AtomicBool::new(false), entry, attend }
     }
 
     pub(super) fn path(&self) -> &NodePath {
         self.entry.path()
     }
 
-    pub(super) fn key(&self) -> &R::Key {
+    pub(super) fn key(&self) -> &Key {
         self.entry.key()
     }
 
     /// Returns the number of calls that wait in line.
     pub(super) fn waiting(&self) -> usize {
-        self.rules().waiting()
+        self.line().waiting()
     }
 
     /// Makes a change, and performs what follows from it.
     pub(super) fn change<T>(
         self: &Arc<Self>,
-        change: impl FnOnce(&mut R, Instant) -> (CallerServed, T),
+        change: impl FnOnce(&mut CallerLine, Instant) -> (CallerServed, T),
     ) -> T {
-        let (served, value) = change(&mut self.rules(), Instant::now());
+        let (served, value) = change(&mut self.line(), Instant::now());
         self.deliver(served);
         match self.rouse() {
             (Rouse::Nobody | Rouse::Wake, task) => task.into_iter().for_each(Waker::wake),
             // Boxed, because Tokio aligns tasks in a way that keeps the C library from using the memory of a large one
             // for the next one.
-            (Rouse::Start, _) => self.worker.spawn(Box::pin(R::attend(self.clone()))),
+            (Rouse::Start, _) => self.worker.spawn((self.attend)(self.clone())),
         }
         value
     }
 
     /// Tells whether the task has something to do, and returns the task if it is to be woken.
     fn rouse(&self) -> (Rouse, Option<Waker>) {
-        let mut rules = self.rules();
-        match rules.rouse() {
-            Rouse::Wake => (Rouse::Wake, rules.desk().and_then(Desk::ring)),
+        let mut line = self.line();
+        match line.rouse() {
+            Rouse::Wake => (Rouse::Wake, line.desk_mut().and_then(Desk::ring)),
             rouse @ (Rouse::Nobody | Rouse::Start) => (rouse, None),
         }
     }
 
     /// Waits until the task is woken by a change.
     pub(super) async fn rung(&self) {
-        poll_fn(|context| self.rules().desk().map_or(Poll::Pending, |desk| desk.poll_rung(context))).await;
+        poll_fn(|context| self.line().desk_mut().map_or(Poll::Pending, |desk| desk.poll_rung(context))).await;
     }
 
     /// Sends the grants to their callers. A grant whose caller is gone goes to the next one in line.
@@ -150,26 +146,27 @@ impl<R: Local> Cohort<R> {
             }
             let now = Instant::now();
             served = Served::default();
-            for tenancy in vain {
-                let more = self.rules().given_back(tenancy, now);
+            for tenancy in vain.into_iter().flatten() {
+                let more = self.line().given_back(tenancy, now);
                 served.grants.extend(more.grants);
                 served.left.extend(more.left);
             }
         }
     }
 
-    /// Sends a grant to its caller. Returns its tenancy if the caller is gone.
-    fn grant(self: &Arc<Self>, granted: Granted<Caller, Lease>) -> Option<TenancyId> {
-        let Granted { call, lease, tenancy, handoff } = granted;
-        let grant = Grant::passed(lease, handoff, Place { home: self.clone(), tenancy });
-        let stint = grant.stint();
-        match call.caller?.reply.send(Answer::Granted(grant)) {
-            Err(Answer::Granted(grant)) => {
-                Grant::undelivered(grant);
-                Some(tenancy)
+    /// Sends the grants of a call to its caller. If the caller is gone, returns the tenancy, once for each of its leases.
+    fn grant(self: &Arc<Self>, granted: Granted<Caller, Leases>) -> Option<RepeatN<TenancyId>> {
+        let Granted { call, lease: leases, tenancy, handoff } = granted;
+        let place = || Place { home: self.clone(), tenancy };
+        let grants: Grants = leases.into_iter().map(|lease| Grant::new(lease, handoff, place())).collect();
+        let stints: SmallVec<[Stint; 1]> = grants.iter().map(|grant| grant.stint()).collect();
+        match call.caller?.reply.send(Answer::Granted(grants)) {
+            Err(Answer::Granted(grants)) => {
+                grants.into_iter().for_each(Grant::undelivered);
+                Some(repeat_n(tenancy, stints.len()))
             }
             Ok(()) | Err(_) => {
-                stint.succeed();
+                stints.iter().for_each(Stint::succeed);
                 None
             }
         }
@@ -194,7 +191,7 @@ impl<R: Local> Cohort<R> {
     /// Returns the phase of the calls in line, and the contender in their way if it is known.
     pub(super) fn in_the_way(&self) -> (Phase, Option<Holder>) {
         let phase = match self.worker.current_session() {
-            _ if self.rules().is_queued() => Phase::Queued,
+            _ if self.line().is_queued() => Phase::Queued,
             Some(_) => Phase::Entering,
             None => Phase::Connecting,
         };
@@ -204,85 +201,89 @@ impl<R: Local> Cohort<R> {
     /// Takes note of the contender in front of this client's, or that it is not known.
     pub(super) fn meet(&self, holder: Option<Holder>) {
         // Without a task, no call waits to be told.
-        if let Some(desk) = self.rules().desk() {
+        if let Some(desk) = self.line().desk_mut() {
             desk.front = holder.map(Box::new);
         }
     }
 
     /// Returns the contender that calls in line wait for, if it is known.
     pub(super) fn holder(&self) -> Option<Holder> {
-        let mut rules = self.rules();
-        let front = rules.desk().and_then(|desk| desk.front.as_deref().cloned());
+        let mut line = self.line();
+        let front = line.desk_mut().and_then(|desk| desk.front.as_deref().cloned());
         // A contender under way is what the calls wait for, even if others of this client hold the lock.
-        front.or_else(|| rules.is_held_here(self.key()).then(|| Holder::this_client(1)))
+        front.or_else(|| line.is_behind_own().then(|| Holder::this_client(1)))
     }
 
-    pub(super) fn rules(&self) -> MutexGuard<'_, R> {
+    pub(super) fn line(&self) -> MutexGuard<'_, CallerLine> {
         interleaving::point();
-        self.rules.lock().unwrap_or_else(PoisonError::into_inner)
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<R: Local> Entered<R::Key> for Cohort<R> {
-    fn entry(&self) -> &Entry<R::Key, Self> {
+impl Entered<Key> for Cohort {
+    fn entry(&self) -> &Entry<Key, Self> {
         &self.entry
     }
 }
 
-impl<R: Local> Home for Cohort<R> {
+impl Home for Cohort {
     fn give_back(self: Arc<Self>, tenancy: TenancyId) -> Fate {
-        self.change(|rules, now| {
-            let served = rules.given_back(tenancy, now);
-            let fate = fate_after(&served, rules, tenancy);
+        self.change(|line, now| {
+            let served = line.given_back(tenancy, now);
+            let fate = fate_after(&served, line, tenancy);
             (served, fate)
         })
     }
 
     fn release(self: Arc<Self>, tenancy: TenancyId) -> Fate {
-        self.change(|rules, now| {
-            let served = rules.released(tenancy, now);
-            let fate = fate_after(&served, rules, tenancy);
+        self.change(|line, now| {
+            let served = line.released(tenancy, now);
+            let fate = fate_after(&served, line, tenancy);
             (served, fate)
         })
     }
 
     fn fate(&self, tenancy: TenancyId) -> Fate {
-        fate_of(&*self.rules(), tenancy)
+        fate_of(&self.line(), tenancy)
     }
 
     fn downgraded(self: Arc<Self>, tenancy: TenancyId) {
-        self.change(|rules, now| (rules.downgraded(tenancy, now), ()));
+        self.change(|line, now| (line.downgraded(tenancy, now), ()));
     }
 }
 
 /// Returns the fate of a lock that was given back, with this effect.
-fn fate_after<R: Local>(served: &CallerServed, rules: &R, tenancy: TenancyId) -> Fate {
+fn fate_after(served: &CallerServed, line: &CallerLine, tenancy: TenancyId) -> Fate {
     let is_passed_on = served.grants.iter().any(|granted| granted.tenancy == tenancy);
-    if is_passed_on { Fate::PassedOn } else { fate_of(rules, tenancy) }
+    if is_passed_on { Fate::PassedOn } else { fate_of(line, tenancy) }
 }
 
 /// Returns the fate of a lock that was given back, and that no call has got for that.
-fn fate_of<R: Local>(rules: &R, tenancy: TenancyId) -> Fate {
-    if !rules.is_kept(tenancy) {
+fn fate_of(line: &CallerLine, tenancy: TenancyId) -> Fate {
+    if !line.is_kept(tenancy) {
         Fate::Leaves
-    } else if rules.is_vacant(tenancy) {
-        Fate::Undecided
-    } else {
+    } else if line.is_read(tenancy) {
         Fate::Shared
+    } else {
+        Fate::Undecided
     }
 }
 
-impl Handle for Lease {
+impl Handle for Leases {
     fn look(&self) -> Look {
-        let tenure = self.tenure();
-        let writing = tenure.writes().state();
-        let ready = match (tenure.readiness(), writing) {
-            (Readiness::Over, _) | (_, Writing::Doubtful) => Ready::Never,
-            (Readiness::Pending(_), _) => Ready::NotYet,
-            (Readiness::Ready, Writing::Idle | Writing::UnderWay) => Ready::Now,
-        };
-        Look { ready, is_writing: writing == Writing::UnderWay, company: tenure.company() }
+        let looks = self.iter().map(|lease| look(lease.tenure()));
+        looks.reduce(Look::beside).expect("a call has at least one lease")
     }
+}
+
+fn look(tenure: &Tenure) -> Look {
+    let writing = tenure.writes().state();
+    let ready = match (tenure.readiness(), writing) {
+        (Readiness::Over, _) | (_, Writing::Doubtful) => Ready::Never,
+        (Readiness::Pending(_), _) => Ready::NotYet,
+        (Readiness::Ready, Writing::Idle | Writing::UnderWay) => Ready::Now,
+    };
+    Look { ready, is_writing: writing == Writing::UnderWay, company: tenure.company() }
 }
 
 #[cfg(test)]
@@ -303,17 +304,17 @@ mod tests {
     const WAIT: Duration = Duration::from_secs(20);
 
     /// Puts a call into the line, and returns the receiver of its answer.
-    fn arrive<R: Local>(cohort: &Arc<Cohort<R>>) -> oneshot::Receiver<Answer> {
+    fn arrive(cohort: &Arc<Cohort>) -> oneshot::Receiver<Answer> {
         arrive_with(cohort, None)
     }
 
-    fn arrive_with<R: Local>(cohort: &Arc<Cohort<R>>, news: Option<Arc<News>>) -> oneshot::Receiver<Answer> {
+    fn arrive_with(cohort: &Arc<Cohort>, news: Option<Arc<News>>) -> oneshot::Receiver<Answer> {
         let (reply, answer) = oneshot::channel();
         let caller = Some(Caller { reply, wait: WAIT, since: Instant::now(), news });
-        cohort.change(|rules, now| {
-            let (id, side, manner) = (rules.id(), Side::Exclusive, Manner::Wait);
+        cohort.change(|line, now| {
+            let (id, side, manner) = (line.id(), Side::Exclusive, Manner::Wait);
             let call = Call { id, side, manner, deadline: now.checked_add(WAIT), caller };
-            (rules.arrive(call, now).expect("the line is open"), ())
+            (line.arrive(call, now).expect("the line is open"), ())
         });
         answer
     }
@@ -326,7 +327,7 @@ mod tests {
         let (guard, permit) = (mutex.lock().await.unwrap(), semaphore.acquire().await.unwrap());
         let cohorts: &Cohorts = client.cohorts().get_or_default();
         let path = |path| NodePath::new(client.worker().root(), path).unwrap();
-        let (line, pool) = (&cohorts.lines.at(&path("/a"))[0], &cohorts.pools.at(&path("/b"))[0]);
+        let (line, pool) = (&cohorts.lines.at(&path("/a"))[0], &cohorts.lines.at(&path("/b"))[0]);
         let gone = || drop((arrive(line), arrive(pool)));
         // The receivers are gone, and the line does not know it yet.
         (0..3).for_each(|_| gone());
@@ -366,7 +367,7 @@ mod tests {
     }
 
     /// Returns the news of a call that has begun.
-    fn begun<R: Local>(cohort: &Cohort<R>) -> (Attempt, Arc<News>) {
+    fn begun(cohort: &Cohort) -> (Attempt, Arc<News>) {
         let (path, label) = (cohort.path(), &Cow::Borrowed("a"));
         let subject = Subject { path, label, mode: Mode::Exclusive, group: None };
         let attempt = Attempt::begin(cohort.worker.events(), subject);
@@ -411,11 +412,11 @@ mod tests {
         let line = cohorts.lines.at(&NodePath::new(client.worker().root(), "/a").unwrap())[0].clone();
         line.tell_queued();
         guard.release().await.unwrap();
-        while line.rules().is_queued() {
+        while line.line().is_queued() {
             tokio::task::yield_now().await;
         }
         let (_attempt, news) = begun(&line);
-        let whom = || line.to_tell(&mut line.rules(), (CallId(0), Some(news.clone())), &Served::default());
+        let whom = || line.to_tell(&mut line.line(), (CallId(0), Some(news.clone())), &Served::default());
         assert!(matches!(whom(), ToTell::Nobody), "its place is not known");
         let _guard = mutex.lock().await.unwrap();
         assert!(matches!(whom(), ToTell::All));

@@ -19,8 +19,7 @@ pub(crate) struct Grant {
     lease: Lease,
     /// The number of holders before this one.
     handoff: u32,
-    /// `None` for a contender that serves one call only.
-    place: Option<Place>,
+    place: Place,
     /// Made when it is asked for: most locks that are held for long are held without it.
     share: OnceLock<Arc<Share>>,
 }
@@ -59,22 +58,13 @@ pub(super) enum Fate {
     Shared,
     /// It is released.
     Leaves,
-    /// Calls wait for it, or may come for it in a moment. If none of them can have it, it is released.
+    /// Calls wait for it, or may come for it in a moment, or the call still has other permits of the set. If none of them can have it, it is released.
     Undecided,
 }
 
 impl Grant {
-    /// Returns the grant of a lease that serves one call only.
-    pub(super) fn sole(lease: Lease) -> Arc<Self> {
-        Self::new(lease, 0, None)
-    }
-
     /// Returns the grant of a lease to a holder that comes after this many others.
-    pub(super) fn passed(lease: Lease, handoff: u32, place: Place) -> Arc<Self> {
-        Self::new(lease, handoff, Some(place))
-    }
-
-    fn new(lease: Lease, handoff: u32, place: Option<Place>) -> Arc<Self> {
+    pub(super) fn new(lease: Lease, handoff: u32, place: Place) -> Arc<Self> {
         lease.tenure().note_granted();
         Arc::new(Self { lease, handoff, place, share: OnceLock::new() })
     }
@@ -126,8 +116,8 @@ impl Grant {
     /// Orders that readers may share the lock. The returned future waits until the server has applied it, or the lock is
     /// lost. Nobody has to poll it.
     pub(crate) fn downgrade(&self) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
-        if let Some(place) = self.place.as_ref().filter(|_| !self.tenure().is_forked()) {
-            place.home.clone().downgraded(place.tenancy);
+        if !self.tenure().is_forked() {
+            self.place.home.clone().downgraded(self.place.tenancy);
         }
         self.lease.downgrade()
     }
@@ -147,10 +137,7 @@ impl Grant {
         // may create another node.
         interleaving::point();
         let is_last = self.lease.end();
-        let fate = match &self.place {
-            Some(place) if !is_last => place.pass_on(&stint, give_back),
-            Some(_) | None => Fate::Leaves,
-        };
+        let fate = if is_last { Fate::Leaves } else { self.place.pass_on(&stint, give_back) };
         let fate = if fate == Fate::Leaves && stint.tenure().is_claimed() { Fate::Shared } else { fate };
         if fate == Fate::Shared {
             stint.part();

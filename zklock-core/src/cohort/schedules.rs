@@ -22,7 +22,7 @@ use shuttle::sync::atomic::AtomicBool;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::Config;
-use crate::acquire::{Count, staged};
+use crate::acquire::{Count, Permits, Wanted, staged};
 use crate::client::settings::Queueing;
 use crate::client::worker::Worker;
 use crate::interleaving::{Schedule, Task};
@@ -30,7 +30,6 @@ use crate::path::NodePath;
 use crate::queue::claim::{Place, Role};
 
 use super::Cohorts;
-use super::calls::{Cohort, Local};
 
 use self::contest::Reachable;
 use self::desk::{Desk, Kind};
@@ -129,7 +128,7 @@ fn client(servers: &Servers, runtime: &Runtime) -> StagedClient {
 /// Returns whether the client has a lease, or a task that works for a lock.
 fn is_busy((worker, cohorts): &StagedClient, servers: &Servers) -> bool {
     let path = path();
-    let is_in_use = !cohorts.lines.at(&path).is_empty() || !cohorts.pools.at(&path).is_empty();
+    let is_in_use = !cohorts.lines.at(&path).is_empty();
     is_in_use || servers.session(worker).leases() > 0
 }
 
@@ -141,19 +140,17 @@ fn spawn_caller((worker, cohorts): &StagedClient, desk: &Arc<Desk>) -> JoinHandl
     let path = path();
     let line = |role| {
         let place = Place { role, also_behind: Arc::default() };
-        cohorts.line(worker, &path, &place).0
+        Wanted::Place(place)
     };
-    match desk.kind() {
-        Kind::Mutex => spawn_call(line(Role::Exclusive), desk),
-        Kind::ReadWrite => spawn_call(line(Role::Write), desk),
+    let wanted = match desk.kind() {
+        Kind::Mutex => line(Role::Exclusive),
+        Kind::ReadWrite => line(Role::Write),
         Kind::Semaphore { permits } => {
             let count = Count::Agreed(permits.try_into().unwrap());
-            spawn_call(cohorts.pool(worker, &path, &count), desk)
+            Wanted::Permits(Permits { wanted: 1, count })
         }
-    }
-}
-
-fn spawn_call<R: Local>(cohort: Arc<Cohort<R>>, desk: &Arc<Desk>) -> JoinHandle<()> {
+    };
+    let cohort = cohorts.of(worker, &path, &wanted).0;
     spawn(caller::call(cohort, desk.clone()))
 }
 

@@ -1,11 +1,11 @@
-//! The node that the calls of a line share, and the rules by which it goes from one to the next.
+//! A node, or a set of permits, that the calls of a line share, and the rules by which it goes from one to the next.
 
 use std::time::{Duration, Instant};
 
 use crate::client::settings::Queueing;
 use crate::token::GRANTS;
 
-use super::call::Side;
+use super::call::{Kind, Side};
 
 /// The identity of a tenancy within its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,8 +27,19 @@ pub(super) struct Look {
     pub(super) company: Option<Instant>,
 }
 
+impl Look {
+    /// Returns the state of this lease and another one, which are passed on together.
+    pub(super) fn beside(self, other: Self) -> Self {
+        Self {
+            ready: self.ready.max(other.ready),
+            is_writing: self.is_writing || other.is_writing,
+            company: self.company.into_iter().chain(other.company).min(),
+        }
+    }
+}
+
 /// Whether a lease can go to another call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Ready {
     Now,
     /// Its state is not known at the moment.
@@ -53,6 +64,7 @@ pub(super) enum Admission {
 pub(super) struct Tenancy<L> {
     id: TenancyId,
     lease: L,
+    kind: Kind,
     /// The side of the node.
     side: Side,
     usage: Usage,
@@ -71,23 +83,25 @@ pub(super) struct Tenancy<L> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Usage {
     Vacant,
-    Alone,
+    /// By one call, which has this many leases to give back.
+    Alone(u32),
     /// By this many readers, at least one.
     Shared(u32),
 }
 
 impl<L: Handle> Tenancy<L> {
-    pub(super) fn new(id: TenancyId, lease: L, side: Side, now: Instant) -> Self {
+    pub(super) fn new(id: TenancyId, (lease, kind): (L, Kind), side: Side, now: Instant) -> Self {
         Self {
             id,
             lease,
+            kind,
             side,
             usage: Usage::Vacant,
             is_after_writer: false,
             handoffs: 0,
             grants: 0,
             since: now,
-            has_company: false,
+            has_company: kind != Kind::Lock,
         }
     }
 
@@ -117,6 +131,11 @@ impl<L: Handle> Tenancy<L> {
         self.usage == Usage::Vacant
     }
 
+    /// Returns whether readers hold the lock.
+    pub(super) fn is_read(&self) -> bool {
+        matches!(self.usage, Usage::Shared(_))
+    }
+
     /// Returns whether only one grant has been made, which has ended.
     pub(super) fn has_served_one(&self) -> bool {
         self.is_vacant() && self.handoffs == 1
@@ -131,7 +150,7 @@ impl<L: Handle> Tenancy<L> {
     pub(super) fn is_open_to(&self, side: Side) -> bool {
         match self.usage {
             Usage::Vacant => true,
-            Usage::Alone => false,
+            Usage::Alone(_) => false,
             Usage::Shared(_) => side == Side::Shared,
         }
     }
@@ -167,8 +186,9 @@ impl<L: Handle> Tenancy<L> {
         }
         self.grants += u32::from(!is_batch);
         self.is_after_writer = side == Side::Exclusive;
+        let leases = if let Kind::Permits { each, .. } = self.kind { each } else { 1 };
         self.usage = match (side, self.usage) {
-            (Side::Exclusive, _) => Usage::Alone,
+            (Side::Exclusive, _) => Usage::Alone(leases),
             (Side::Shared, Usage::Shared(readers)) => Usage::Shared(readers + 1),
             (Side::Shared, _) => Usage::Shared(1),
         };
@@ -185,6 +205,7 @@ impl<L: Handle> Tenancy<L> {
     pub(super) fn give_back(&mut self) {
         self.usage = match self.usage {
             Usage::Shared(readers) if readers > 1 => Usage::Shared(readers - 1),
+            Usage::Alone(leases) if leases > 1 => Usage::Alone(leases - 1),
             _ => Usage::Vacant,
         };
     }
@@ -192,14 +213,14 @@ impl<L: Handle> Tenancy<L> {
     /// Makes the node that of a reader, and its only holder a reader.
     pub(super) fn downgrade(&mut self) {
         self.side = Side::Shared;
-        if self.usage == Usage::Alone {
+        if matches!(self.usage, Usage::Alone(_)) {
             self.usage = Usage::Shared(1);
         }
     }
 
     /// Returns whether local readers keep other clients' readers out.
     pub(super) fn shuts_readers_out(&self) -> bool {
-        self.side == Side::Exclusive && matches!(self.usage, Usage::Shared(_))
+        self.side == Side::Exclusive && self.is_read()
     }
 
     /// Returns the instant at which local readers have to let other clients' readers in, if that is bounded.
@@ -215,12 +236,16 @@ impl<L: Handle> Tenancy<L> {
 
     /// Returns whether others may wait for the lock.
     pub(super) fn has_company(&mut self) -> bool {
-        self.look().company.is_some()
+        // Others wait at the gate of a semaphore, which the holders of permits do not see.
+        self.kind != Kind::Lock || self.look().company.is_some()
     }
 
     /// Looks at the lease. The counts begin again when company is noticed.
     fn look(&mut self) -> Look {
         let look = self.lease.look();
+        if self.kind != Kind::Lock {
+            return look;
+        }
         let had_company = std::mem::replace(&mut self.has_company, look.company.is_some());
         if let Some(since) = look.company.filter(|since| !had_company && *since > self.since) {
             self.since = since;

@@ -6,93 +6,39 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Instant;
 
+use futures_util::future::select_all;
 use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
 
 use crate::acquire::{self, Contested, Onlooker, Use, Wanted};
 use crate::client::settings::WaitWarning;
 use crate::error::LockError;
-use crate::lease::Lease;
-use crate::queue::claim::{Place, Role};
-use crate::session::drive::Progress;
+use crate::session::drive::{Contention, Progress};
 
 use super::attendance::{Attendance, expiry};
-use super::call::Side;
-use super::calls::{Answer, Caller, Cohort, Local};
-use super::desk::Desk;
-use super::line::{Agenda, Kept, Line};
-use super::rules::{Rules, Served};
+use super::call::{Call, Manner};
+use super::calls::{Answer, Caller, Cohort};
+use super::key::{Key, Settled};
+use super::line::{Agenda, Entry, Kept, Served};
 
-/// The line of one client's calls.
-pub(super) type CallerLine = Line<Caller, Lease, Desk>;
-
-/// The properties that tell the lines at one path apart.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct Key {
-    recipe: Recipe,
-    /// `None` for most lines, which wait for none.
-    also_behind: Option<Box<OtherNames>>,
-}
-
-/// The contenders of other clients to wait for, by the text in front of their sequence.
-#[derive(Clone, PartialEq, Eq)]
-struct OtherNames(Arc<[String]>);
-
-impl Key {
-    pub(super) fn new(recipe: Recipe, also_behind: &Arc<[String]>) -> Self {
-        let also_behind = Some(also_behind).filter(|names| !names.is_empty());
-        Self { recipe, also_behind: also_behind.map(|names| Box::new(OtherNames(names.clone()))) }
-    }
-
-    fn also_behind(&self) -> Arc<[String]> {
-        self.also_behind.as_ref().map(|names| names.0.clone()).unwrap_or_default()
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Recipe {
-    Mutex,
-    ReadWrite,
-}
-
-impl Local for CallerLine {
-    type Key = Key;
-
-    fn is_held_here(&self, _: &Key) -> bool {
-        self.is_behind_own()
-    }
-
-    fn desk(&mut self) -> Option<&mut Desk> {
-        self.desk_mut()
-    }
-
+impl Attendance {
     /// Performs the work of a line until nobody waits in it.
-    fn attend(cohort: Arc<Cohort<Self>>) -> impl Future<Output = ()> + Send + 'static {
-        let attendance = Attendance::new(cohort);
-        async move {
-            attendance.run().await;
-            attendance.end();
-        }
-    }
-}
-
-impl Attendance<CallerLine> {
-    async fn run(&self) {
+    pub(super) async fn run(&self) {
         let cohort = &self.cohort;
         let closing = cohort.worker.closing();
         // In the memory of the task: most tasks have a contender from the beginning.
         let mut contest = pin!(None);
         let mut cancel: Option<CancellationToken> = None;
-        let mut wanted: fn(Place) -> Wanted = Wanted::Place;
+        let mut settled: Settled = Wanted::Place;
         let mut warning = WaitWarning::new(cohort.worker.settings());
         loop {
             let log = cohort.log_long_wait(&mut warning);
             cohort.expire();
-            let agenda = cohort.rules().agenda(Instant::now());
+            let agenda = cohort.line().agenda(Instant::now());
             match agenda {
-                Agenda::Enter(side) => {
+                Agenda::Enter(entry) => {
                     let cancel = cancel.insert(CancellationToken::new());
-                    contest.set(Some(cohort.contend((side, wanted), cancel)));
+                    contest.set(Some(cohort.contend((entry, settled), cancel)));
                 }
                 Agenda::Withdraw => cancel.iter().for_each(CancellationToken::cancel),
                 Agenda::LookAgain if closing.is_cancelled() => {}
@@ -103,12 +49,12 @@ impl Attendance<CallerLine> {
                     yield_now().await;
                 }
                 Agenda::Downgrade(lease) => {
-                    drop(lease.downgrade());
+                    lease.iter().for_each(|lease| drop(lease.downgrade()));
                     // The last claim ends after the order, so that the keeper performs both.
                     drop(lease);
                 }
                 Agenda::Sleep { until, kept } => {
-                    let is_closed = cohort.rules().is_closed();
+                    let is_closed = cohort.line().is_closed();
                     tokio::select! {
                         biased;
                         () = closing.cancelled(), if !is_closed => cohort.close(),
@@ -116,12 +62,12 @@ impl Attendance<CallerLine> {
                             contest.set(None);
                             // The calls in line keep their standing when the client changes its node.
                             if end.as_ref().is_ok_and(Option::is_some) {
-                                wanted = Wanted::NextPlace;
+                                settled = Wanted::NextPlace;
                             }
                             cohort.conclude(end);
                         }
                         () = cohort.rung() => {}
-                        () = cohort.kept_changes(kept) => {}
+                        () = cohort.any_changes(kept) => {}
                         () = expiry(until, log) => {}
                     }
                 }
@@ -131,31 +77,28 @@ impl Attendance<CallerLine> {
     }
 }
 
-impl Cohort<CallerLine> {
+impl Cohort {
     /// Begins to contend.
     fn contend(
         self: &Arc<Self>,
-        (side, wanted): (Side, fn(Place) -> Wanted),
+        (entry, settled): (Entry, Settled),
         cancel: &CancellationToken,
     ) -> impl Future<Output = Contested> + Send + use<> {
-        let role = match (self.key().recipe, side) {
-            (Recipe::Mutex, _) => Role::Exclusive,
-            (Recipe::ReadWrite, Side::Shared) => Role::Read,
-            (Recipe::ReadWrite, Side::Exclusive) => Role::Write,
+        let contention = match entry.manner {
+            Manner::Wait => Contention::Wait,
+            Manner::Try => Contention::Leave,
         };
-        let wanted = wanted(Place { role, also_behind: self.key().also_behind() });
+        let wanted = (self.key().wanted(entry.side, settled), contention);
         acquire::contend(cancel, &self.worker, self.path(), wanted, self.clone())
     }
 
     /// Takes note that the contender waits behind this many others.
     fn queue(&self, count: usize) -> Use {
         let (contended, is_waited_for) = {
-            let mut line = self.rules();
+            let mut line = self.line();
             (line.behind(count), line.waiting() > 0)
         };
-        for caller in contended.into_iter().filter_map(|call| call.caller) {
-            caller.reply.send(Answer::Contended).ok();
-        }
+        turn_away(contended);
         self.tell_queued();
         if is_waited_for { Use::GoesOn } else { Use::Over }
     }
@@ -163,51 +106,77 @@ impl Cohort<CallerLine> {
     /// Handles the end of a contender.
     fn conclude(self: &Arc<Self>, end: Contested) {
         self.meet(None);
-        match end.map(|leases| leases.and_then(|mut leases| leases.pop())) {
-            Ok(Some(lease)) => {
-                let served = self.rules().headed(lease, Instant::now());
+        match end {
+            Ok(Some(leases)) => {
+                let served = self.line().headed(leases, Instant::now());
                 self.deliver(served);
             }
+            Ok(None) => {
+                let contended = self.line().contended();
+                turn_away(contended);
+            }
             // It was withdrawn.
-            Ok(None) | Err(LockError::Closed { .. }) => {
-                let ended = self.rules().ended();
-                for caller in ended.into_iter().filter_map(|call| call.caller) {
-                    caller.reply.send(Answer::Contended).ok();
-                }
+            Err(LockError::Closed { .. }) => {
+                let refused = self.line().ended();
+                turn_away(refused);
             }
             Err(error) => {
-                let calls = self.rules().refused();
+                let calls = self.line().refused();
                 self.fail(calls, |_, _| error.clone());
             }
         }
     }
 
-    /// Waits until a lease in line may be passed on, is lost, or has company.
-    async fn kept_changes(self: &Arc<Self>, kept: Option<Kept>) {
-        let Some(Kept { tenancy, is_open, has_company }) = kept else { return pending().await };
-        let Some(tenure) = self.rules().lease(tenancy).map(|lease| lease.tenure().clone()) else { return };
+    /// Waits until one of these may be passed on, is lost, or has company.
+    async fn any_changes(self: &Arc<Self>, kept: Vec<Kept>) {
+        if kept.is_empty() {
+            return pending().await;
+        }
+        select_all(kept.into_iter().map(|kept| Box::pin(self.kept_changes(kept)))).await;
+    }
+
+    async fn kept_changes(self: &Arc<Self>, Kept { tenancy, is_open, has_company }: Kept) {
+        let tenures: Vec<_> = {
+            let line = self.line();
+            let Some(leases) = line.lease(tenancy) else { return };
+            leases.iter().map(|lease| lease.tenure().clone()).collect()
+        };
         if is_open {
-            tenure.passable().await;
+            for tenure in &tenures {
+                tenure.passable().await;
+            }
             return self.serve();
         }
-        tenure.urge();
+        tenures.iter().for_each(|tenure| tenure.urge());
+        let accompanied = tenures.iter().map(|tenure| Box::pin(tenure.accompanied()));
         tokio::select! {
-            _ = tenure.lost() => {
-                let left = self.rules().lost(tenancy);
+            _ = select_all(tenures.iter().map(|tenure| Box::pin(tenure.lost()))) => {
+                let left = self.line().lost(tenancy);
                 self.deliver(Served { left: left.into_iter().collect(), ..Served::default() });
             }
-            () = tenure.accompanied(), if !has_company => {}
+            _ = select_all(accompanied), if !has_company => {}
         }
     }
 }
 
-impl Onlooker for Cohort<CallerLine> {
+/// Answers calls that do not wait for others.
+fn turn_away(calls: Vec<Call<Caller>>) {
+    for caller in calls.into_iter().filter_map(|call| call.caller) {
+        caller.reply.send(Answer::Contended).ok();
+    }
+}
+
+impl Onlooker for Cohort {
     fn note(&self, progress: Progress) -> Use {
-        let front = if let Progress::Behind(holder) = &progress { Some(holder.clone()) } else { None };
+        // A contender at the gate of a semaphore has no permit.
+        let front = match (&progress, self.key()) {
+            (Progress::Behind(holder), Key::Lock { .. }) => Some(holder.clone()),
+            _ => None,
+        };
         self.meet(front);
         match progress {
             Progress::Queued(count) => return self.queue(count),
-            Progress::Connecting => self.rules().restarted(),
+            Progress::Connecting => self.line().restarted(),
             Progress::Entering | Progress::Behind(_) => {}
         }
         Use::GoesOn
@@ -248,7 +217,7 @@ mod tests {
         };
         let gone = Holder::other(b"billing-7", 7, 0, 1);
         // It has work to do from now on.
-        line.rules().behind(1);
+        line.line().behind(1);
         line.note(Progress::Behind(gone.clone()));
         assert_eq!(holder(), Some(gone));
         line.note(Progress::Entering);

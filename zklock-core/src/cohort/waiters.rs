@@ -5,7 +5,7 @@ mod ordered;
 use std::mem;
 use std::time::Instant;
 
-use super::call::{Call, CallId, Side};
+use super::call::{Call, CallId, Manner, Side};
 
 use self::ordered::Ordered;
 
@@ -61,6 +61,12 @@ impl<C, W: Default> Waiters<C, W> {
             Side::Exclusive => queue.living > 0,
             Side::Shared => queue.exclusive > 0,
         })
+    }
+
+    /// Returns whether a call is in line that waits for others.
+    pub(super) fn have_patience(&self) -> bool {
+        let waits = |call: &Call<C>| call.is_alive() && call.manner == Manner::Wait;
+        self.queue().is_some_and(|queue| queue.calls.iter().any(waits))
     }
 
     /// Returns the work, unless there is none.

@@ -13,23 +13,25 @@ use crate::events::Witness;
 use crate::session::drive::Contention;
 
 use super::call::{Call, CallId, Manner, Side};
-use super::calls::{Answer, Caller, CallerServed, Cohort, Local, News};
-use super::grant::Grant;
-use super::rules::{Served, Turned};
+use super::calls::{Answer, Caller, CallerLine, CallerServed, Cohort, News};
+use super::grant::Grants;
+use super::line::{Served, Turned};
 
-impl<R: Local> Cohort<R> {
+impl Cohort {
     /// Waits in line for the lock.
     #[expect(clippy::manual_async_fn, reason = "the future of an `async fn` has its arguments twice")]
     pub(super) fn enter(
         self: Arc<Self>,
         side: Side,
         (patience, witness): (&(impl Fn() -> Patience + Sync), &Witness),
-    ) -> impl Future<Output = Result<Option<Arc<Grant>>, LockError>> + Send {
+    ) -> impl Future<Output = Result<Option<Grants>, LockError>> + Send {
         async move {
             let mut before = None;
             loop {
                 let (reply, answer) = oneshot::channel();
-                let (patience_now, news) = (patience(), News::of(witness));
+                let patience_now = patience();
+                // Nobody is told that a call waits which does not.
+                let news = News::of(witness).filter(|_| patience_now.contention == Contention::Wait);
                 let (place, since) = before.unzip();
                 let since = since.unwrap_or_else(Instant::now);
                 let caller = Caller { reply, wait: patience_now.wait, since, news };
@@ -42,18 +44,20 @@ impl<R: Local> Cohort<R> {
                 before = Some((waiting.id, waiting.since));
                 mem::forget(waiting);
                 match answer {
-                    Ok(Answer::Granted(grant)) => match grant.tenure().check() {
-                        Ok(()) => {
-                            // The thread that has sent the grant may not have told so yet. An end comes before the
-                            // beginning of the next hold.
-                            grant.stint().succeed();
-                            return Ok(Some(grant));
+                    Ok(Answer::Granted(grants)) => {
+                        match grants.iter().find_map(|grant| grant.tenure().check().err()) {
+                            None => {
+                                // The thread that has sent the grants may not have told so yet. An end comes before
+                                // the beginning of the next hold.
+                                grants.iter().for_each(|grant| grant.stint().succeed());
+                                return Ok(Some(grants));
+                            }
+                            // It was lost before the caller could see it, such as during a pause of the process. The
+                            // call goes back to its place in line.
+                            Some(lost) if patience().left().is_zero() => return Err(lost),
+                            Some(_) => {}
                         }
-                        // It was lost before the caller could see it, such as during a pause of the process. The
-                        // call goes back to its place in line.
-                        Err(lost) if patience().left().is_zero() => return Err(lost),
-                        Err(_) => {}
-                    },
+                    }
                     Ok(Answer::Contended) => return Ok(None),
                     Ok(Answer::Failed(error)) => return Err(*error),
                     Err(_) => return Err(self.closed()),
@@ -76,13 +80,13 @@ impl<R: Local> Cohort<R> {
             Contention::Leave => Manner::Try,
         };
         let (news, caller) = (caller.news.clone(), Some(caller));
-        let arrived = self.change(|rules, now| {
-            let id = place.unwrap_or_else(|| rules.id());
+        let arrived = self.change(|line, now| {
+            let id = place.unwrap_or_else(|| line.id());
             let deadline = now.checked_add(patience.left());
-            match rules.arrive(Call { id, side, manner, deadline, caller }, now) {
+            match line.arrive(Call { id, side, manner, deadline, caller }, now) {
                 Ok(served) => {
                     let whom = match place {
-                        None => self.to_tell(rules, (id, news), &served),
+                        None => self.to_tell(line, (id, news), &served),
                         // It need not be the last one.
                         Some(_) => {
                             self.has_untold.store(true, Ordering::Relaxed);
@@ -105,16 +109,16 @@ impl<R: Local> Cohort<R> {
         if !self.worker.is_heard() {
             return;
         }
-        let mut rules = self.rules();
-        if !rules.is_queued() {
+        let mut line = self.line();
+        if !line.is_queued() {
             return;
         }
         self.has_untold.store(false, Ordering::Relaxed);
         let mut queued = Vec::new();
-        for (ahead, caller) in rules.queued() {
+        for (ahead, caller) in line.queued() {
             queued.extend(caller.news.take().map(|news| (ahead, news)));
         }
-        drop(rules);
+        drop(line);
         for (ahead, news) in queued {
             news.tell(ahead);
         }
@@ -124,11 +128,11 @@ impl<R: Local> Cohort<R> {
     /// arrival would take long.
     pub(super) fn to_tell(
         &self,
-        rules: &mut R,
+        line: &mut CallerLine,
         (id, news): (CallId, Option<Arc<News>>),
         served: &CallerServed,
     ) -> ToTell {
-        if !rules.is_queued() {
+        if !line.is_queued() {
             self.has_untold.fetch_or(news.is_some(), Ordering::Relaxed);
             return ToTell::Nobody;
         }
@@ -138,9 +142,9 @@ impl<R: Local> Cohort<R> {
         let is_granted = served.grants.iter().any(|granted| granted.call.id == id);
         let Some(news) = news.filter(|_| !is_granted) else { return ToTell::Nobody };
         // Drops the calls in front that are gone.
-        rules.oldest();
-        let first = rules.queued().next().map_or(0, |(ahead, _)| ahead);
-        ToTell::Last(news, first + rules.waiting().saturating_sub(1))
+        line.oldest();
+        let first = line.queued().next().map_or(0, |(ahead, _)| ahead);
+        ToTell::Last(news, first + line.waiting().saturating_sub(1))
     }
 
     fn tell(&self, whom: ToTell) {
@@ -161,14 +165,14 @@ pub(super) enum ToTell {
 }
 
 /// A call that waits in line, which leaves it when its future is dropped.
-struct Waiting<'a, R: Local> {
-    cohort: &'a Arc<Cohort<R>>,
+struct Waiting<'a> {
+    cohort: &'a Arc<Cohort>,
     id: CallId,
     since: Instant,
 }
 
-impl<R: Local> Drop for Waiting<'_, R> {
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.cohort.change(|rules, now| (rules.gone(self.id, now), ()));
+        self.cohort.change(|line, now| (line.gone(self.id, now), ()));
     }
 }

@@ -28,6 +28,7 @@ const MUTEX: &[Choice] = &[Choice::Leave, Choice::Write];
 const ALL_CHOICES: &[Choice] = &[Choice::Leave, Choice::Write, Choice::Downgrade];
 
 const PLAIN: Setup = Setup {
+    permits: None,
     calls: [&[], &[]],
     foreigner: None,
     faults: 0,
@@ -192,6 +193,48 @@ scenes! {
             faults: 1,
             ..PLAIN
         }, 12_000;
+    calls_of_two_processes_share_two_permits:
+        Setup {
+            permits: Some(2),
+            calls: [&[LOCK, LOCK, BOUNDED], &[LOCK, TRY]],
+            choices: &[Choice::Leave],
+            ..PLAIN
+        }, 5_000;
+        small Setup {
+            permits: Some(2),
+            calls: [&[LOCK, LOCK, LOCK], &[LOCK]],
+            ..PLAIN
+        }, 1_000;
+    permits_survive_any_fault_at_any_step:
+        Setup {
+            permits: Some(2),
+            calls: [&[LOCK, LOCK, LOCK], &[LOCK]],
+            choices: MUTEX,
+            faults: 1,
+            ..PLAIN
+        }, 5_000;
+        small Setup {
+            permits: Some(2),
+            calls: [&[LOCK, LOCK, LOCK], &[]],
+            choices: &[Choice::Write],
+            faults: 1,
+            ..PLAIN
+        }, 15_000;
+    permits_are_taken_and_tried_whenever_tasks_run:
+        Setup {
+            permits: Some(2),
+            calls: [&[LOCK, LOCK, TRY], &[LOCK]],
+            pace: Pace::Any,
+            choices: &[Choice::Leave],
+            ..PLAIN
+        }, 5_000;
+        small Setup {
+            permits: Some(1),
+            calls: [&[LOCK, TRY], &[]],
+            pace: Pace::Any,
+            choices: &[Choice::Leave],
+            ..PLAIN
+        }, 100;
     a_read_write_lock_is_shared_whenever_tasks_run:
         Setup {
             calls: [&[LOCK, READ], &[READ]],

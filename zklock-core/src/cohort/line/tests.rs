@@ -3,6 +3,7 @@
 mod bounds;
 mod endings;
 mod passing;
+mod permits;
 mod sides;
 
 use std::time::Duration;
@@ -29,8 +30,12 @@ impl Scene {
     }
 
     fn within(turns: u32, within: Duration) -> Self {
-        let (line, lease) = (Line::new(Queueing::new(turns, within)), Lease::new());
+        let (line, lease) = (Line::new(Queueing::new(turns, within), Kind::Lock), Lease::new());
         Self { line, lease, now: Instant::now(), tenancy: TenancyId(0) }
+    }
+
+    fn of(kind: Kind) -> Self {
+        Self { line: Line::new(Queueing::new(64, WITHIN), kind), ..Self::new() }
     }
 
     /// A line with a node of this side, which the first call of it holds.
@@ -65,7 +70,9 @@ impl Scene {
 
     #[track_caller]
     fn enter(&mut self, side: Side) {
-        assert!(matches!(self.line.agenda(self.now), Agenda::Enter(entered) if entered == side));
+        assert!(
+            matches!(self.line.agenda(self.now), Agenda::Enter(entered) if entered == Entry { side, manner: Manner::Wait })
+        );
     }
 
     #[track_caller]

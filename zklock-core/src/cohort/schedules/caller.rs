@@ -10,7 +10,7 @@ use shuttle::future::spawn;
 
 use crate::acquire::Patience;
 use crate::cohort::call::Side;
-use crate::cohort::calls::{Cohort, Local};
+use crate::cohort::calls::Cohort;
 use crate::cohort::grant::Grant;
 use crate::error::LockError;
 use crate::events::{Attempt, Subject};
@@ -22,7 +22,7 @@ use super::chance;
 use super::desk::{Desk, Kind};
 
 /// Calls a few times, in ways that are left to chance.
-pub(super) async fn call<R: Local>(cohort: Arc<Cohort<R>>, desk: Arc<Desk>) {
+pub(super) async fn call(cohort: Arc<Cohort>, desk: Arc<Desk>) {
     for _ in 0..3 {
         let side = match desk.kind() {
             Kind::ReadWrite if !chance::one_in(3) => Side::Shared,
@@ -39,7 +39,7 @@ pub(super) async fn call<R: Local>(cohort: Arc<Cohort<R>>, desk: Arc<Desk>) {
     }
 }
 
-async fn enter_once<R: Local>(cohort: &Arc<Cohort<R>>, side: Side) -> Result<Option<Arc<Grant>>, LockError> {
+async fn enter_once(cohort: &Arc<Cohort>, side: Side) -> Result<Option<Arc<Grant>>, LockError> {
     let patience = match chance::below(6) {
         0 => Patience::new(Duration::MAX, Contention::Leave),
         1 => Patience::new(Duration::ZERO, Contention::Wait),
@@ -49,7 +49,8 @@ async fn enter_once<R: Local>(cohort: &Arc<Cohort<R>>, side: Side) -> Result<Opt
         Subject { path: cohort.path(), label: &Cow::Borrowed("a"), mode: Mode::Exclusive, group: None };
     // It has no listener.
     let attempt = Attempt::begin(None, subject);
-    let grant = cohort.clone().enter(side, (&|| patience, &attempt.witness())).await?;
+    let grants = cohort.clone().enter(side, (&|| patience, &attempt.witness())).await?;
+    let grant = grants.and_then(|mut grants| grants.pop());
     if let Some(grant) = &grant {
         attempt.acquired(grant.token(), 1).for_each(|holding| grant.stint().announce(holding));
     }

@@ -13,7 +13,7 @@ use crate::lease::Lease;
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
 use crate::queue::claim::Role;
-use crate::session::drive::Progress;
+use crate::session::drive::{Contention, Progress};
 use crate::session::sentry::Sentry;
 
 use super::chance;
@@ -28,7 +28,7 @@ impl Stage for Reachable {
         &self,
         cancel: CancellationToken,
         (worker, path): (&Arc<Worker>, &NodePath),
-        wanted: &Wanted,
+        (wanted, contention): (&Wanted, Contention),
         onlooker: Arc<dyn Onlooker>,
     ) -> Contest {
         let role = match wanted {
@@ -38,9 +38,10 @@ impl Stage for Reachable {
         let (servers, worker, path) = (self.0.clone(), worker.clone(), path.clone());
         Box::pin(async move {
             loop {
-                let contended = contend_once(&servers, (&worker, &path, role), &cancel, &*onlooker).await;
+                let contended =
+                    contend_once(&servers, (&worker, &path, (role, contention)), &cancel, &*onlooker).await;
                 if let Some(end) = contended {
-                    return end.map(|lease| Some(smallvec![lease]));
+                    return end.map(|lease| lease.map(|lease| smallvec![lease]));
                 }
             }
         })
@@ -50,10 +51,10 @@ impl Stage for Reachable {
 /// Contends with one node, as long as it exists. Returns `None` if it is gone.
 async fn contend_once(
     servers: &Arc<Servers>,
-    (worker, path, role): (&Arc<Worker>, &NodePath, Role),
+    (worker, path, (role, contention)): (&Arc<Worker>, &NodePath, (Role, Contention)),
     cancel: &CancellationToken,
     onlooker: &dyn Onlooker,
-) -> Option<Result<Lease, LockError>> {
+) -> Option<Result<Option<Lease>, LockError>> {
     onlooker.note(Progress::Connecting);
     chance::pause().await;
     let session = servers.session(worker);
@@ -76,11 +77,15 @@ async fn contend_once(
         if ahead == 0 {
             break;
         }
+        if contention == Contention::Leave {
+            servers.delete_node(number);
+            return Some(Ok(None));
+        }
         let closer = servers.until(|servers| (servers.ahead(number) != Some(ahead)).then_some(()));
         cancel.run_until_cancelled(closer).await;
         chance::pause().await;
     }
     let node = Node { name: format!("lock-{number:010}"), zxid: number, owner: session.id() };
     let seat = Staged { servers: servers.clone(), session, queue: path.clone(), number, others, sentry };
-    Some(Ok(Lease::begin(seat, path.clone(), &node, worker.tasks())))
+    Some(Ok(Some(Lease::begin(seat, path.clone(), &node, worker.tasks()))))
 }

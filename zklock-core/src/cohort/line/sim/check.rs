@@ -1,9 +1,9 @@
 //! The invariants, which hold in every state and at every grant.
 
 use crate::cohort::call::{Manner, Side};
-use crate::cohort::rules::{Granted, Rules};
-use crate::cohort::tenancy::Ready;
+use crate::cohort::tenancy::{Ready, Tenancy};
 
+use super::super::Granted;
 use super::node::{Downgrade, Lease, Node, Watch};
 use super::setup::Spec;
 use super::world::{CallState, Caller, Foreigner, Share, TURNS, Task, WITHIN, World};
@@ -23,7 +23,8 @@ impl World {
             self.check_order(process, index, &grants[..position]);
             self.check_passing(process, zxid, side);
             let others = grants[..position].iter().map(|other| other.call.side);
-            assert!(side == Side::Shared || others.count() == 0, "an exclusive grant beside another one");
+            let is_alone = others.count() == 0 || self.setup.permits.is_some();
+            assert!(side == Side::Shared || is_alone, "an exclusive grant beside another one");
             self.check_bounds(zxid, is_batch);
             self.check_token((zxid, granted.handoff), side);
             self.check_beside(process, Share { zxid, tenancy, side });
@@ -91,8 +92,8 @@ impl World {
             self.node(token.0).tenure().record.handoffs,
             "a number is skipped or repeated"
         );
-        // The servers refuse the token of a node that is gone.
-        if !self.node_of(token.0).exists {
+        // The servers refuse the token of a node that is gone. Those of several permits have no order.
+        if !self.node_of(token.0).exists || self.setup.permits.is_some() {
             return;
         }
         let last = match side {
@@ -108,6 +109,12 @@ impl World {
 
     /// Checks a new grant against those that are alive.
     fn check_beside(&self, process: usize, new: Share) {
+        if let Some(permits) = self.setup.permits {
+            let is_same = |share: &Share| share.zxid == new.zxid;
+            assert!(!self.alive().any(|(_, share)| is_same(&share)), "a permit has two holders");
+            assert!(!self.node_of(new.zxid).exists || self.alive().count() < permits, "too many permits");
+            return;
+        }
         for (owner, share) in self.alive() {
             let is_counted = owner == process && share.zxid == new.zxid || self.node_of(new.zxid).exists;
             let is_shared = share.side == Side::Shared && new.side == Side::Shared;
@@ -134,7 +141,8 @@ impl World {
         };
         let sides: Vec<_> = self.alive().map(|(_, share)| share.side).chain(foreign).collect();
         let are_readers = sides.iter().all(|side| *side == Side::Shared);
-        assert!(are_readers || sides.len() == 1, "{sides:?} hold the lock");
+        let most = self.setup.permits.unwrap_or(1);
+        assert!(are_readers || sides.len() <= most, "{sides:?} hold the lock");
         for (index, process) in self.processes.iter().enumerate() {
             let line = &process.line;
             let in_line = process.calls.iter().filter(|call| call.is_in_line()).count();
@@ -147,7 +155,9 @@ impl World {
                 assert_eq!(process.contender, None);
                 assert_eq!(in_line, 0, "calls wait without a task");
                 let is_held = process.calls.iter().any(|call| call.share().is_some());
-                assert!(is_held || line.kept.is_none(), "a line without calls keeps a node");
+                assert!(is_held || line.kept.is_empty(), "a line without calls keeps a node");
+                let is_unused = |kept: &Tenancy<_>| self.setup.permits.is_some() && kept.is_vacant();
+                assert!(!line.kept.iter().any(is_unused), "a permit is kept that nobody uses");
                 let is_own = |node: &Node| node.is_of(index) && node.tenure.is_none();
                 assert!(!self.nodes.iter().any(is_own), "a contender is forgotten");
             }
@@ -163,6 +173,7 @@ impl World {
         }
         assert_eq!(spec.manner, Manner::Try, "a call that waits is refused");
         let is_in_the_way = |call: &Caller| match call.state {
+            _ if self.setup.permits.is_some() => call.is_in_line() && call.spec.manner == Manner::Wait,
             CallState::InLine | CallState::Leaving => {
                 spec.side == Side::Exclusive || call.spec.side == Side::Exclusive
             }

@@ -1,7 +1,6 @@
 //! The events that are possible in a state.
 
-use crate::cohort::call::Side;
-use crate::cohort::rules::Rules;
+use crate::cohort::call::{Manner, Side};
 use crate::cohort::tenancy::Ready;
 
 use super::node::{Downgrade, Node, Owner, Watch};
@@ -144,13 +143,13 @@ impl World {
 
     fn has_work(&self, index: usize) -> bool {
         let process = &self.processes[index];
-        match process.task {
+        match &process.task {
             Task::Absent => false,
             Task::Awake => true,
             Task::Asleep { until, kept } => {
                 process.is_roused
                     || until.is_some_and(|until| until <= self.now)
-                    || kept.is_some_and(|kept| self.has_news(index, kept))
+                    || kept.iter().any(|kept| self.has_news(index, *kept))
             }
         }
     }
@@ -190,6 +189,8 @@ impl World {
         }
         if contender.is_cancelled {
             steps.push(Step::Withdraw(index));
+        } else if contender.entry.manner == Manner::Try && self.node_of(zxid).exists && !self.is_head(zxid) {
+            steps.push(Step::TurnAway(index));
         } else if !self.node_of(zxid).exists {
             steps.push(Step::EnterAgain(index));
         }

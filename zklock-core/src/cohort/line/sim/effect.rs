@@ -1,9 +1,9 @@
 //! The effects of events.
 
 use crate::cohort::call::{Call, Side};
-use crate::cohort::rules::{Rules, Turned};
 use crate::cohort::trail::Told;
 
+use super::super::Turned;
 use super::node::{Downgrade, Node, Owner, Watch};
 use super::step::Step;
 use super::world::{CallState, Foreigner, Share, WITHIN, World};
@@ -50,6 +50,7 @@ impl World {
             Step::Tell(process) => self.tell(process),
             Step::Head(process) => self.head(process),
             Step::Withdraw(process) => self.withdraw(process),
+            Step::TurnAway(process) => self.turn_away(process),
             Step::EnterAgain(process) => self.contender(process).zxid = None,
             Step::Refuse(process) => self.refuse(process),
             Step::Work(process) => self.work(process),

@@ -81,7 +81,7 @@ impl World {
         let waits = |call: &Caller| call.is_in_line() && call.spec.side == side;
         let coming = self.processes.iter().filter_map(|process| process.contender);
         calls.clone().any(waits)
-            || coming.into_iter().any(|contender| contender.side == side)
+            || coming.into_iter().any(|contender| contender.entry.side == side)
             || self.foreigner == Foreigner::Queued(side)
             || (side == Side::Exclusive && self.has_writer())
     }

@@ -1,10 +1,12 @@
 //! The scenes that the simulation explores.
 
-use crate::cohort::call::{Manner, Side};
+use crate::cohort::call::{Kind, Manner, Side};
 
 /// One scene: the calls of each process, and what may happen to them.
 #[derive(Debug)]
 pub(super) struct Setup {
+    /// `None` for a lock, and else the permits of a semaphore.
+    pub(super) permits: Option<usize>,
     pub(super) calls: [&'static [Spec]; 2],
     pub(super) foreigner: Option<Side>,
     pub(super) faults: usize,
@@ -13,6 +15,12 @@ pub(super) struct Setup {
     pub(super) ticks: u32,
     pub(super) pace: Pace,
     pub(super) choices: &'static [Choice],
+}
+
+impl Setup {
+    pub(super) fn kind(&self) -> Kind {
+        self.permits.map_or(Kind::Lock, |permits| Kind::Permits { each: 1, most: Some(permits) })
+    }
 }
 
 /// How promptly tasks run, and messages arrive.

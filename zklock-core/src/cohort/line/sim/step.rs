@@ -24,6 +24,7 @@ pub(super) enum Step {
     Tell(usize),
     Head(usize),
     Withdraw(usize),
+    TurnAway(usize),
     EnterAgain(usize),
     Refuse(usize),
     Work(usize),
@@ -52,6 +53,7 @@ impl Step {
                 | Self::Tell(_)
                 | Self::EnterAgain(_)
                 | Self::Withdraw(_)
+                | Self::TurnAway(_)
                 | Self::Work(_)
         )
     }

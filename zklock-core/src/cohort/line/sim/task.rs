@@ -1,9 +1,9 @@
 //! The work of a line's task, and of the contender that it started.
 
-use crate::cohort::rules::Rules;
+use crate::cohort::call::Manner;
 use crate::cohort::tenancy::Handle;
 
-use super::super::Agenda;
+use super::super::{Agenda, Kept};
 use super::node::{Downgrade, Lease, Node, Owner, Tenure};
 use super::world::{Contender, Task, Watched, World};
 
@@ -15,11 +15,12 @@ impl World {
     pub(super) fn enter(&mut self, process: usize) {
         // A delete that was sent before arrives before.
         self.delete_leftovers(process);
-        let side = self.contender(process).side;
+        let side = self.contender(process).entry.side;
         let (zxid, ahead) = self.create(Owner::Process(process), side);
         let contender = self.contender(process);
         contender.zxid = Some(zxid);
-        contender.untold = Some(ahead).filter(|ahead| *ahead > 0);
+        // One that does not wait is not told, and leaves.
+        contender.untold = Some(ahead).filter(|ahead| *ahead > 0 && contender.entry.manner == Manner::Wait);
         self.node(zxid).has_waited = ahead > 0;
     }
 
@@ -39,7 +40,8 @@ impl World {
         node.seen = if node.has_waited { last } else { zxid };
         let seen = node.seen;
         let is_another = |node: &Node| node.exists && node.zxid != zxid && node.zxid <= seen;
-        let company = self.nodes.iter().any(is_another).then_some(self.now);
+        let is_accompanied = self.setup.permits.is_some() || self.nodes.iter().any(is_another);
+        let company = is_accompanied.then_some(self.now);
         self.node(zxid).tenure = Some(Tenure::new(company));
         let lease = Lease { zxid, screen: self.screen.clone() };
         self.show(process);
@@ -56,6 +58,15 @@ impl World {
         }
         let refused = self.processes[process].line.ended();
         self.answer(process, refused);
+        self.wake(process);
+    }
+
+    /// A contender that does not wait finds others in the way.
+    pub(super) fn turn_away(&mut self, process: usize) {
+        let contender = self.processes[process].contender.take().expect("there is a contender");
+        self.node(contender.zxid.expect("it has a node")).exists = false;
+        let contended = self.processes[process].line.contended();
+        self.answer(process, contended);
         self.wake(process);
     }
 
@@ -79,7 +90,8 @@ impl World {
         let now = self.now;
         let process = &mut self.processes[index];
         process.is_roused = false;
-        if let Task::Asleep { kept: Some(kept), .. } = std::mem::replace(&mut process.task, Task::Awake) {
+        let slept = std::mem::replace(&mut process.task, Task::Awake);
+        for kept in slept.watched() {
             let is_lost = self.node_of(kept.zxid).is_lost();
             if kept.is_open {
                 self.change(index, |line, now| line.serve(now));
@@ -92,9 +104,9 @@ impl World {
         self.show(index);
         let process = &mut self.processes[index];
         match process.line.agenda(now) {
-            Agenda::Enter(side) => {
+            Agenda::Enter(entry) => {
                 assert_eq!(process.contender, None, "a second contender enters");
-                process.contender = Some(Contender { side, zxid: None, untold: None, is_cancelled: false });
+                process.contender = Some(Contender { entry, zxid: None, untold: None, is_cancelled: false });
             }
             Agenda::Withdraw => {
                 process.contender.as_mut().expect("there is a contender").is_cancelled = true;
@@ -107,7 +119,7 @@ impl World {
                 }
             }
             Agenda::Sleep { until, kept } => {
-                let kept = kept.map(|kept| {
+                let watched = |kept: Kept| {
                     let lease = process.line.lease(kept.tenancy).expect("the node is in line");
                     Watched {
                         tenancy: kept.tenancy,
@@ -115,8 +127,8 @@ impl World {
                         is_open: kept.is_open,
                         had_company: lease.look().company.is_some(),
                     }
-                });
-                process.task = Task::Asleep { until, kept };
+                };
+                process.task = Task::Asleep { until, kept: kept.into_iter().map(watched).collect() };
             }
             Agenda::Over => {
                 assert_eq!(process.contender, None, "the task leaves a contender alone");

@@ -4,13 +4,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
 
 use crate::client::settings::Queueing;
-use crate::cohort::attendant::Rouse;
 use crate::cohort::call::{Call, CallId, Manner, Side};
-use crate::cohort::rules::{Rules, Served};
 use crate::cohort::tenancy::TenancyId;
 use crate::cohort::trail::Trail;
 
-use super::super::Line;
+use super::super::{Entry, Line, Rouse, Served};
 use super::node::{Lease, Node, Owner, Screen};
 use super::setup::{Fault, Setup, Spec};
 use super::step::Step;
@@ -79,18 +77,18 @@ pub(super) struct Share {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Contender {
-    pub(super) side: Side,
+    pub(super) entry: Entry,
     pub(super) zxid: Option<usize>,
     /// The number in front, until it is told.
     pub(super) untold: Option<usize>,
     pub(super) is_cancelled: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Task {
     Absent,
     Awake,
-    Asleep { until: Option<Instant>, kept: Option<Watched> },
+    Asleep { until: Option<Instant>, kept: Vec<Watched> },
 }
 
 /// The lease that a sleeping task watches.
@@ -108,6 +106,12 @@ pub(super) enum Foreigner {
     Queued(Side),
     Holding(Side),
     Done,
+}
+
+impl Task {
+    pub(super) fn watched(&self) -> &[Watched] {
+        if let Self::Asleep { kept, .. } = self { kept } else { &[] }
+    }
 }
 
 impl Caller {
@@ -128,7 +132,7 @@ impl World {
         let begin = Instant::now();
         let caller = |spec: &Spec| Caller { spec: *spec, id: None, state: CallState::Idle, deadline: None };
         let process = |calls: &&[Spec]| Process {
-            line: Line::new(Queueing::new(TURNS, WITHIN)),
+            line: Line::new(Queueing::new(TURNS, WITHIN), setup.kind()),
             calls: calls.iter().map(caller).collect(),
             contender: None,
             task: Task::Absent,
@@ -174,6 +178,9 @@ impl World {
     /// Returns whether a node exists and nobody in front of it keeps it from holding.
     pub(super) fn is_head(&self, zxid: usize) -> bool {
         let in_front = |node: &&Node| node.exists && node.zxid < zxid;
+        if let Some(permits) = self.setup.permits {
+            return self.node_of(zxid).exists && self.nodes.iter().filter(in_front).count() < permits;
+        }
         let is_reader = self.node_of(zxid).side == Side::Shared;
         let is_obstacle = |node: &Node| !is_reader || node.side == Side::Exclusive;
         self.node_of(zxid).exists && !self.nodes.iter().filter(in_front).any(is_obstacle)
@@ -201,10 +208,10 @@ impl World {
     /// Returns whether a process still uses a lease: its line, a holder, or its task.
     pub(super) fn is_used(&self, process: usize, zxid: usize) -> bool {
         let process = &self.processes[process];
-        let by_line = process.line.kept.as_ref().is_some_and(|kept| kept.lease().zxid == zxid);
+        let by_line = process.line.kept.iter().any(|kept| kept.lease().zxid == zxid);
         let by_caller = process.calls.iter().any(|call| call.share().is_some_and(|share| share.zxid == zxid));
-        let by_task = matches!(process.task, Task::Asleep { kept: Some(kept), .. } if kept.zxid == zxid);
-        by_line || by_caller || by_task
+        let by_task = |watched: &Watched| watched.zxid == zxid;
+        by_line || by_caller || process.task.watched().iter().any(by_task)
     }
 
     /// Shows the leases of a process to its line, which may look at them now.

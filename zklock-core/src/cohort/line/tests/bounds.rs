@@ -77,13 +77,13 @@ fn no_time_at_all_hands_over_after_each_grant_while_others_wait() {
 #[test]
 fn a_node_whose_numbers_are_used_up_leaves() {
     let mut scene = Scene::held(Shared);
-    scene.line.kept.as_mut().unwrap().set_handoffs(GRANTS - 1);
+    scene.line.kept.first_mut().unwrap().set_handoffs(GRANTS - 1);
     assert_eq!(scene.wait(Shared), [(2, GRANTS - 1)]);
     assert_eq!(scene.wait(Shared), []);
     scene.enter(Shared);
     // Nor does a batch go on.
     let mut scene = Scene::held(Exclusive);
-    scene.line.kept.as_mut().unwrap().set_handoffs(GRANTS - 1);
+    scene.line.kept.first_mut().unwrap().set_handoffs(GRANTS - 1);
     scene.wait(Shared);
     scene.wait(Shared);
     assert_eq!(scene.give_back().0, [(2, GRANTS - 1)]);

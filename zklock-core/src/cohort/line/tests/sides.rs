@@ -39,13 +39,13 @@ fn readers_join_readers_unless_a_writer_is_in_front_and_form_batches_that_count_
         assert_eq!(scene.wait(side), []);
     }
     assert_eq!(scene.give_back().0, [(2, 1), (3, 2)]);
-    assert_eq!(scene.line.kept.as_ref().unwrap().grants(), 2);
+    assert_eq!(scene.line.kept.first().unwrap().grants(), 2);
     assert_eq!(scene.wait(Shared), []);
     assert_eq!(scene.give_back().0, []);
     assert_eq!(scene.give_back().0, [(4, 3)]);
     assert_eq!(scene.give_back().0, [(5, 4), (6, 5)]);
     assert_eq!(scene.wait(Shared), [(7, 6)]);
-    assert_eq!(scene.line.kept.as_ref().unwrap().grants(), 5);
+    assert_eq!(scene.line.kept.first().unwrap().grants(), 5);
 }
 
 #[test]
