@@ -1,13 +1,13 @@
 //! The semaphore: a lock with a fixed or shared number of permits.
 //!
-//! Uses the layers below: `guard`, `participant`, `hold`, `acquire`, `client`, `session`, `path` and `error`.
+//! Uses the layers below: `guard`, `participant`, `hold`, `contend`, `client`, `session`, `path` and `error`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::acquire::{self, Count};
 use crate::client::Client;
+use crate::contend::{self, Count};
 use crate::error::LockError;
 use crate::guard::{self, Guard};
 use crate::hold::{Access, LockRef, UNNAMED};
@@ -249,7 +249,7 @@ impl Semaphore {
             }
             _ => {}
         }
-        let permits = acquire::Permits { wanted, count: self.count.clone() };
+        let permits = contend::Permits { wanted, count: self.count.clone() };
         let lock = LockRef::to_permits(self.path.clone(), Access::Permits, permits);
         Ok(lock.named(self.label.clone()))
     }

@@ -187,11 +187,15 @@ impl Drop for Unkept {
 
 async fn withdraw(tenure: &Tenure, seat: &mut impl Seat) -> Result<(), LockError> {
     tenure.begin_departure();
-    let outcome = withdrawn(tenure, seat).await;
+    let end = seat.withdraw().await;
+    // A client that closes its session is told that its locks are lost, and deletes their nodes before.
+    let is_deleted = matches!(end, End::Withdrawn);
+    let outcome = outcome(tenure, end, seat.refusal());
     // Those that held the lock when it was lost have been told. The others have given it back.
     for holding in tenure.holders.clear() {
         match &outcome {
             Ok(()) => holding.released(),
+            Err(LockError::Lost { reason: LossReason::SessionEnded, .. }) if is_deleted => holding.released(),
             Err(LockError::Lost { reason, .. }) => holding.lost(*reason),
             Err(error) => holding.release_failed(error),
         }
@@ -200,12 +204,11 @@ async fn withdraw(tenure: &Tenure, seat: &mut impl Seat) -> Result<(), LockError
     outcome
 }
 
-async fn withdrawn(tenure: &Tenure, seat: &mut impl Seat) -> Result<(), LockError> {
-    let end = seat.withdraw().await;
+fn outcome(tenure: &Tenure, end: End, refusal: Option<LockError>) -> Result<(), LockError> {
     if let Some(reason) = tenure.loss() {
         return Err(tenure.lost_error(reason));
     }
-    match (end, seat.refusal()) {
+    match (end, refusal) {
         (End::Withdrawn | End::Unnumbered | End::Mixed(_), _) => Ok(()),
         (End::Abandoned, Some(refusal)) => Err(refusal),
         (End::Lost | End::Abandoned, _) => Err(tenure.lost_error(tenure.lose(LossReason::SessionEnded))),
