@@ -36,7 +36,9 @@ pub(super) struct LocalQueue {
 
 /// The local queues of one client, by path. One is forgotten when its last user drops it.
 #[derive(Default)]
-pub(super) struct Registry(Mutex<HashMap<NodePath, Vec<(Key, Weak<LocalQueue>)>>>);
+pub(super) struct Registry(Mutex<Queues>);
+
+type Queues = HashMap<NodePath, Vec<(Key, Weak<LocalQueue>)>>;
 
 pub(super) type CallState = State<Caller, Leases>;
 
@@ -260,7 +262,7 @@ impl Registry {
         queues.get(path).into_iter().flatten().filter_map(|(_, queue)| queue.upgrade()).collect()
     }
 
-    fn queues(&self) -> MutexGuard<'_, HashMap<NodePath, Vec<(Key, Weak<LocalQueue>)>>> {
+    fn queues(&self) -> MutexGuard<'_, Queues> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
