@@ -3,6 +3,7 @@
 //! This module exists only in the documentation. It contains no code, and uses no other module.
 //!
 //! * [`choosing`]: a lock for each purpose, or an election.
+//! * [`configuration`]: the settings of a client, and several clients in one process.
 //! * [`timeouts`]: waits, session timeouts, and the outages that a holder survives.
 //! * [`cancellation`]: what ends a body, and what it leaves behind.
 //! * [`fencing`]: the protection that does not depend on time.
@@ -19,6 +20,8 @@
 
 #[doc = include_str!("../docs/guide/choosing.md")]
 pub mod choosing {}
+#[doc = include_str!("../docs/guide/configuration.md")]
+pub mod configuration {}
 #[doc = include_str!("../docs/guide/timeouts.md")]
 pub mod timeouts {}
 #[doc = include_str!("../docs/guide/cancellation.md")]

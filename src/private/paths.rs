@@ -32,7 +32,8 @@ impl Paths {
     /// Begins a path, which is named after its template.
     #[must_use]
     pub fn template(mut self, template: &'static str) -> Self {
-        self.paths.push(LockPath { path: String::new(), label: template });
+        let path = String::with_capacity(template.len() + ROOM);
+        self.paths.push(LockPath { path, label: template });
         self
     }
 
@@ -148,6 +149,9 @@ impl<P: AsRef<str> + ?Sized> Text for P {
         self.as_ref()
     }
 }
+
+/// The room for values beside the text of a template.
+const ROOM: usize = 16;
 
 /// The characters to encode: all but the unreserved ones of RFC 3986.
 pub(super) const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');

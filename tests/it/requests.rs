@@ -94,7 +94,7 @@ async fn a_taken_lock_costs_five_requests_and_a_try_three() {
     let tried = async { assert!(waiter.try_lock().await.unwrap().is_none()) };
     assert_eq!(requests(&server, tried).await, 3);
 
-    assert_eq!(wait_until_watched(&server, (guard, &waiter), 5).await, 5);
+    assert_eq!(wait_until_watched(&server, (guard, &waiter), 6).await, 5);
 }
 
 #[tokio::test]
@@ -129,8 +129,8 @@ async fn wait_until_watched(server: &Server, (guard, waiter): (MutexGuard, &Mute
     let (questions, are_set) = (Cell::new(0), format!("zk_watch_count\t{watches}\n"));
     let is_watched = || async {
         questions.set(questions.get() + 1);
-        // The holder watches its own node. The waiter watches that, too, and the children of the queue. Both watch the
-        // queue's node.
+        // The holder watches its own node. The waiter watches that, too, its own one, and the children of the queue. Both
+        // watch the queue's node.
         server.four_letter("mntr").unwrap().contains(&are_set)
     };
     let passes = async {

@@ -5,17 +5,16 @@
 //! attempt is cancelled, a hold is lost, a candidate has withdrawn. So each end is told exactly once. Nothing is allocated
 //! if nobody listens when the life begins, and nothing is counted.
 //!
-//! * [`event`]: an event, and its kinds.
 //! * [`spans`]: the spans of calls for `tracing`, which are those of their callers' tasks.
 //!
-//! Uses the layers below: `metrics`, `path`, `mode`, `token`, `error` and `interleaving`.
+//! Uses the layers below: `metrics`, `event`, `path`, `mode`, `token`, `error` and `interleaving`.
 
-pub(crate) mod event;
 mod spans;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::iter;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,6 +27,7 @@ use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 use tokio_stream::{Stream, StreamExt};
 
 use crate::error::{LockError, LossReason};
+use crate::event::{LockEvent, LockEventKind, Outcome, Subject};
 use crate::interleaving;
 #[cfg(feature = "metrics")]
 use crate::metrics::{Counters, LockCounters};
@@ -35,10 +35,6 @@ use crate::mode::Mode;
 use crate::path::NodePath;
 use crate::token::FencingToken;
 
-use self::event::Outcome;
-
-pub(crate) use self::event::Subject;
-pub use self::event::{LockEvent, LockEventKind};
 pub(crate) use self::spans::{HoldSpan, WaitSpan};
 
 /// The events of a client's locks and candidates, from the call of [`Client::events`](crate::Client::events) until
@@ -404,12 +400,20 @@ impl LockEvents {
 
     /// Sends the events that are not sent yet, also those of changes that are made meanwhile.
     fn send_all(&self) {
-        loop {
-            let mut state = self.lock();
-            let Some(kind) = state.unsent.pop_front() else { return state.is_sending = false };
-            drop(state);
-            self.send(kind);
+        let mut panic = None;
+        while let Some(kind) = self.next_unsent() {
+            // The waker of a listener may panic. The events behind are sent first, and then the panic goes on.
+            panic = catch_unwind(AssertUnwindSafe(|| self.send(kind))).err().or(panic);
         }
+        if let Some(panic) = panic {
+            resume_unwind(panic);
+        }
+    }
+
+    fn next_unsent(&self) -> Option<LockEventKind> {
+        let mut state = self.lock();
+        state.is_sending = !state.unsent.is_empty();
+        state.unsent.pop_front()
     }
 
     fn send(&self, kind: LockEventKind) {
@@ -531,7 +535,34 @@ const KEPT: usize = 1024;
 
 #[cfg(test)]
 mod tests {
+    use std::task::{Wake, Waker};
+
     use super::*;
+
+    struct Panics;
+
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("a waker panics");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_listener_is_told_the_rest_of_a_life_although_its_waker_panics() {
+        let (sender, path) = (EventSender::new(), NodePath::new("", "/a").unwrap());
+        let mut events = sender.listen();
+        let label = "a".into();
+        let subject = Subject { path: &path, label: &label, mode: Mode::Exclusive, group: None };
+        let attempt = Attempt::begin(Some(sender), subject);
+        assert!(matches!(events.next().await.unwrap().kind, LockEventKind::Begun));
+        let waker = Waker::from(Arc::new(Panics));
+        assert!(Pin::new(&mut events).poll_next(&mut Context::from_waker(&waker)).is_pending());
+        let witness = attempt.witness();
+        assert!(catch_unwind(AssertUnwindSafe(|| witness.queued(1))).is_err());
+        attempt.contended();
+        assert!(matches!(events.next().await.unwrap().kind, LockEventKind::Queued { ahead: 1, .. }));
+        assert!(matches!(events.next().await.unwrap().kind, LockEventKind::Contended { .. }));
+    }
 
     #[test]
     fn a_sender_is_heard_until_its_last_listener_is_gone() {

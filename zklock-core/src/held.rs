@@ -11,7 +11,7 @@ use futures_util::future::{join_all, select_all};
 use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason};
 use crate::guarded;
-use crate::hold::{self, Entry, Frame, Hold, Leading};
+use crate::hold::{self, Entries, Frame, Hold, LeaderTerm};
 use crate::lease::{LeaseState, Share, WritePermit};
 use crate::session::ops::Write;
 use crate::token::FencingToken;
@@ -30,9 +30,8 @@ pub struct Held {
 
 #[derive(Clone)]
 enum Basis {
-    /// The entries into locks that were taken as one, one for each node on the servers; at least one.
-    Locks(Vec<Arc<Entry>>),
-    Term(Arc<dyn Leading>),
+    Locks(Entries),
+    Term(Arc<dyn LeaderTerm>),
 }
 
 /// Returns the innermost lock or term of leadership that the current call holds, or `None` if it holds none.
@@ -72,11 +71,11 @@ pub fn held() -> Vec<Held> {
 impl Held {
     /// Returns what these holds have, of which there is at least one.
     pub(crate) fn of_holds(holds: &[Hold]) -> Self {
-        let entries = holds.iter().map(|hold| hold.entry().clone()).collect();
-        Self { basis: Basis::Locks(entries), worker: holds[0].client().worker().clone() }
+        let worker = holds[0].entry().worker().expect("a hold keeps its client");
+        Self { basis: Basis::Locks(Entries::of(holds)), worker }
     }
 
-    pub(crate) fn of_term(term: Arc<dyn Leading>) -> Self {
+    pub(crate) fn of_term(term: Arc<dyn LeaderTerm>) -> Self {
         let worker = term.worker().clone();
         Self { basis: Basis::Term(term), worker }
     }
@@ -84,12 +83,11 @@ impl Held {
     /// Returns what is held, or `None` if a part of it has ended: a write that checks only what is left would not be
     /// guarded by all of it.
     fn from_frame(frame: Frame) -> Option<Self> {
-        match &frame {
-            Frame::Lock(_) | Frame::Locks(_) => {
-                let entries = frame.entries();
+        match frame {
+            Frame::Locks(entries) => {
                 let worker = entries.first()?.worker()?;
                 let is_whole = !entries.iter().any(|entry| entry.is_over());
-                is_whole.then(|| Self { basis: Basis::Locks(entries.to_vec()), worker })
+                is_whole.then(|| Self { basis: Basis::Locks(entries), worker })
             }
             Frame::Term { body, term } => {
                 body.upgrade()?;
@@ -291,7 +289,8 @@ impl Held {
         self.write(path, Write::Delete).await
     }
 
-    /// Replaces the data of the node at `path`, or creates the node, if and only if the lock is held, or the term lasts, at that moment.
+    /// Replaces the data of the node at `path`, or creates the node, if and only if the lock is held, or the term lasts, at
+    /// that moment.
     ///
     /// Missing parents are created as well, as persistent nodes without data. Each request is guarded like
     /// [`set_data`](Self::set_data), which also states the limits of `path` and `data`. A node that exists takes

@@ -6,14 +6,18 @@
 //! ```text
 //!  Guard ─ owns ─► Hold ─► Entry ◄─ refers to ─ Scope of the body (does not keep the lock)
 //!                           │ alive: until the hold ends
-//!                           ├─► Owner    one per lock: counts holds and writers, has the grant
-//!                           └─► Place    a permit of the gate of each entry around it
+//!                           ├─► Owner        one per lock: counts holds and writers, has the grant
+//!                           └─► ChildPermit  a permit of the gate of each entry around it
 //! ```
+//!
+//! Below, a *grant* is what an acquisition yields: the last reference to it that is dropped gives the lock back. A
+//! *tenure* is what the client knows of the node that it holds, above all whether it is lost. Several grants can have one
+//! tenure, one after the other or together to read, and a *share* is the part of one of them.
 //!
 //! An entry admits one child at a time, or several children that read, so that siblings, such as the two sides of a `join!`,
 //! exclude each other. Holds end in any order. The last one gives the lock back. If the last one that writes ends before
 //! others that read, the lock is downgraded. A child that outlives the entries around it still excludes their other
-//! children, because it shares their places.
+//! children, because it shares their permits.
 //!
 //! * [`access`]: the ways to enter a lock, and what an entry inside of another one means.
 //! * [`owner`]: how many holds and writers a lock has.
@@ -22,8 +26,8 @@
 //! * [`release`]: ends holds, and waits for the servers.
 //! * [`lock_ref`]: a lock, and the way to enter it.
 //!
-//! Uses the layers below: `local_queue`, `contend`, `deadline`, `client`, `lease`, `session`, `queue`, `events`, `path`, `mode`, `token`,
-//! `error` and `interleaving`.
+//! Uses the layers below: `local_queue`, `contend`, `deadline`, `client`, `lease`, `session`, `queue`, `events`, `event`,
+//! `path`, `mode`, `token`, `error` and `interleaving`.
 //!
 //! # Invariants
 //!
@@ -55,17 +59,18 @@ use crate::lease::{Share, Tenure};
 use crate::local_queue::Grant;
 use crate::token::FencingToken;
 
-use self::access::ALL;
-use self::owner::{Downgrade, Left, Owner};
+use self::access::GATE_PERMITS;
+use self::owner::{Downgrade, Owner, Remaining};
 
 pub(crate) use self::access::Access;
 pub(crate) use self::enter::enter;
 pub(crate) use self::lock_ref::{LockRef, UNNAMED};
-pub(crate) use self::release::{become_reader, begin_release, finish, give_back, released};
+pub(crate) use self::release::{begin_release, downgraded, finish, give_up, released};
 #[cfg(test)]
 pub(crate) use self::scope::length;
 pub(crate) use self::scope::{
-    Frame, Leading, frames, is_in_term, scope, scope_blocking, scope_blocking_in_term, scope_in_term,
+    Entries, Frame, LeaderTerm, frames, is_in_term, scope, scope_blocking, scope_blocking_in_term,
+    scope_in_term,
 };
 pub use self::scope::{inherit, inherit_blocking};
 
@@ -75,6 +80,7 @@ pub(crate) struct Hold(Arc<Entry>);
 /// One entry into a lock, as the calls inside of it find it.
 pub(crate) struct Entry {
     access: Access,
+    /// The part of this lock in the lease, which the entries inside have, too.
     share: Arc<Share>,
     /// The identity of the client, which this does not keep.
     worker: Weak<Worker>,
@@ -89,13 +95,14 @@ pub(crate) struct Entry {
 /// The part of an entry that ends with it.
 struct Alive {
     owner: Arc<Owner>,
-    /// The places of this entry and of those around it, which the entries inside share.
-    places: Vec<Arc<Place>>,
+    /// The permits of this entry and of those around it, which the entries inside share.
+    permits: Vec<Arc<ChildPermit>>,
     span: Option<Arc<HoldSpan>>,
 }
 
-/// A place inside of an entry, which keeps others out until it is dropped.
-struct Place {
+/// The permit of an entry that is inside of another one. It keeps that one's other children out until the last entry that
+/// shares it has ended, even if its own entry has ended before.
+struct ChildPermit {
     outer: Arc<Entry>,
     _permit: OwnedSemaphorePermit,
 }
@@ -105,7 +112,7 @@ impl Hold {
     fn first(client: &Client, access: Access, (grant, span): (Arc<Grant>, Option<Arc<HoldSpan>>)) -> Self {
         let (share, worker) = (grant.share().clone(), Arc::downgrade(client.worker()));
         let owner = Arc::new(Owner::new(client.clone(), access, grant));
-        Self::new(access, (share, worker), Alive { owner, places: Vec::new(), span })
+        Self::new(access, (share, worker), Alive { owner, permits: Vec::new(), span })
     }
 
     fn new(access: Access, (share, worker): (Arc<Share>, Weak<Worker>), alive: Alive) -> Self {
@@ -144,9 +151,9 @@ impl Hold {
         self.0.lock().as_ref()?.span.clone()
     }
 
-    /// Ends the entry. Returns what is left to be done, unless it has ended before. If dropped, the lock goes before the
-    /// client.
-    fn end(&self) -> Option<(Left, Alive)> {
+    /// Ends the entry. Returns what remains of its lock, unless it has ended before. If the pair is dropped, the grant goes
+    /// first, and then the client.
+    fn end(&self) -> Option<(Remaining, Alive)> {
         let alive = self.0.end()?;
         // Noted now, because later holders may lose the lease, too.
         if let (Some(span), Some(reason)) = (&alive.span, self.tenure().loss()) {
@@ -155,16 +162,17 @@ impl Hold {
         Some((alive.owner.leave(self.0.access), alive))
     }
 
-    /// Makes this hold, which writes, one that reads. Scopes of the writer do not find it.
-    fn read_on(&mut self) -> Option<Downgrade> {
-        let Alive { owner, places, span } = self.0.end()?;
+    /// Makes this hold, which writes, one that reads. It gets an entry of its own: scopes inside of the writer refer to the
+    /// old one, which ends.
+    fn become_reader(&mut self) -> Option<Downgrade> {
+        let Alive { owner, permits, span } = self.0.end()?;
         owner.join(Access::Read);
-        let left = owner.leave(Access::Write);
+        let remaining = owner.leave(Access::Write);
         let (share, worker) = (self.0.share.clone(), self.0.worker.clone());
-        *self = Self::new(Access::Read, (share, worker), Alive { owner, places, span });
-        match left {
-            Left::Readers(downgrade) => Some(downgrade),
-            Left::Others | Left::Nobody(_) => None,
+        *self = Self::new(Access::Read, (share, worker), Alive { owner, permits, span });
+        match remaining {
+            Remaining::Readers(downgrade) => Some(downgrade),
+            Remaining::Others | Remaining::Nobody(_) => None,
         }
     }
 }
@@ -217,7 +225,7 @@ impl Entry {
     }
 
     fn gate(&self) -> &Arc<Semaphore> {
-        self.gate.get_or_init(|| Arc::new(Semaphore::new(ALL as usize)))
+        self.gate.get_or_init(|| Arc::new(Semaphore::new(GATE_PERMITS as usize)))
     }
 
     fn end(&self) -> Option<Alive> {
@@ -232,13 +240,14 @@ impl Entry {
     fn join(self: &Arc<Self>, access: Access, permit: OwnedSemaphorePermit) -> Option<Hold> {
         // Until it is unlocked, this entry cannot end, so the lock is held.
         let alive = self.lock();
-        let Alive { owner, places, span } = alive.as_ref()?;
+        let Alive { owner, permits, span } = alive.as_ref()?;
         interleaving::point();
         owner.join(access);
         // Nobody can enter an entry that has ended, so a place in it is of no use.
-        let around = places.iter().filter(|place| !place.outer.is_over()).cloned();
-        let own = Arc::new(Place { outer: self.clone(), _permit: permit });
-        let alive = Alive { owner: owner.clone(), places: around.chain([own]).collect(), span: span.clone() };
+        let around = permits.iter().filter(|permit| !permit.outer.is_over()).cloned();
+        let own = Arc::new(ChildPermit { outer: self.clone(), _permit: permit });
+        let alive =
+            Alive { owner: owner.clone(), permits: around.chain([own]).collect(), span: span.clone() };
         Some(Hold::new(access, (self.share.clone(), self.worker.clone()), alive))
     }
 

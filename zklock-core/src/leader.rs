@@ -1,7 +1,7 @@
 //! Elections: one leader among candidates, in the forms of Curator's `LeaderSelector` and `LeaderLatch`.
 //!
 //! Uses the layers below: `guard`, `held`, `participant`, `hold`, `contend`, `client`, `lease`, `session`,
-//! `queue`, `events`, `path`, `mode`, `token` and `error`.
+//! `queue`, `events`, `event`, `path`, `mode`, `token` and `error`.
 //!
 //! * [`election`]: the settings that users choose, and the entry into an election.
 //! * [`latch`]: a candidate that leads from its election until it is closed, and its task.
@@ -161,7 +161,7 @@ impl Leader {
 
     /// Returns whether this client leads at this instant, from memory; `false` before it has joined.
     pub fn is_leader(&self) -> bool {
-        self.joined().is_some_and(|candidate| candidate.latch.is_leader())
+        self.joined().is_some_and(|candidate| candidate.latch.term().is_some())
     }
 
     /// Returns, from memory, the error for which the candidate does not run at present: see
@@ -188,12 +188,13 @@ impl Leader {
     /// Nothing is lost; the candidate stays in the election.
     pub async fn term(&self) -> Result<Option<Leadership>, LockError> {
         let candidate = self.enter()?;
-        if !candidate.latch.is_settled()? {
-            let left = SETTLE.saturating_sub(candidate.since.elapsed());
-            if !left.is_zero() {
-                // Boxed, so that this future does not enlarge that of the many calls that do not wait.
-                Box::pin(candidate.settled(left)).await?;
-            }
+        if candidate.latch.is_settled()? {
+            return Ok(candidate.latch.term());
+        }
+        let left = SETTLE.saturating_sub(candidate.since.elapsed());
+        if !left.is_zero() {
+            // Boxed, so that this future does not enlarge that of the many calls that do not wait.
+            Box::pin(candidate.settled(left)).await?;
         }
         Ok(candidate.latch.current())
     }
@@ -254,9 +255,10 @@ impl Leader {
     /// Returns the candidate if this client has joined. A forked child has none, and takes no lock that another thread may
     /// have had.
     fn joined(&self) -> Option<Arc<Candidate>> {
-        if self.client.worker().tasks().is_forked() {
-            return None;
-        }
+        if self.client.worker().tasks().is_forked() { None } else { self.known() }
+    }
+
+    fn known(&self) -> Option<Arc<Candidate>> {
         self.candidates().read().unwrap_or_else(PoisonError::into_inner).get(self.path()).cloned()
     }
 
@@ -265,7 +267,7 @@ impl Leader {
         if worker.tasks().is_forked() {
             return Err(worker.closed(&self.path));
         }
-        Ok(self.joined().unwrap_or_else(|| {
+        Ok(self.known().unwrap_or_else(|| {
             let mut candidates = self.candidates().write().unwrap_or_else(PoisonError::into_inner);
             candidates.entry(self.path().to_owned()).or_insert_with(|| Arc::new(self.join_first())).clone()
         }))

@@ -9,6 +9,7 @@ mod client;
 mod contend;
 mod deadline;
 mod error;
+mod event;
 mod events;
 mod guard;
 mod guarded;
@@ -39,7 +40,8 @@ pub use client::config::Config;
 pub use client::settings::{Queueing, Release};
 pub use client::{Client, Readiness};
 pub use error::{Holder, LockError, LossReason, Permission, Phase, Refusal};
-pub use events::{Events, LockEvent, LockEventKind};
+pub use event::{LockEvent, LockEventKind};
+pub use events::Events;
 pub use guard::Guard;
 #[doc(hidden)]
 pub use held::held;

@@ -4,7 +4,7 @@
 //! runs on a thread of its own, `zklock-metrics`, once a second and at the client's end, and never on the client's
 //! thread or on that of a call.
 //!
-//! Uses the layers below: `session`, `mode` and `error`; and the kinds of events.
+//! Uses the layers below: `event`, `session`, `mode` and `error`.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,7 +22,7 @@ use metrics::{
 };
 
 use crate::error::LossReason;
-use crate::events::event::{LockEventKind, Outcome};
+use crate::event::{LockEventKind, Outcome};
 use crate::mode::Mode;
 use crate::session::Health;
 use crate::session::tally::Tally;

@@ -224,7 +224,7 @@ impl MultiLock {
 
     /// Gives members back, and waits until they are released, but not longer than the call may take.
     async fn give_back(&self, holds: Vec<Hold>, patience: Patience) {
-        hold::give_back(holds, patience.left().min(self.client.default_wait())).await;
+        hold::give_up(holds, patience.left().min(self.client.default_wait())).await;
     }
 }
 

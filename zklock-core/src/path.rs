@@ -29,11 +29,11 @@ impl NodePath {
         if root.len() + path.len() > MAX_BYTES {
             return Err(invalid(format!("longer than {MAX_BYTES} bytes with its namespace")));
         }
-        let full = [root, path].concat();
-        if full == RESERVED || full.strip_prefix(RESERVED).is_some_and(|rest| rest.starts_with('/')) {
+        let full: Arc<str> = if root.is_empty() { path.into() } else { [root, path].concat().into() };
+        if &*full == RESERVED || full.strip_prefix(RESERVED).is_some_and(|rest| rest.starts_with('/')) {
             return Err(invalid(format!("{RESERVED} belongs to the servers")));
         }
-        Ok(Self { full: full.into(), root: root.len() })
+        Ok(Self { full, root: root.len() })
     }
 
     /// Validates the top of a tree: a path, or the root itself.

@@ -287,7 +287,7 @@ impl WriteGuard {
         self.check()?;
         let patience = Patience::new(self.client().default_wait(), Contention::Wait);
         for hold in self.holds_mut() {
-            hold::become_reader(hold, patience).await?;
+            hold::downgraded(hold, patience).await?;
         }
         Ok(self.into_kind())
     }

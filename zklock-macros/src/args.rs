@@ -11,17 +11,17 @@ mod values;
 use proc_macro2::Span;
 use syn::parse::ParseStream;
 use syn::spanned::Spanned;
-use syn::{Error, Expr, Ident, LitStr, Result};
+use syn::{Error, Expr, Ident, LitStr, Result, parse_quote_spanned};
 
+use crate::duration::Length;
 use crate::names::Kind;
 use crate::names::means;
-use crate::once::{Once, Period, Tick};
+use crate::once::{self, Once, Tick};
 use crate::path::Path;
 use crate::recipe::Recipe;
-use crate::syntax::Errors;
+use crate::syntax::{Errors, mixed};
 
 pub(crate) use list::{Given, List};
-use values::Mode;
 pub(crate) use values::{Client, OnLost, Otherwise, Wait, krate};
 
 /// The arguments of an attribute.
@@ -47,14 +47,14 @@ pub(crate) struct Args {
 struct Draft {
     args: Args,
     path: Option<Path>,
-    mode: Option<Mode>,
+    mode: Option<Recipe>,
     permits: Option<Expr>,
     of: Option<Expr>,
     /// The places of these names.
     wait: Option<Span>,
     no_wait: Option<Span>,
     skip: Option<Span>,
-    period: Option<Period>,
+    period: Option<Length>,
     tick: Option<Tick>,
 }
 
@@ -104,7 +104,7 @@ impl Draft {
                     }
                 });
             }
-            "mode" => self.mode = Some(Mode::read(value)?),
+            "mode" => self.mode = Some(values::mode(value)?),
             "permits" => self.permits = Some(values::permits(value)?),
             "of" => self.of = Some(values::permits(value)?),
             "wait" => {
@@ -112,8 +112,8 @@ impl Draft {
                 self.wait = Some(name.span());
             }
             "otherwise" => args.otherwise = Some(Otherwise::read(value)),
-            "once_per" => self.period = Some(Period::read(value)?),
-            "tick" => self.tick = Some(Tick::read(value)?),
+            "once_per" => self.period = Some(once::period(value)?),
+            "tick" => self.tick = Some(once::tick(value)?),
             "on_lost" => args.on_lost = Some((OnLost::read(value)?, value.span())),
             "client" => args.client = Some(Client::read(value)?),
             "guard" => args.guard = Some(values::guard(value)?),
@@ -136,7 +136,8 @@ impl Draft {
 
     fn leader(mut self, names: &[String], errors: &mut Errors) -> Args {
         self.args.recipe = Recipe::Term;
-        self.path.get_or_insert_with(|| Path::constant("/leader"));
+        let default = || Path::read(&parse_quote_spanned!(mixed()=> "/leader")).expect("it is a path");
+        self.path.get_or_insert_with(default);
         let otherwise = self.args.otherwise.get_or_insert(Otherwise::Skip);
         match (&otherwise, self.wait) {
             (Otherwise::Wait(_), _) => self.args.wait.get_or_insert(Wait::Forever),
@@ -159,7 +160,7 @@ impl Draft {
     /// Combines the arguments that select the kind of lock.
     fn combine_recipe(&mut self) -> Result<()> {
         let is_group = self.path.as_ref().is_some_and(Path::is_group);
-        self.args.recipe = match (self.permits.take(), self.of.take(), self.mode) {
+        self.args.recipe = match (self.permits.take(), self.of.take(), self.mode.take()) {
             (Some(wanted), None, _) => {
                 let message = "`permits` needs the number that there are: `permits = 1, of = 5`";
                 return Err(Error::new_spanned(wanted, message));
@@ -171,9 +172,7 @@ impl Draft {
                 return Err(Error::new_spanned(of, "permits are of one semaphore: give one path"));
             }
             (wanted, Some(of), None) => Recipe::permits(wanted, of)?,
-            (None, None, None) => Recipe::Mutex,
-            (None, None, Some(Mode::Read)) => Recipe::Read,
-            (None, None, Some(Mode::Write)) => Recipe::Write,
+            (None, None, mode) => mode.unwrap_or(Recipe::Mutex),
         };
         Ok(())
     }

@@ -164,6 +164,7 @@ impl<'a> Call<'a> {
             Kind::LeaderOnly => quote_spanned!(span=> let #name = __held.leadership();),
         });
         let (body, failed) = (self.body(arguments), self.failed());
+        let dropped = quote_spanned!(span=> ::core::mem::drop(__held));
         let finish = quote_spanned!(span=> __held.finish());
         let finish = match self.target.form {
             Form::Sync => quote_spanned!(span=> #private::blocking::finish(#finish)),
@@ -182,7 +183,11 @@ impl<'a> Call<'a> {
                     #finish;
                     __output
                 }
-                ::core::result::Result::Err(__error) => #failed,
+                ::core::result::Result::Err(__error) => {
+                    // `map_err` is code of users, which may take the lock again.
+                    #dropped;
+                    #failed
+                }
             }
         }
     }

@@ -13,9 +13,6 @@ use crate::duration::{Argument, Length};
 use crate::path::Path;
 use crate::syntax::{flat, mixed};
 
-/// The value of `once_per`.
-pub(crate) struct Period(Length);
-
 const ONCE_PER: Argument = Argument {
     name: "once_per",
     noun: "a period",
@@ -23,34 +20,32 @@ const ONCE_PER: Argument = Argument {
     zero: "a period cannot be zero",
 };
 
-impl Period {
-    pub(crate) fn read(value: &Expr) -> Result<Self> {
-        Length::read(value, &ONCE_PER).map(Self)
-    }
+/// Reads the value of `once_per`.
+pub(crate) fn period(value: &Expr) -> Result<Length> {
+    Length::read(value, &ONCE_PER)
 }
 
-/// The value of `tick`: the path of the node that remembers the last start, and the span of the value.
-pub(crate) struct Tick(Path, Span);
+/// The path of the node that remembers the last start, and the span of the value.
+pub(crate) type Tick = (Path, Span);
 
-impl Tick {
-    pub(crate) fn read(value: &Expr) -> Result<Self> {
-        let path = Path::read_one(value, "a tick has one path: `tick = \"/ticks/sweep\"`")?;
-        Ok(Self(path, value.span()))
-    }
+/// Reads the value of `tick`.
+pub(crate) fn tick(value: &Expr) -> Result<Tick> {
+    let path = Path::read_one(value, "a tick has one path: `tick = \"/ticks/sweep\"`")?;
+    Ok((path, value.span()))
 }
 
 /// The limit on the starts of the body.
 pub(crate) struct Once {
-    period: Period,
-    tick: Option<Tick>,
+    period: Length,
+    tick: Option<Path>,
 }
 
 impl Once {
     /// Combines the two arguments; a tick needs a period.
-    pub(crate) fn new(period: Option<Period>, tick: Option<Tick>) -> Result<Option<Self>> {
+    pub(crate) fn new(period: Option<Length>, tick: Option<Tick>) -> Result<Option<Self>> {
         match (period, tick) {
-            (Some(period), tick) => Ok(Some(Self { period, tick })),
-            (None, Some(Tick(_, at))) => Err(Error::new(at, "`tick` needs a period: `once_per = \"15m\"`")),
+            (Some(period), tick) => Ok(Some(Self { period, tick: tick.map(|(path, _)| path) })),
+            (None, Some((_, at))) => Err(Error::new(at, "`tick` needs a period: `once_per = \"15m\"`")),
             (None, None) => Ok(None),
         }
     }
@@ -58,8 +53,8 @@ impl Once {
     /// Generates an expression of type `__private::Once`. The default tick is named after the function and after the
     /// variable `__path`.
     pub(crate) fn expand(&self, sig: &Signature, private: &TokenStream) -> Result<TokenStream> {
-        let period = self.period.0.expand();
-        if let Some(Tick(tick, _)) = &self.tick {
+        let period = self.period.expand();
+        if let Some(tick) = &self.tick {
             let tick = tick.expand(sig, private)?;
             return Ok(quote!(#private::Once::at(#tick, #period)));
         }
@@ -85,11 +80,11 @@ impl Once {
 mod tests {
     use super::*;
 
-    fn once(period: &str, tick: &str) -> Result<Option<Once>> {
+    fn once(at: &str, on: &str) -> Result<Option<Once>> {
         let parsed = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        let period = parsed(period).map(|text| Period::read(&syn::parse_str(&text)?)).transpose()?;
-        let tick = parsed(tick).map(|text| Tick::read(&syn::parse_str(&text)?)).transpose()?;
-        Once::new(period, tick)
+        let at = parsed(at).map(|text| period(&syn::parse_str(&text)?)).transpose()?;
+        let on = parsed(on).map(|text| tick(&syn::parse_str(&text)?)).transpose()?;
+        Once::new(at, on)
     }
 
     fn expand(sig: &str, period: &str, tick: &str) -> Result<String> {

@@ -63,13 +63,6 @@ impl Path {
         }
     }
 
-    /// Returns this path, which is valid and has no values in it.
-    pub(crate) fn constant(path: &str) -> Self {
-        let text = LitStr::new(path, mixed());
-        let pieces = vec![Piece::Literal(path.to_owned())];
-        Self { elements: vec![Element::Template { text, pieces }], is_group: false }
-    }
-
     pub(crate) fn is_group(&self) -> bool {
         self.is_group
     }

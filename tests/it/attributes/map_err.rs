@@ -1,8 +1,12 @@
 //! `map_err`: functions whose error type has no conversion from a `LockError`.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use tokio::task::spawn_blocking;
 use zklock::{Client, LockError, distributed_lock, leader_only};
 
+use super::Tracer;
 use crate::support::{INSTALLED, Space, failed, soon, until_leads};
 
 const PATH: &str = "/mapped";
@@ -31,6 +35,13 @@ fn blocking(client: &Client) -> Result<u8, Status> {
 
 #[distributed_lock(path = PATH, map_err = unavailable)]
 async fn until_lost(space: &Space) -> Result<u8, Status> {
+    space.delete_children(PATH).await;
+    std::future::pending().await
+}
+
+#[distributed_lock(path = PATH, guard = held, map_err = |_| dropped.load(Ordering::SeqCst))]
+async fn telling_of_the_guard(space: &Space, callback: Tracer, dropped: Arc<AtomicBool>) -> Result<(), bool> {
+    held.on_revoke(move || drop(callback));
     space.delete_children(PATH).await;
     std::future::pending().await
 }
@@ -66,6 +77,14 @@ async fn errors_of_the_lock_are_mapped_and_those_of_the_body_are_not() {
 
     let (code, text) = failed(soon(zklock::scope(client, until_lost(&space))).await);
     assert!(code == 503 && text.contains("lost"), "{text}");
+}
+
+#[tokio::test]
+async fn an_error_is_mapped_after_the_end_of_the_guard() {
+    let space = Space::new();
+    let (callback, dropped) = Tracer::new();
+    let call = telling_of_the_guard(&space, callback, dropped);
+    assert!(failed(soon(zklock::scope(space.client().await, call)).await), "the guard has ended");
 }
 
 #[tokio::test]

@@ -3,12 +3,14 @@
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 use zklock::{Ended, Leadership, LockError};
 
 use super::refused::close_path;
-use crate::support::{Space, failed, soon, until};
+use crate::support::{SOON, Space, failed, soon, until};
 
 const PATH: &str = "/sweeper";
 
@@ -75,6 +77,30 @@ async fn an_interrupted_callback_is_dropped_and_leads_again_when_it_always_does(
         selector.interrupt();
         selector.interrupt();
     }
+    selector.close().await.unwrap();
+    space.until_empty(PATH).await;
+}
+
+#[tokio::test]
+async fn a_candidate_that_is_interrupted_before_its_callback_begins_runs_again_only_when_asked() {
+    let space = Space::new();
+    let (told, mut led) = mpsc::unbounded_channel();
+    let selector = space.client().await.election(PATH).unwrap().select(move |_| {
+        told.send(()).unwrap();
+        pending::<()>()
+    });
+    // The task of the selector cannot run meanwhile, because it shares this thread.
+    let begun = Instant::now();
+    while !selector.has_leadership() && begun.elapsed() < SOON {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert!(selector.has_leadership());
+    selector.interrupt();
+    assert!(!selector.has_leadership());
+    space.until_empty(PATH).await;
+    assert!(led.try_recv().is_err());
+    assert!(selector.requeue());
+    soon(led.recv()).await.unwrap();
     selector.close().await.unwrap();
     space.until_empty(PATH).await;
 }

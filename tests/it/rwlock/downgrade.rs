@@ -1,8 +1,10 @@
 //! Writers that go on as readers.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use tokio::time::sleep;
 use zklock::{LeaseState, LockError, LossReason, Mode, Phase, Standing};
+use zklock_testkit::{Direction, Proxy};
 
 use super::{PATH, SHORT, queue, rwlock, sequence, side, spawn_read, spawn_write, until_waiting, write};
 use crate::support::{Space, failed, soon, until};
@@ -205,6 +207,28 @@ async fn a_downgrade_waits_for_writers_inside_and_says_so() {
     assert_eq!(side(&queue(&space).await[0]), "__WRIT__");
     inner.release().await.unwrap();
     assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_downgrade_takes_one_wait_for_the_writers_inside_and_the_servers_together() {
+    let space = Space::new();
+    let (proxy, wait) = (Proxy::start(space.server().address()).unwrap(), Duration::from_secs(2));
+    let client = space.config_at(proxy.connect_string()).default_wait(wait).connect().await.unwrap();
+    let outer = write(&client).await;
+    let inner = outer.scope(rwlock(&client).write()).await.unwrap();
+    proxy.blackhole(Direction::Both);
+    let started = Instant::now();
+    let inside = async {
+        sleep(wait * 3 / 4).await;
+        drop(inner);
+    };
+    let (downgraded, ()) = tokio::join!(outer.downgrade(), inside);
+    let error = failed(downgraded);
+    assert!(
+        matches!(error, LockError::Timeout { phase: Phase::Releasing, waited, .. } if waited == wait),
+        "{error}"
+    );
+    assert!(started.elapsed() < wait * 3 / 2, "{:?}", started.elapsed());
 }
 
 #[tokio::test]

@@ -24,8 +24,8 @@ fn fences(text: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn each_chapter_is_in_the_guide_under_its_name_and_in_the_readme() {
-    let (guide, readme) = (document("src/guide.rs"), document("README.md"));
+fn each_chapter_is_in_the_guide_under_its_name() {
+    let guide = document("src/guide.rs");
     let included: Vec<_> = between(&guide, "include_str!(\"../", '"').collect();
     let included: Vec<_> = included.into_iter().filter(|path| path.starts_with("docs/guide/")).collect();
     assert_eq!(included.iter().copied().collect::<BTreeSet<_>>().len(), included.len(), "a chapter twice");
@@ -37,7 +37,6 @@ fn each_chapter_is_in_the_guide_under_its_name_and_in_the_readme() {
         let module = format!("#[doc = include_str!(\"../{chapter}\")]\npub mod {name} {{}}");
         assert!(guide.contains(&module), "{chapter} is not the module {name}");
         assert!(guide.contains(&format!("//! * [`{name}`]: ")), "src/guide.rs does not list {name}");
-        assert!(readme.contains(chapter), "the README does not lead to {chapter}");
     }
 }
 
@@ -94,16 +93,17 @@ fn the_links_of_the_documents_lead_to_files_and_headings() {
             count += 1;
         }
     }
-    assert!(count > 100, "only {count} links are found");
+    assert!(count > 50, "only {count} links are found");
 }
 
 #[test]
-fn the_readme_lists_every_variable_of_the_configuration() {
-    let (code, readme) = (document("zklock-core/src/client/config/env.rs"), document("README.md"));
+fn the_guide_lists_every_variable_of_the_configuration() {
+    let code = document("zklock-core/src/client/config/env.rs");
+    let settings = document("docs/guide/configuration.md");
     // Behind that, there are names of other programs.
     let (code, _) = code.split_once("fn warn_of_unknown").expect("it warns of other variables");
     let read: BTreeSet<_> = between(code, "\"ZKLOCK_", '"').collect();
-    let rows = readme.lines().filter_map(|line| line.strip_prefix("| `ZKLOCK_"));
+    let rows = settings.lines().filter_map(|line| line.strip_prefix("| `ZKLOCK_"));
     let listed: Vec<_> = rows.map(|row| row.split('`').next().unwrap()).collect();
     assert_eq!(listed.iter().copied().collect::<BTreeSet<_>>(), read);
     assert_eq!(listed.len(), read.len(), "a variable twice");
@@ -123,14 +123,12 @@ fn arguments<'a>(text: &'a str, heading: &str) -> BTreeSet<&'a str> {
 }
 
 #[test]
-fn the_readme_has_the_arguments_of_the_attributes() {
-    let readme = document("README.md");
-    for (heading, attribute) in [("## The attribute", "distributed_lock"), ("## One leader", "leader_only")] {
-        let documented = document(&format!("zklock-macros/doc/{attribute}.md"));
-        let documented = arguments(&documented, "# Arguments");
-        assert!(documented.len() > 5, "{attribute}.md has only {documented:?}");
-        assert_eq!(arguments(&readme, heading), documented, "{attribute}");
-    }
+fn the_readme_names_arguments_of_the_attribute_only() {
+    let (readme, documented) = (document("README.md"), document("zklock-macros/doc/distributed_lock.md"));
+    let (main, documented) =
+        (arguments(&readme, "## The lock of a function"), arguments(&documented, "# Arguments"));
+    assert!(main.len() > 5, "the README has only {main:?}");
+    assert!(main.is_subset(&documented), "{main:?} are not all in {documented:?}");
 }
 
 #[test]

@@ -85,7 +85,8 @@ impl fmt::Display for Refusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LossReason {
-    /// Somebody else deleted the lock's node.
+    /// Somebody else deleted the lock's node; or the servers have it, but leave it out of the list of the lock's
+    /// contenders (ZOOKEEPER-4846), so that another one may hold the lock as well.
     NodeDeleted,
     /// The lock's node now belongs to another session.
     OwnerChanged,

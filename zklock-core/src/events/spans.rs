@@ -9,9 +9,8 @@ use tracing::field::{Empty, display};
 use tracing::span::{Id, Span};
 
 use crate::error::{LockError, LossReason};
+use crate::event::{Outcome, Subject};
 use crate::token::FencingToken;
-
-use super::event::{Outcome, Subject};
 
 /// The span of a call that waits for a lock. Dropping it tells that the call was cancelled.
 #[derive(Debug)]

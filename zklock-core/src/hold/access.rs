@@ -26,8 +26,8 @@ pub(super) enum Reentry {
     Upgrade,
 }
 
-/// The permits of an entry.
-pub(super) const ALL: u32 = 1 << 16;
+/// The permits of an entry's gate. One reader inside takes one of them, and any other entry takes all.
+pub(super) const GATE_PERMITS: u32 = 1 << 16;
 
 impl Access {
     /// Returns the mode that others see.
@@ -44,7 +44,7 @@ impl Access {
     /// Returns the meaning of an entry inside of one like this, or `None` if they are independent.
     pub(super) fn reentry(self, inner: Self) -> Option<Reentry> {
         match (self, inner) {
-            (Self::Mutex, Self::Mutex) | (Self::Write, Self::Write) => Some(Reentry::Inside(ALL)),
+            (Self::Mutex, Self::Mutex) | (Self::Write, Self::Write) => Some(Reentry::Inside(GATE_PERMITS)),
             (Self::Read | Self::Write, Self::Read) => Some(Reentry::Inside(1)),
             (Self::Read, Self::Write) => Some(Reentry::Upgrade),
             (Self::NonReentrantMutex, Self::NonReentrantMutex) => Some(Reentry::Deadlock),
@@ -61,7 +61,7 @@ mod tests {
     fn each_side_is_entered_again_and_reading_may_not_become_writing() {
         use Access::{Mutex, NonReentrantMutex, Permits, Read, Write};
         let all = [Mutex, Read, Write, NonReentrantMutex, Permits];
-        let (alone, shared) = (Some(Reentry::Inside(ALL)), Some(Reentry::Inside(1)));
+        let (alone, shared) = (Some(Reentry::Inside(GATE_PERMITS)), Some(Reentry::Inside(1)));
         assert_eq!(
             all.map(|outer| all.map(|inner| outer.reentry(inner))),
             [

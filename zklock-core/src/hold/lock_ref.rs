@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::client::Client;
 use crate::contend::{Permits, Wanted};
 use crate::error::{Holder, LockError, Phase};
-use crate::events::Subject;
+use crate::event::Subject;
 use crate::local_queue;
 use crate::path::NodePath;
 use crate::queue::claim::{Place, Role};
@@ -19,6 +19,7 @@ use super::access::Access;
 pub(crate) struct LockRef {
     pub(crate) path: NodePath,
     pub(crate) access: Access,
+    /// What a call asks for on the servers: a place in the queue, permits, or the place of a leader.
     pub(crate) wanted: Wanted,
     /// The name of the lock in events and metrics.
     pub(crate) label: Cow<'static, str>,

@@ -26,13 +26,13 @@ struct Counts {
 /// The outcome of a downgrade that has been ordered.
 pub(super) type Downgrade = Pin<Box<dyn Future<Output = Result<(), LockError>> + Send>>;
 
-/// What the end of a hold leaves behind.
-pub(super) enum Left {
+/// What remains of a lock after the end of a hold.
+pub(super) enum Remaining {
     /// Others hold the lock as before.
     Others,
     /// The last writer has ended, and readers are left.
     Readers(Downgrade),
-    /// It was the last hold. If dropped, the grant gives the lock back.
+    /// It was the last hold. Dropping the grant gives the lock back.
     Nobody(Grant),
 }
 
@@ -54,7 +54,7 @@ impl Owner {
     }
 
     /// Counts a hold no more.
-    pub(super) fn leave(&self, access: Access) -> Left {
+    pub(super) fn leave(&self, access: Access) -> Remaining {
         // Ordered while this hold counts: nobody else has the lock yet, and the release will be behind it.
         let downgrade = if access == Access::Write { self.stop_writing() } else { None };
         let mut counts = self.lock();
@@ -63,9 +63,9 @@ impl Owner {
         drop(counts);
         // Nobody else owns the grant: a writer that orders a downgrade gives its clone back before it counts no more.
         match (grant.and_then(Arc::into_inner), downgrade) {
-            (Some(grant), _) => Left::Nobody(grant),
-            (None, Some(downgrade)) => Left::Readers(downgrade),
-            (None, None) => Left::Others,
+            (Some(grant), _) => Remaining::Nobody(grant),
+            (None, Some(downgrade)) => Remaining::Readers(downgrade),
+            (None, None) => Remaining::Others,
         }
     }
 

@@ -12,21 +12,23 @@ use crate::deadline::Patience;
 use crate::error::{LockError, LossReason, Phase};
 use crate::lease::Stint;
 use crate::local_queue::{self, Grant};
+use crate::session::drive::Contention;
 
 use super::enter::admit;
-use super::owner::{Downgrade, Left};
+use super::owner::{Downgrade, Remaining};
 use super::{Alive, Hold};
 
 /// The end of one hold. The span and the client are kept until the release has ended.
 pub(crate) struct End {
-    rest: Rest,
+    outstanding: Outstanding,
     stint: Stint,
     alive: Alive,
 }
 
-enum Rest {
+/// What has to be done for the end of a hold.
+enum Outstanding {
     /// Others hold the lock as before.
-    None,
+    Nothing,
     Downgrade(Downgrade),
     Release(local_queue::Release),
 }
@@ -34,13 +36,13 @@ enum Rest {
 /// Ends these holds, beginning with the last one, and gives back the locks whose last holds they were.
 pub(crate) fn begin_release(holds: Vec<Hold>) -> Vec<End> {
     let end = |hold: &Hold| {
-        let (left, alive) = hold.end()?;
-        let rest = match left {
-            Left::Others => Rest::None,
-            Left::Readers(downgrade) => Rest::Downgrade(downgrade),
-            Left::Nobody(grant) => Rest::Release(Grant::give_back(grant)),
+        let (remaining, alive) = hold.end()?;
+        let outstanding = match remaining {
+            Remaining::Others => Outstanding::Nothing,
+            Remaining::Readers(downgrade) => Outstanding::Downgrade(downgrade),
+            Remaining::Nobody(grant) => Outstanding::Release(Grant::give_back(grant)),
         };
-        Some(End { rest, stint: Stint::clone(hold.share()), alive })
+        Some(End { outstanding, stint: Stint::clone(hold.share()), alive })
     };
     holds.iter().rev().filter_map(end).collect()
 }
@@ -56,7 +58,7 @@ pub(crate) async fn released(ends: Vec<End>, within: Duration) -> Result<(), Loc
 }
 
 /// Ends the holds of a call that cannot have all of its locks. A failure is logged, but for a loss, which was told before.
-pub(crate) async fn give_back(holds: Vec<Hold>, within: Duration) {
+pub(crate) async fn give_up(holds: Vec<Hold>, within: Duration) {
     match released(begin_release(holds), within).await {
         Err(error) if !error.is_lost() => log(&error),
         Ok(()) | Err(_) => {}
@@ -65,10 +67,10 @@ pub(crate) async fn give_back(holds: Vec<Hold>, within: Duration) {
 
 /// Ends holds after a body. It does not wait for the servers, unless the client is configured so. Failures are logged.
 pub(crate) async fn finish(holds: Vec<Hold>) {
-    let Some(client) = holds.first().map(Hold::client) else { return };
-    match client.worker().settings().release {
+    let Some(worker) = holds.first().and_then(|hold| hold.entry().worker()) else { return };
+    match worker.settings().release {
         Release::Acknowledged => {
-            if let Err(error) = released(begin_release(holds), client.default_wait()).await {
+            if let Err(error) = released(begin_release(holds), worker.default_wait()).await {
                 log(&error);
             }
         }
@@ -87,12 +89,12 @@ fn log(error: &LockError) {
 
 impl End {
     async fn released(self, within: Duration) -> Result<(), LockError> {
-        let Self { rest, stint, alive } = self;
-        let client = alive.owner.client();
-        let outcome = match rest {
-            Rest::None => return stint.tenure().check(),
-            Rest::Downgrade(downgrade) => answered(client, &stint, (downgrade, within)).await,
-            Rest::Release(release) => {
+        let Self { outstanding, stint, alive } = self;
+        let (client, patience) = (alive.owner.client(), Patience::new(within, Contention::Wait));
+        let outcome = match outstanding {
+            Outstanding::Nothing => return stint.tenure().check(),
+            Outstanding::Downgrade(downgrade) => answered(client, &stint, (downgrade, patience)).await,
+            Outstanding::Release(release) => {
                 if release.has_to_yield() {
                     // The call that has the lock now, or is about to come for it, may wait for this thread. The present
                     // task goes on right behind it, and not when this thread is idle, as after Tokio's `yield_now`.
@@ -100,7 +102,7 @@ impl End {
                 }
                 match release.outcome() {
                     Some(outcome) => outcome,
-                    None => answered(client, &stint, (release.done(), within)).await,
+                    None => answered(client, &stint, (release.done(), patience)).await,
                 }
             }
         };
@@ -112,7 +114,7 @@ impl End {
 
     /// Waits until the request that gives the lock back has been handed to the connection.
     async fn handed_over(self) {
-        if let Rest::Release(release) = self.rest {
+        if let Outstanding::Release(release) = self.outstanding {
             if release.has_to_yield() {
                 yield_now().await;
             }
@@ -125,15 +127,15 @@ impl End {
 async fn answered(
     client: &Client,
     stint: &Stint,
-    (outcome, within): (impl Future<Output = Result<(), LockError>> + Send + 'static, Duration),
+    (outcome, patience): (impl Future<Output = Result<(), LockError>> + Send + 'static, Patience),
 ) -> Result<(), LockError> {
-    let tenure = stint.tenure();
-    match client.worker().call(within, outcome).await {
+    let (tenure, waited) = (stint.tenure(), patience.wait);
+    match client.worker().call(patience.left(), outcome).await {
         Ok(outcome) => outcome,
-        Err(unanswered @ Unanswered::Forked) => Err(unanswered.into_error(tenure.path(), within)),
+        Err(unanswered @ Unanswered::Forked) => Err(unanswered.into_error(tenure.path(), waited)),
         Err(Unanswered::InTime) => Err(LockError::Timeout {
             path: tenure.path().relative().to_owned(),
-            waited: within,
+            waited,
             phase: Phase::Releasing,
             holder: None,
         }),
@@ -145,15 +147,14 @@ async fn answered(
 }
 
 /// Makes the hold of a writer that of a reader. Waits for writers inside, and until the servers have applied it.
-pub(crate) async fn become_reader(hold: &mut Hold, patience: Patience) -> Result<(), LockError> {
+pub(crate) async fn downgraded(hold: &mut Hold, patience: Patience) -> Result<(), LockError> {
     let (client, started) = (hold.client(), Instant::now());
     let inside = admit(client.worker(), (hold.entry(), 1), || patience).await?;
-    let downgrade = hold.read_on();
+    let downgrade = hold.become_reader();
     drop(inside);
     let Some(downgrade) = downgrade else { return hold.tenure().check() };
     let stint = Stint::clone(hold.share());
-    let within = patience.spent(started.elapsed()).left();
-    let outcome = answered(&client, &stint, (downgrade, within)).await;
+    let outcome = answered(&client, &stint, (downgrade, patience.spent(started.elapsed()))).await;
     if let (Some(span), Err(error)) = (hold.span(), &outcome) {
         span.note(error);
     }

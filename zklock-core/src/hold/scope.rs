@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::future::Future;
 use std::mem;
+use std::ops::Deref;
 use std::pin::Pin;
 use std::slice;
 use std::sync::{Arc, Weak};
@@ -25,23 +26,23 @@ thread_local! {
     static SCOPE: RefCell<Scope> = const { RefCell::new(Scope(Vec::new())) };
 }
 
-/// The locks and terms around a call, the innermost first. It keeps none of them held.
+/// The locks and terms around a call, the innermost first. It keeps none of them held: an entry that has ended has no grant,
+/// and terms are weak.
 struct Scope(Vec<Frame>);
 
-/// A lock, the locks that were taken as one, or the term, around a body.
+/// The locks that were taken as one, or the term, around a body.
 #[derive(Clone)]
 pub(crate) enum Frame {
-    Lock(Arc<Entry>),
-    Locks(Arc<[Arc<Entry>]>),
+    Locks(Entries),
     Term {
         /// The scope of the body, which ends while the term may last.
         body: Weak<()>,
-        term: Weak<dyn Leading>,
+        term: Weak<dyn LeaderTerm>,
     },
 }
 
-/// A term of leadership, as far as the calls below it are concerned.
-pub(crate) trait Leading: Send + Sync {
+/// A term of leadership, as the calls inside of it see it. The module `leader`, which is above this one, implements it.
+pub(crate) trait LeaderTerm: Send + Sync {
     fn share(&self) -> &Arc<Share>;
 
     fn worker(&self) -> &Arc<Worker>;
@@ -53,29 +54,52 @@ pub(crate) trait Leading: Send + Sync {
     fn over(&self) -> Pin<Box<dyn Future<Output = LossReason> + Send + '_>>;
 }
 
-impl Frame {
-    fn of_locks(holds: &[Hold]) -> Self {
+/// The entries into locks that were taken as one, one for each node on the servers; at least one.
+#[derive(Clone)]
+pub(crate) enum Entries {
+    One(Arc<Entry>),
+    Several(Arc<[Arc<Entry>]>),
+}
+
+impl Entries {
+    pub(crate) fn of(holds: &[Hold]) -> Self {
         match holds {
-            [hold] => Self::Lock(hold.entry().clone()),
-            holds => Self::Locks(holds.iter().map(|hold| hold.entry().clone()).collect()),
+            [hold] => Self::One(hold.entry().clone()),
+            holds => Self::Several(holds.iter().map(|hold| hold.entry().clone()).collect()),
         }
     }
+}
 
-    fn of_term(term: &Arc<dyn Leading>, body: &Arc<()>) -> Self {
+impl Deref for Entries {
+    type Target = [Arc<Entry>];
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::One(entry) => slice::from_ref(entry),
+            Self::Several(entries) => entries,
+        }
+    }
+}
+
+impl Frame {
+    fn of_locks(holds: &[Hold]) -> Self {
+        Self::Locks(Entries::of(holds))
+    }
+
+    fn of_term(term: &Arc<dyn LeaderTerm>, body: &Arc<()>) -> Self {
         Self::Term { body: Arc::downgrade(body), term: Arc::downgrade(term) }
     }
 
     fn is_over(&self) -> bool {
         match self {
-            Self::Lock(_) | Self::Locks(_) => self.entries().iter().all(|entry| entry.is_over()),
+            Self::Locks(entries) => entries.iter().all(|entry| entry.is_over()),
             Self::Term { body, .. } => body.strong_count() == 0,
         }
     }
 
     /// Returns the entries, of which a term has none.
-    pub(crate) fn entries(&self) -> &[Arc<Entry>] {
+    fn entries(&self) -> &[Arc<Entry>] {
         match self {
-            Self::Lock(entry) => slice::from_ref(entry),
             Self::Locks(entries) => entries,
             Self::Term { .. } => &[],
         }
@@ -127,11 +151,12 @@ pub(crate) fn frames() -> Vec<Frame> {
 pub(crate) fn is_in_term(share: &Arc<Share>) -> bool {
     frames().iter().any(|frame| match frame {
         Frame::Term { term, .. } => term.upgrade().is_some_and(|term| Arc::ptr_eq(term.share(), share)),
-        Frame::Lock(_) | Frame::Locks(_) => false,
+        Frame::Locks(_) => false,
     })
 }
 
-/// Returns the innermost entry of the present call that has to do with entering this lock.
+/// Returns the innermost entry of the present call into this lock, and what it means to enter the lock inside of it. Locks
+/// that are independent of it are passed over.
 pub(super) fn nearest(client: &Client, lock: &LockRef) -> Option<(Arc<Entry>, Reentry)> {
     let is_same = |entry: &Entry| {
         entry.worker.as_ptr() == Arc::as_ptr(client.worker()) && entry.tenure().path().is_same(&lock.path)
@@ -146,36 +171,37 @@ pub(super) fn nearest(client: &Client, lock: &LockRef) -> Option<(Arc<Entry>, Re
 
 /// A future whose steps are taken, and which is dropped, inside of a scope. It is boxed, so that the futures of nested bodies
 /// do not multiply in size.
-pub(crate) struct Scoped<F> {
+pub(crate) struct Scoped<F, K = ()> {
     scope: Scope,
-    /// `None` once it has ended.
-    future: Option<Pin<Box<F>>>,
+    /// The future, and what is kept until it is dropped. `None` once it has ended.
+    running: Option<(Pin<Box<F>>, K)>,
 }
 
-impl<F> Scoped<F> {
-    fn new(scope: Scope, future: F) -> Self {
-        Self { scope, future: Some(Box::pin(future)) }
+impl<F, K> Scoped<F, K> {
+    fn new(scope: Scope, future: F, kept: K) -> Self {
+        Self { scope, running: Some((Box::pin(future), kept)) }
     }
 }
 
-impl<F: Future> Future for Scoped<F> {
+impl<F: Future, K: Unpin> Future for Scoped<F, K> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let Self { scope, future } = &mut *self;
+        let Self { scope, running } = &mut *self;
         let _entered = scope.enter();
-        let outcome = future.as_mut().expect("a future is not polled after its end").as_mut().poll(context);
+        let (future, _) = running.as_mut().expect("a future is not polled after its end");
+        let outcome = future.as_mut().poll(context);
         if outcome.is_ready() {
-            *future = None;
+            *running = None;
         }
         outcome
     }
 }
 
-impl<F> Drop for Scoped<F> {
+impl<F, K> Drop for Scoped<F, K> {
     fn drop(&mut self) {
         let _entered = self.scope.enter();
-        self.future = None;
+        self.running = None;
     }
 }
 
@@ -185,7 +211,7 @@ pub(crate) fn scope<F: Future>(
     future: F,
 ) -> Scoped<impl Future<Output = F::Output> + use<F>> {
     let span = span_of(holds).map_or_else(Span::none, |span| span.span().clone());
-    Scoped::new(Scope::around(Some(&Frame::of_locks(holds))), future.instrument(span))
+    Scoped::new(Scope::around(Some(&Frame::of_locks(holds))), future.instrument(span), ())
 }
 
 /// Calls a function inside of these holds, and of their span.
@@ -204,19 +230,16 @@ fn span_of(holds: &[Hold]) -> Option<Arc<HoldSpan>> {
 
 /// Runs a future inside of this term. Calls find the term until the future ends.
 pub(crate) fn scope_in_term<F: Future>(
-    term: Arc<dyn Leading>,
+    term: Arc<dyn LeaderTerm>,
     future: F,
 ) -> impl Future<Output = F::Output> + use<F> {
     let body = Arc::new(());
-    let scoped = Scoped::new(Scope::around(Some(&Frame::of_term(&term, &body))), future);
-    async move {
-        let _alive = (term, body);
-        scoped.await
-    }
+    let scope = Scope::around(Some(&Frame::of_term(&term, &body)));
+    Scoped::new(scope, future, (term, body))
 }
 
 /// Calls a function inside of this term. Calls find the term until the function returns.
-pub(crate) fn scope_blocking_in_term<T>(term: Arc<dyn Leading>, function: impl FnOnce() -> T) -> T {
+pub(crate) fn scope_blocking_in_term<T>(term: Arc<dyn LeaderTerm>, function: impl FnOnce() -> T) -> T {
     let body = Arc::new(());
     let mut scope = Scope::around(Some(&Frame::of_term(&term, &body)));
     let _entered = scope.enter();
@@ -232,7 +255,7 @@ pub(crate) fn scope_blocking_in_term<T>(term: Arc<dyn Leading>, function: impl F
 ///
 /// The same as that of `future`.
 pub fn inherit<F: Future>(future: F) -> impl Future<Output = F::Output> {
-    Scoped::new(Scope::around(None), future)
+    Scoped::new(Scope::around(None), future, ())
 }
 
 /// Returns a function that is called with the holds of the current call, for a thread that works on behalf of that

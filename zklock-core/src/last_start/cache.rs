@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -27,7 +28,10 @@ pub(crate) type Polled = (NodePath, Period);
 
 #[derive(Debug, Default)]
 struct Known {
-    by_path: HashMap<String, Seen>,
+    /// The starts that were noted last, and those before them. If the path contains an argument of the function, there is
+    /// one node for each value, so that their number is bounded. To ask for one again costs two requests.
+    recent: HashMap<String, Seen>,
+    older: HashMap<String, Seen>,
     /// The instant at which everything was forgotten. What was written before is not remembered.
     forgotten: Option<Instant>,
 }
@@ -41,6 +45,11 @@ struct Seen {
 }
 
 impl Seen {
+    /// Returns whether this was asked for and written before the other one. The servers' time alone may go back.
+    fn is_older(&self, other: &Self) -> bool {
+        self.at < other.at && self.last.written < other.last.written
+    }
+
     fn is_closed(&self, period: Period, now: Instant) -> bool {
         // If the servers' time went back, the period seems closed for longer than it is. The time may be corrected again,
         // so it counts as closed for its length at most.
@@ -50,30 +59,30 @@ impl Seen {
 }
 
 impl Known {
-    /// Forgets the starts whose period is over, and half of the others if they are many. To ask for one of them again costs
-    /// two requests.
-    fn forget_some(&mut self) {
-        let now = Instant::now();
-        self.by_path.retain(|_, seen| seen.is_closed(seen.period, now));
-        let mut stays = self.by_path.len() <= MOST / 2;
-        if !stays {
-            self.by_path.retain(|_, _| {
-                stays = !stays;
-                stays
-            });
+    fn get(&self, path: &NodePath) -> Option<Seen> {
+        self.recent.get(path.full()).or_else(|| self.older.get(path.full())).copied()
+    }
+
+    /// Returns the starts that are forgotten for this one, which are many. The caller drops them without the mutex.
+    fn insert(&mut self, path: &NodePath, seen: Seen) -> HashMap<String, Seen> {
+        let mut forgotten = HashMap::new();
+        if self.recent.len() >= MOST / 2 && !self.recent.contains_key(path.full()) {
+            forgotten = mem::replace(&mut self.older, mem::take(&mut self.recent));
         }
+        self.recent.insert(path.full().to_owned(), seen);
+        forgotten
     }
 }
 
 impl PeriodCache {
     /// Returns `true` if no start is possible yet at `path`, and `false` if that is not known.
     pub(crate) fn is_closed(&self, path: &NodePath, period: Period) -> bool {
-        let seen = self.known().by_path.get(path.full()).copied();
+        let seen = self.known().get(path);
         seen.is_some_and(|seen| seen.is_closed(period, Instant::now()))
     }
 
-    /// Remembers a start that was written no earlier than `at`. Returns how far it is ahead of the servers' clock, if that
-    /// is far and was not known.
+    /// Remembers a start that was written no earlier than `at`, unless a later answer is known. Returns how far it is ahead
+    /// of the servers' clock, if that is far and was not known.
     pub(crate) fn note(
         &self,
         path: &NodePath,
@@ -81,25 +90,26 @@ impl PeriodCache {
         period: Period,
         at: Instant,
     ) -> Option<Duration> {
-        let mut known = self.known();
+        let (mut known, seen) = (self.known(), Seen { at, last, period });
+        let before = known.get(path);
         // The question was under way when everything was forgotten, and its answer may be outdated.
-        if known.forgotten.is_some_and(|forgotten| at <= forgotten) {
+        if known.forgotten.is_some_and(|forgotten| at <= forgotten)
+            || before.is_some_and(|before| seen.is_older(&before))
+        {
             return None;
         }
-        // If the path contains an argument of the function, there is one node for each value.
-        if known.by_path.len() >= MOST {
-            known.forget_some();
-        }
-        let before = known.by_path.insert(path.full().to_owned(), Seen { at, last, period });
+        let forgotten = known.insert(path, seen);
+        drop(known);
+        drop(forgotten);
         let was_ahead = before.is_some_and(|seen| seen.last.ahead(seen.period).is_some());
         last.ahead(period).filter(|_| !was_ahead)
     }
 
     /// Forgets every start, so that the servers are asked again.
     pub(crate) fn forget(&self) {
-        let mut known = self.known();
-        known.by_path.clear();
-        known.forgotten = Some(Instant::now());
+        let none = Known { forgotten: Some(Instant::now()), ..Known::default() };
+        let before = mem::replace(&mut *self.known(), none);
+        drop(before);
     }
 
     /// Returns a receiver of the answer, and if nobody polls for it yet, the sender.
@@ -169,7 +179,7 @@ mod tests {
         assert!(!cache.is_closed(&path("/a"), hour));
         cache.note(&path("/a"), start(0, hour), hour, Instant::now());
         assert!(cache.is_closed(&path("/a"), hour) && !cache.is_closed(&path("/b"), hour));
-        let seen = cache.known().by_path["/a"];
+        let seen = cache.known().get(&path("/a")).unwrap();
         // An hour, less the twentieth by which a start may be early, and less one percent.
         let at = |seconds| seen.at.checked_add(Duration::from_secs(seconds)).unwrap();
         assert!(seen.is_closed(hour, at(3_385)) && !seen.is_closed(hour, at(3_387)));
@@ -214,21 +224,28 @@ mod tests {
         for number in 0..MOST + 10 {
             cache.note(&path(&format!("/{number}")), start(0, hour), hour, Instant::now());
         }
-        let remembered = cache.known().by_path.len();
-        assert!((MOST / 2..=MOST / 2 + 10).contains(&remembered), "{remembered}");
-        assert!(cache.is_closed(&path(&format!("/{}", MOST + 9)), hour));
+        let is_closed = |number| cache.is_closed(&path(&format!("/{number}")), hour);
+        assert!(!is_closed(0) && (MOST / 2 + 10..MOST + 10).all(is_closed));
     }
 
     #[test]
-    fn what_is_of_no_use_is_forgotten_first() {
+    fn an_earlier_answer_does_not_take_the_place_of_a_later_one() {
         let (cache, minute) = (PeriodCache::default(), period(Duration::from_secs(60)));
-        let over = Record::question(start(0, minute), minute).written_at(60_000);
-        cache.note(&path("/closed"), start(0, minute), minute, Instant::now());
-        for number in 0..MOST {
-            cache.note(&path(&format!("/{number}")), over, minute, Instant::now());
-        }
-        assert_eq!(cache.known().by_path.len(), 2);
-        assert!(cache.is_closed(&path("/closed"), minute));
+        let over = Record::question(start(0, minute), minute).written_at(59_000);
+        let next = Record::new(Some(over), minute, Uuid::from_u128(2)).written_at(60_000);
+        let asked = Instant::now();
+        let later = asked.checked_add(Duration::from_millis(1)).unwrap();
+        let closed = |notes: [_; 2]| {
+            cache.forget();
+            cache.known().forgotten = None;
+            for (last, at) in notes {
+                cache.note(&path("/a"), last, minute, at);
+            }
+            cache.is_closed(&path("/a"), minute)
+        };
+        assert!(closed([(over, asked), (next, later)]) && closed([(next, later), (over, asked)]));
+        // The later one counts although the servers' time went back, or its question was the earlier one.
+        assert!(!closed([(next, asked), (over, later)]) && closed([(over, later), (next, asked)]));
     }
 
     #[test]

@@ -79,13 +79,19 @@ impl LeaderLatch {
 
     /// Returns the term of this candidate if it leads at this instant.
     pub fn current(&self) -> Option<Leadership> {
+        self.config.check().ok()?;
+        self.term()
+    }
+
+    /// Does the same for a caller that knows that this process is no fork.
+    pub(super) fn term(&self) -> Option<Leadership> {
         self.position().term().filter(Leadership::is_leading)
     }
 
-    /// Returns the position, which is cloned because a look at its term may wake code of users in this thread.
+    /// Returns the position, which is cloned because a look at its term may wake code of users in this thread. The caller
+    /// knows that this process is no fork, which takes no lock that another thread may have had.
     fn position(&self) -> Position {
-        // A forked child takes no lock that another thread may have had.
-        if self.config.check().is_err() { Position::Closed } else { self.position.borrow().clone() }
+        self.position.borrow().clone()
     }
 
     /// Returns, from memory, the error for which this candidate does not run at present: it tries again after
@@ -93,15 +99,16 @@ impl LeaderLatch {
     ///
     /// The result is `None` as soon as the candidate leads or follows again.
     pub fn failure(&self) -> Option<LockError> {
+        self.config.check().ok()?;
         match self.position() {
             Position::Refused(error) => Some(error),
             Position::Starts | Position::Follows | Position::Leads(_) | Position::Closed => None,
         }
     }
 
-    /// Returns, from memory, whether the first answer has arrived; fails as [`settled`](Self::settled) does.
+    /// Returns, from memory, whether the first answer has arrived; fails as [`settled`](Self::settled) does. The caller knows
+    /// that this process is no fork.
     pub(super) fn is_settled(&self) -> Result<bool, LockError> {
-        self.config.check()?;
         // A campaign that was dropped with the client's thread has not published its end.
         let is_gone = self.position.has_changed().is_err();
         match self.position() {

@@ -16,10 +16,11 @@ use tracing::{Instrument, Span};
 
 use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason};
-use crate::events::{Candidacy, HoldSpan, Subject};
+use crate::event::Subject;
+use crate::events::{Candidacy, HoldSpan};
 use crate::guard::running::run_while;
 use crate::held::Held;
-use crate::hold::{self, Leading};
+use crate::hold::{self, LeaderTerm};
 use crate::lease::{LeaseState, Share, Stint, Tenure};
 use crate::mode::Mode;
 
@@ -99,26 +100,33 @@ impl Leadership {
     /// # Cancel safety
     ///
     /// The same as that of the future, which is dropped at its current await.
-    pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, LockError> {
-        let (_call, _running) = (self.add_call()?, self.term.bodies.token());
-        let span = self.span();
-        // Boxed, so that the futures of nested locked calls do not multiply in size.
-        let future = Box::pin(hold::scope_in_term(self.term.clone(), future.instrument(inside(&span))));
-        let mut run = pin!(run_while(|| self.check(), self.lost(), future));
-        let outcome = poll_fn(|context| {
-            // Taken before the check: either the end of the term waits for this step, or the step sees the
-            // end.
-            let _step = self.term.steps.token();
-            run.as_mut().poll(context)
-        });
-        noted(span, outcome.await)
+    pub fn run<F: Future>(
+        &self,
+        future: F,
+    ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F> {
+        let future = hold::scope_in_term(self.term.clone(), future);
+        async move {
+            let (_call, _running) = (self.add_call()?, self.term.bodies.token());
+            let span = self.span();
+            // On the heap, so that the last step drops it if the term is over.
+            let body = Box::pin(future.instrument(inside(&span)));
+            let mut run = pin!(run_while(|| self.check(), self.lost(), body));
+            let outcome = poll_fn(|context| {
+                // Taken before the check: either the end of the term waits for this step, or the step sees the
+                // end.
+                let _step = self.term.steps.token();
+                run.as_mut().poll(context)
+            });
+            noted(span, outcome.await)
+        }
     }
 
     /// Runs a future to its end, even if this term ends in the meantime.
     ///
     /// Use it for work that must not be dropped halfway. As long as leadership still belongs to this client,
-    /// as after [`resign`](Self::resign), it is not handed on before the future has ended. If the session is lost, a successor may work at the same time. A future that never ends keeps
-    /// leadership. If the term is already over, the future does not start.
+    /// as after [`resign`](Self::resign), it is not handed on before the future has ended. If the session is lost, a
+    /// successor may work at the same time. A future that never ends keeps leadership. If the term is already over, the
+    /// future does not start.
     ///
     /// # Errors
     ///
@@ -129,14 +137,20 @@ impl Leadership {
     ///
     /// The same as that of the future, which is dropped at its current await. This also happens if an outer
     /// future is dropped, such as the callback of a selector at the end of its term.
-    pub async fn run_to_end<F: Future>(&self, future: F) -> Result<F::Output, LockError> {
-        // Taken before the check: either the end of the term waits for the future, or the future does not
-        // start.
-        let (_call, _step) = (self.add_call()?, self.term.steps.token());
-        self.check()?;
-        let span = self.span();
-        let value = Box::pin(hold::scope_in_term(self.term.clone(), future.instrument(inside(&span)))).await;
-        noted(span, self.check().map(|()| value))
+    pub fn run_to_end<F: Future>(
+        &self,
+        future: F,
+    ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F> {
+        let future = hold::scope_in_term(self.term.clone(), future);
+        async move {
+            // Taken before the check: either the end of the term waits for the future, or the future does not
+            // start.
+            let (_call, _step) = (self.add_call()?, self.term.steps.token());
+            self.check()?;
+            let span = self.span();
+            let value = future.instrument(inside(&span)).await;
+            noted(span, self.check().map(|()| value))
+        }
     }
 
     /// Calls a function on this thread, even if this term ends in the meantime.
@@ -267,7 +281,7 @@ impl Term {
     }
 }
 
-impl Leading for Term {
+impl LeaderTerm for Term {
     fn share(&self) -> &Arc<Share> {
         &self.share
     }
@@ -357,10 +371,12 @@ fn noted<T>(span: Option<HoldSpan>, outcome: Result<T, LockError>) -> Result<T, 
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use tokio::sync::oneshot;
 
     use crate::client::connected;
-    use crate::inherit;
+    use crate::{held, inherit};
 
     use super::*;
 
@@ -397,5 +413,29 @@ mod tests {
         tokio::spawn(generation(term, told, (1_000, 0), done));
         let longest = longest.await.unwrap();
         assert!(longest <= 20, "{longest} terms, of which one is not over");
+    }
+
+    #[tokio::test]
+    async fn a_value_of_a_body_that_never_runs_finds_its_term() {
+        struct Looks<'a>(&'a Cell<usize>);
+
+        impl Drop for Looks<'_> {
+            fn drop(&mut self) {
+                self.0.set(held().len());
+            }
+        }
+
+        async fn body(_looks: Looks<'_>) {}
+
+        let (_server, client) = connected().await;
+        let term = client.leader("/a").unwrap().leadership().await.unwrap();
+        let found = Cell::new(0);
+        drop(term.run(body(Looks(&found))));
+        assert_eq!(found.take(), 1);
+        drop(term.run_to_end(body(Looks(&found))));
+        assert_eq!(found.take(), 1);
+        term.resign();
+        assert!(term.run(body(Looks(&found))).await.unwrap_err().is_lost());
+        assert_eq!(found.take(), 1);
     }
 }

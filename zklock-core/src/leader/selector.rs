@@ -78,7 +78,7 @@ impl LeaderSelector {
 
     /// Returns whether this candidate leads at this instant, from memory and by the lease clock.
     pub fn has_leadership(&self) -> bool {
-        self.term().is_some()
+        self.led().is_some()
     }
 
     /// Makes this candidate run once more after its current or next term; returns `false` if it already will.
@@ -88,17 +88,20 @@ impl LeaderSelector {
         !self.candidate.is_queued.send_replace(true)
     }
 
-    /// Ends the current term, if there is one; its callback is dropped at its next await.
+    /// Ends the current term, if there is one; its callback is dropped at its next await, or does not begin any more.
     pub fn interrupt(&self) {
-        if let Some(term) = self.term() {
+        if let Some((latch, term)) = self.led() {
+            // A candidate whose callback has not begun is not elected again either.
+            latch.close.cancel();
             term.resign();
         }
     }
 
-    fn term(&self) -> Option<Leadership> {
+    fn led(&self) -> Option<(Arc<LeaderLatch>, Leadership)> {
         // A forked child takes no lock that another thread may have had.
         self.candidate.config.check().ok()?;
-        self.candidate.latch().current()
+        let latch = self.candidate.latch();
+        latch.current().map(|term| (latch, term))
     }
 
     /// Returns the last failure as text: the error or the panic of a callback, or the refusal of the servers
@@ -246,7 +249,9 @@ where
     /// Runs the callback for one term. The candidate has left the election when this returns.
     async fn stay(&self) -> Result<Outcome, Ended> {
         let latch = self.candidate.latch();
-        let (term, call) = self.candidate.elected(&latch).await?;
+        let Some((term, call)) = self.candidate.elected(&latch).await? else {
+            return Ok(Outcome::Ended(LossReason::Resigned));
+        };
         // It leads in this term only, which lasts until its call has ended.
         latch.close.cancel();
         // The handle sees the term, or this sees that the handle has closed the selector.
@@ -302,22 +307,23 @@ impl Candidate {
         self.is_queued.send_replace(false);
     }
 
-    /// Waits for a term, and begins the call that keeps it.
-    async fn elected(&self, latch: &LeaderLatch) -> Result<(Leadership, Call), Ended> {
+    /// Waits for a term, and begins the call that keeps it. Returns `None` if the term is interrupted before that.
+    async fn elected(&self, latch: &LeaderLatch) -> Result<Option<(Leadership, Call)>, Ended> {
         let mut position = latch.position.clone();
         loop {
             let present = position.borrow_and_update().clone();
             match present {
                 Position::Leads(term) => {
                     if let Ok(call) = term.begin_call() {
-                        return Ok((term, call));
+                        return Ok(Some((term, call)));
                     }
                 }
                 Position::Refused(error) if self.config.requeue == Requeue::WhenAsked => {
                     return Err(Ended::Failed(error));
                 }
                 Position::Refused(error) => self.note_failure(error.to_string()),
-                Position::Closed => return Err(Ended::Closed),
+                Position::Closed if self.close.is_cancelled() => return Err(Ended::Closed),
+                Position::Closed => return Ok(None),
                 Position::Starts | Position::Follows => {}
             }
             position.changed().await.map_err(|_| Ended::Closed)?;

@@ -223,7 +223,8 @@ mod tests {
     use zklock_testkit::EmbeddedServer;
 
     use crate::Config;
-    use crate::events::{Events, LockEventKind};
+    use crate::event::LockEventKind;
+    use crate::events::Events;
 
     use super::*;
 

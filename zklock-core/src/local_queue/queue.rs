@@ -286,7 +286,7 @@ mod tests {
     use zklock_testkit::EmbeddedServer;
 
     use crate::Config;
-    use crate::events::LockEventKind;
+    use crate::event::LockEventKind;
     use crate::local_queue::LocalQueues;
     use crate::local_queue::held::Side;
     use crate::local_queue::key::Recipe;

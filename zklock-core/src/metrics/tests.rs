@@ -10,7 +10,8 @@ use metrics::with_local_recorder;
 use tracing::level_filters::LevelFilter;
 
 use crate::error::LockError;
-use crate::events::{Attempt, Candidacy, EventSender, Subject};
+use crate::event::Subject;
+use crate::events::{Attempt, Candidacy, EventSender};
 use crate::path::NodePath;
 use crate::token::FencingToken;
 

@@ -4,9 +4,9 @@
 //!             Entered               Head
 //!  Creating ───────────► Queued ───────────► Held
 //!    │  ▲                 │  ▲                ▲
-//!    │  │ none of mine    │  │ PredecessorGone
-//!    ▼  │                 ▼  │
-//!    │  │               Waiting
+//!    │  │ none of mine    │  │ PredecessorGone│ Inherited
+//!    ▼  │                 ▼  │                │
+//!    │  │               Waiting ──────────────┘
 //!  Locating ── mine found ─► Queued          (create's outcome unknown)
 //!  any ─ Cancel ──────► Locating/Withdrawing ─ none of mine left ─► Withdrawn
 //!  any ─ SessionLost ─► Lost                 (ephemerals die with the session)
@@ -21,6 +21,11 @@
 //!
 //! The servers execute a transaction as one step. If it creates the queue's node and a contender below it, there was no
 //! other contender when it was executed, and all later ones are behind this one.
+//!
+//! # Why the end of the only contender in front is the turn
+//!
+//! Numbers rise, so that no contender comes to stand in front of an existing one. If a list shows one contender in front of
+//! a mutex's, and that one is deleted while the own node exists, none is left.
 //!
 //! # Why a create whose outcome is unknown is resolved by a transaction and a list
 //!
@@ -174,6 +179,7 @@ impl Acquisition {
             (State::Queued(node), Event::Listed(children)) => self.place(node, &children),
             (State::Queued(_), Event::ParentMissing) => self.gone(),
             (State::Held(_), Event::OwnNodeGone) => self.gone(),
+            (State::Waiting(node), Event::Inherited) => self.hold(node),
             (State::Queued(node) | State::Waiting(node), _) => self.queue(node),
             (State::Held(node), Event::Downgrade) => self.downgrade(node),
             (State::Held(node), _) => self.hold(node),

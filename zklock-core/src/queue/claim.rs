@@ -94,6 +94,13 @@ impl Claim {
             Role::Read => other != Role::Read,
         }
     }
+
+    /// Tells whether the end of the only contender in front, of role `other`, leaves none in front.
+    ///
+    /// A writer may end by a downgrade, which puts a reader in its place.
+    pub(crate) fn inherits_from(&self, other: Role) -> bool {
+        self.role() == Role::Exclusive && other == Role::Exclusive && self.also_behind().is_empty()
+    }
 }
 
 /// The node below a semaphore's path that its contenders pass one at a time.

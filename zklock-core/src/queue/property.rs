@@ -49,7 +49,7 @@ fn turn_of(children: &[String], own: &str) -> Turn {
 /// Returns the contender that a contender watches, without the number of contenders in front of it.
 fn watched(children: &[String], own: &str) -> Result<String, Turn> {
     match turn_of(children, own) {
-        Turn::Behind(Ahead { obstacle: Obstacle::Contender(name), .. }) => Ok(name),
+        Turn::Behind(Ahead { obstacle: Obstacle::Contender(name) | Obstacle::Sole(name), .. }) => Ok(name),
         other => Err(other),
     }
 }

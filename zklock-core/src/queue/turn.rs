@@ -32,6 +32,8 @@ pub(crate) struct Ahead {
 pub(crate) enum Obstacle {
     /// The nearest of the contenders that have to leave.
     Contender(String),
+    /// The only contender in front. Its end is the turn of a node that existed until then, because later ones are behind.
+    Sole(String),
     /// Any contender in front.
     Anyone,
 }
@@ -53,7 +55,10 @@ impl Turn {
             Claim::Place(_) => {
                 let in_the_way = front().filter(|(_, other)| claim.waits_for(other.role));
                 let nearest = in_the_way.max_by_key(|(distance, _)| *distance);
-                nearest.map(|(_, other)| Obstacle::Contender(other.name.to_owned()))
+                nearest.map(|(_, other)| match count == 1 && claim.inherits_from(other.role) {
+                    true => Obstacle::Sole(other.name.to_owned()),
+                    false => Obstacle::Contender(other.name.to_owned()),
+                })
             }
         };
         match obstacle {
@@ -150,11 +155,15 @@ mod tests {
         Turn::Behind(Ahead { obstacle: Obstacle::Contender(name.into()), count })
     }
 
+    fn behind_only(name: &str) -> Turn {
+        Turn::Behind(Ahead { obstacle: Obstacle::Sole(name.into()), count: 1 })
+    }
+
     #[test]
     fn the_lowest_sequence_is_head_and_others_watch_the_one_in_front() {
         let children = ["b-lock-0000000003", "c-lock-0000000001", "a-lock-0000000002"];
         check(&children, "c-lock-0000000001", Turn::Head);
-        check(&children, "a-lock-0000000002", behind(1, "c-lock-0000000001"));
+        check(&children, "a-lock-0000000002", behind_only("c-lock-0000000001"));
         check(&children, "b-lock-0000000003", behind(2, "a-lock-0000000002"));
     }
 

@@ -128,6 +128,17 @@ impl Watch {
         })))
     }
 
+    /// Returns this watch, which keeps another one until it fires.
+    pub(crate) fn keeping(self, other: Option<Self>) -> Self {
+        match self {
+            Self::Event(fires) => Self::Event(Box::pin(fires.map(move |change| {
+                drop(other);
+                change
+            }))),
+            pause @ Self::Pause(_) => pause,
+        }
+    }
+
     /// Returns a watch that has fired.
     pub(crate) fn fired() -> Self {
         Self::Event(Box::pin(ready(Change::Other)))

@@ -7,21 +7,14 @@ use syn::{Error, Expr, ExprClosure, ExprLit, Ident, Lit, LitStr, Path, Result};
 
 use crate::duration::{Argument, Length};
 use crate::names;
+use crate::recipe::Recipe;
 use crate::syntax::{name_in, string, ungroup};
 
-/// The value of `mode`: a side of a read-write lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
-    Read,
-    Write,
-}
-
-impl Mode {
-    pub(crate) fn read(value: &Expr) -> Result<Self> {
-        let unknown = ("mode", "the modes are `read` and `write`; without one, the lock is a mutex");
-        let not_a_name = "`mode` takes one of two names: `mode = read` or `mode = write`";
-        choice(value, [("read", Self::Read), ("write", Self::Write)], not_a_name, unknown)
-    }
+/// Reads a side of a read-write lock.
+pub(crate) fn mode(value: &Expr) -> Result<Recipe> {
+    let unknown = ("mode", "the modes are `read` and `write`; without one, the lock is a mutex");
+    let not_a_name = "`mode` takes one of two names: `mode = read` or `mode = write`";
+    choice(value, [("read", Recipe::Read), ("write", Recipe::Write)], not_a_name, unknown)
 }
 
 /// The value of `on_lost`: what becomes of the body when its lock or term is lost.
@@ -42,18 +35,18 @@ impl OnLost {
 }
 
 /// Reads one of two names.
-fn choice<T: Copy>(
+fn choice<T>(
     value: &Expr,
     choices: [(&str, T); 2],
     not_a_name: &str,
     (noun, explained): (&str, &str),
 ) -> Result<T> {
     let name = name_in(value).ok_or_else(|| Error::new_spanned(value, not_a_name))?;
-    let chosen = choices.iter().find(|(known, _)| name == known);
-    chosen.map(|(_, choice)| *choice).ok_or_else(|| {
-        let hint = names::hint(name, &choices.map(|(known, _)| known));
-        Error::new(name.span(), format!("unknown {noun} `{name}`{hint}\n{explained}"))
-    })
+    let hint = names::hint(name, &[choices[0].0, choices[1].0]);
+    let chosen = choices.into_iter().find(|(known, _)| name == known);
+    chosen
+        .map(|(_, choice)| choice)
+        .ok_or_else(|| Error::new(name.span(), format!("unknown {noun} `{name}`{hint}\n{explained}")))
 }
 
 /// The wait of a call.
@@ -238,10 +231,10 @@ mod tests {
     #[test]
     fn a_choice_is_one_of_two_names() {
         assert_eq!(OnLost::read(&value("finish")).unwrap(), OnLost::Finish);
-        assert_eq!(Mode::read(&value("write")).unwrap(), Mode::Write);
+        assert!(matches!(mode(&value("write")).unwrap(), Recipe::Write));
         let modes = "the modes are `read` and `write`; without one, the lock is a mutex";
-        check(Mode::read(&value("exclusive")), &format!("unknown mode `exclusive`\n{modes}"));
-        check(Mode::read(&value("shared")), &format!("unknown mode `shared`, did you mean `read`?\n{modes}"));
+        check(mode(&value("exclusive")), &format!("unknown mode `exclusive`\n{modes}"));
+        check(mode(&value("shared")), &format!("unknown mode `shared`, did you mean `read`?\n{modes}"));
         let values = "`cancel` drops the body at its next await, `finish` lets it run to its end";
         check(
             OnLost::read(&value("drop")),
@@ -249,7 +242,7 @@ mod tests {
         );
         let names = "`mode` takes one of two names: `mode = read` or `mode = write`";
         for other in ["\"read\"", "read | write", "[read]", "Mode::Read", "7", "pick(read)"] {
-            check(Mode::read(&value(other)), names);
+            check(mode(&value(other)), names);
         }
     }
 

@@ -57,7 +57,10 @@ fn a_function_is_locked() {
                             __held.finish().await;
                             __output
                         }
-                        ::core::result::Result::Err(__error) => ::zklock::__private::Carries::from_lock_error(__error),
+                        ::core::result::Result::Err(__error) => {
+                            ::core::mem::drop(__held);
+                            ::zklock::__private::Carries::from_lock_error(__error)
+                        }
                     }
                 }
                 ::core::result::Result::Err(__error) => ::zklock::__private::Carries::from_lock_error(__error),
@@ -99,7 +102,10 @@ fn every_argument_has_its_place() {
                             __held.finish().await;
                             __output
                         }
-                        ::core::result::Result::Err(__error) => crate::zk::__private::Carries::from_lock_error(__error),
+                        ::core::result::Result::Err(__error) => {
+                            ::core::mem::drop(__held);
+                            crate::zk::__private::Carries::from_lock_error(__error)
+                        }
                     }
                 }
                 ::core::result::Result::Err(__error) => crate::zk::__private::Carries::from_lock_error(__error),
@@ -118,7 +124,7 @@ fn a_function_that_is_not_async_blocks() {
          let__body=blocking::body(move||{{ifletSome(__output)=None::<R>{{return__output;}}\
          letorder=order;{{self.go(order)?}}}});\
          match__held.run_blocking(__body){{Ok(__output)=>{{blocking::finish(__held.finish());__output}}\
-         Err(__error)=>{failed},}}}}Err(__error)=>{failed},}}}}"
+         Err(__error)=>{{::core::mem::drop(__held);{failed}}}}}}}Err(__error)=>{failed},}}}}"
     );
     assert!(shown.ends_with(&expected), "{shown}");
 }
@@ -133,7 +139,7 @@ fn a_function_runs_under_its_term() {
          matchterm(__client,__path,__wait).await{{Ok(__held)=>{{letheld=__held.leadership();\
          let__body=asyncmove{{ifletSome(__output)=None::<()>{{return__output;}}{{held.verify().await;}}}};\
          match__held.run(__body).await{{Ok(__output)=>{{__held.finish().await;__output}}\
-         Err(__error)=>{failed},}}}}\
+         Err(__error)=>{{::core::mem::drop(__held);{failed}}}}}}}\
          Err(__error)ifis_skipped(&__error,::core::concat!(::core::module_path!(),\"::\",\"sweep\"))\
          =>{{OnSkip::skipped()}}Err(__error)=>{failed},}}}}"
     );

@@ -86,11 +86,11 @@ fn seconds(file: &Value, place: &str) -> Duration {
 #[track_caller]
 fn assert_safe_and_known(pod: &Value) {
     assert_eq!(pod.pointer("/securityContext/runAsNonRoot"), Some(&Value::Bool(true)));
-    let readme = document("README.md");
+    let settings = document("docs/guide/configuration.md");
     let variables = pod.pointer("/containers/0/env").and_then(Value::as_array).expect("variables");
     for variable in variables {
         let name = text(variable, "/name");
-        assert!(readme.contains(&format!("\n| `{name}` |")), "the README has no {name}");
+        assert!(settings.contains(&format!("\n| `{name}` |")), "the settings have no {name}");
     }
 }
 

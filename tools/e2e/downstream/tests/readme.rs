@@ -1,7 +1,7 @@
 //! The tests in the README, exactly as the README shows them.
 
 use zklock::testing::TestServer;
-use zklock::{Client, LockError, distributed_lock};
+use zklock::{LockError, distributed_lock};
 
 // As in the README, from here on.
 
@@ -17,15 +17,6 @@ async fn a_busy_order_is_reported(zk: TestServer) {
     assert!(settle(7, async || unreachable!()).await.unwrap_err().is_contended());
     rival.release().await;
     assert!(settle(7, async || {}).await.is_ok());
-}
-
-#[zklock::test]
-async fn a_settlement_ends_with_its_session(zk: TestServer, client: Client) {
-    let pay = async || {
-        zk.expire(&client).await;
-        std::future::pending().await // until it is dropped
-    };
-    assert!(settle(7, pay).await.unwrap_err().is_lost());
 }
 
 // Up to here.

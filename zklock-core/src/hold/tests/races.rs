@@ -97,7 +97,7 @@ impl Tree {
         let entries = self.entries.lock().unwrap().clone();
         let outer = &entries[chance.below(entries.len())];
         let (access, permits) = match (outer.access, chance.below(3)) {
-            (Access::Write, 0) => (Access::Write, ALL),
+            (Access::Write, 0) => (Access::Write, GATE_PERMITS),
             _ => (Access::Read, 1),
         };
         let permit = outer.gate().clone().try_acquire_many_owned(permits).ok()?;
@@ -119,7 +119,7 @@ impl Tree {
                 (2, count) => {
                     let hold = &mut holds[chance.below(count)];
                     if hold.entry().access == Access::Write {
-                        drop(hold.read_on());
+                        drop(hold.become_reader());
                         self.entries.lock().unwrap().push(hold.entry().clone());
                     }
                 }
@@ -164,7 +164,7 @@ async fn holds_that_are_entered_and_ended_at_random_keep_the_lock_until_the_last
         });
         assert!(tree.share.check().is_err(), "round {round}: the last hold has ended");
         for entry in tree.entries.lock().unwrap().iter() {
-            assert!(entry.is_over() && entry.gate().available_permits() == ALL as usize);
+            assert!(entry.is_over() && entry.gate().available_permits() == GATE_PERMITS as usize);
         }
         if round % 50 == 0 {
             stranger.write().await.expect("the lock was given back").release().await.unwrap();

@@ -10,7 +10,8 @@ use shuttle::future::spawn;
 
 use crate::deadline::Patience;
 use crate::error::LockError;
-use crate::events::{Attempt, Subject};
+use crate::event::Subject;
+use crate::events::Attempt;
 use crate::lease::{Share, WritePermit};
 use crate::local_queue::grant::Grant;
 use crate::local_queue::held::Side;

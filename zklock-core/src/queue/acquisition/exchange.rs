@@ -45,6 +45,8 @@ pub(crate) enum Event {
     Listed(Vec<String>),
     /// The obstacle in front changed or vanished.
     PredecessorGone,
+    /// The only contender in front was deleted while the own node existed.
+    Inherited,
     /// The semaphore's number of permits is now this one.
     Permits(u32),
     /// The holder lets readers share the lock.

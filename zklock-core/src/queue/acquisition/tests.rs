@@ -34,7 +34,7 @@ fn delete(node: &Node) -> Action {
 }
 
 fn behind(name: &str) -> Action {
-    Action::Watch(Ahead { obstacle: Obstacle::Contender(name.into()), count: 1 })
+    Action::Watch(Ahead { obstacle: Obstacle::Sole(name.into()), count: 1 })
 }
 
 fn head(node: &Node) -> Event {
@@ -143,6 +143,17 @@ fn a_late_node_of_an_earlier_attempt_is_deleted_before_the_place_is_taken() {
     check(&mut machine, Event::Entered(own.clone(), Sight::Listed(children)), delete(&node(4)));
     check(&mut machine, Event::Deleted, Action::List);
     check(&mut machine, Event::Listed(vec![own.name.to_string()]), Action::Hold(own));
+}
+
+#[test]
+fn a_lock_whose_only_contender_in_front_was_deleted_is_held_without_a_list() {
+    let second = "x-lock-0000000000".to_owned();
+    let mut machine = started();
+    machine.on(Event::Entered(node(1), Sight::Listed(vec![second, node(1).name.to_string()])));
+    let mut cancelled = machine.clone();
+    check(&mut machine, Event::Inherited, Action::Hold(node(1)));
+    check(&mut cancelled, Event::Cancel, delete(&node(1)));
+    check(&mut cancelled, Event::Inherited, delete(&node(1)));
 }
 
 #[test]

@@ -246,7 +246,11 @@ impl World {
             Action::List => Some(self.server.list().map_or(Event::ParentMissing, Event::Listed)),
             Action::Watch(ahead) => {
                 let is_gone = match &ahead.obstacle {
-                    Obstacle::Contender(name) => self.server.stat(name).is_none(),
+                    // The end of the own node is noticed first.
+                    Obstacle::Sole(name) if self.own_node(index).is_some() => {
+                        return self.server.stat(name).is_none().then_some(Event::Inherited);
+                    }
+                    Obstacle::Contender(name) | Obstacle::Sole(name) => self.server.stat(name).is_none(),
                     Obstacle::Anyone => !self.is_behind(index),
                 };
                 is_gone.then_some(Event::PredecessorGone)

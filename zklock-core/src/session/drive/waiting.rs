@@ -12,8 +12,9 @@ use crate::queue::turn::{Ahead, Obstacle};
 use crate::session::Session;
 use crate::session::counter::Counter;
 use crate::session::fault::Fault;
-use crate::session::notice::{Subject, Watch};
+use crate::session::notice::{Change, Subject, Watch};
 use crate::session::ops::Watched;
+use crate::session::sentry::Seen;
 
 use super::{Driver, Progress};
 
@@ -35,6 +36,7 @@ impl Driver {
         };
         match obstacle {
             Obstacle::Contender(name) => self.wait_for(&name, cancel, |front| met(&name, front)).await,
+            Obstacle::Sole(name) => self.wait_for_turn(&name, cancel, |front| met(&name, front)).await,
             Obstacle::Anyone => self.wait_for_anyone(cancel).await,
         }
     }
@@ -66,6 +68,63 @@ impl Driver {
             () = self.session.over() => Event::SessionLost,
             _ = watch.change() => Event::PredecessorGone,
             never = Watch::spend(&mut self.children) => match never {},
+        }
+    }
+
+    /// Waits for the end of the only contender in front, which is the own turn if the own node exists until then.
+    ///
+    /// The events of a connection come in the order of the changes. If both nodes are gone, the own one may have been the
+    /// first, so that it is looked at first.
+    async fn wait_for_turn(
+        &mut self,
+        predecessor: &str,
+        cancel: &CancellationToken,
+        met: impl Fn(&Watched),
+    ) -> Event {
+        let Some(own) = self.machine.node().map(|node| self.path.child(&node.name)) else {
+            return Event::PredecessorGone;
+        };
+        let (session, front) = (self.session.clone(), self.path.child(predecessor));
+        let Some(permit) = cancel.run_until_cancelled(session.bounds().requests(2)).await else {
+            return Event::Cancel;
+        };
+        let (watch_front, watch_own) = (
+            session.ops().watch_node(Subject::Predecessor, &front),
+            session.ops().watch_node(Subject::Predecessor, &own),
+        );
+        let (watched_front, watched_own) = tokio::join!(biased; watch_front, watch_own);
+        drop(permit);
+        let mut own = match watched_own {
+            Ok(Some(own)) => own.watch,
+            Ok(None) => return self.wait_unwatched(cancel).await,
+            Err(Fault::NoNode) => return Event::PredecessorGone,
+            Err(fault) => return self.failed(fault),
+        };
+        let change = match watched_front {
+            Ok(Some(mut ahead)) => {
+                met(&ahead);
+                tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => Err(Event::Cancel),
+                    () = session.over() => Err(Event::SessionLost),
+                    _ = own.change() => return Event::PredecessorGone,
+                    change = ahead.watch.change() => Ok(change),
+                    never = Watch::spend(&mut self.children) => match never {},
+                }
+            }
+            Err(Fault::NoNode) => Ok(Change::Deleted),
+            Ok(None) => Ok(Change::Other),
+            Err(fault) => Err(self.failed(fault)),
+        };
+        // Kept until the own node is deleted, because the library sends a request for a watch that is dropped before.
+        self.children = Some(own.keeping(self.children.take()));
+        match change {
+            Ok(Change::Deleted) if session.link().epoch == self.epoch => {
+                self.seen = Seen::Others;
+                Event::Inherited
+            }
+            Ok(_) => Event::PredecessorGone,
+            Err(event) => event,
         }
     }
 

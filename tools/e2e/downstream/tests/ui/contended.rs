@@ -55,7 +55,7 @@ async fn otherwise_of_a_closure_of_another_type() -> Result<u64, LockError> {
     Ok(7)
 }
 
-#[distributed_lock(path = "/a", otherwise = Ok(0))]
+#[distributed_lock(path = "/a", otherwise = 0)]
 async fn otherwise_without_a_place_for_errors() -> u64 {
     7
 }

@@ -174,5 +174,5 @@ const README: [(&str, &str); 5] = [
     ("distinct 1×64", "64 tasks of one client, each with a mutex of its own"),
     ("mutex 8×1", "8 clients at one mutex"),
     ("mutex 1×100", "100 tasks of one client at one mutex"),
-    ("rw 8×4, 9 reads to 1 write", "8 clients with 4 tasks each at one read-write lock, 9 reads to 1 write"),
+    ("rw 8×4, 9 reads to 1 write", "32 tasks of 8 clients at one read-write lock, 10 % writes"),
 ];

@@ -1,4 +1,6 @@
 //! An event of a lock or a candidate, and what it is about.
+//!
+//! Uses the layers below: `path`, `mode`, `token` and `error`.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -217,7 +219,7 @@ pub(crate) enum Outcome {
 
 impl Outcome {
     /// Returns the end of a wait by this error.
-    pub(super) fn of(error: &LockError) -> Self {
+    pub(crate) fn of(error: &LockError) -> Self {
         match error {
             LockError::Timeout { .. } => Self::TimedOut,
             LockError::Denied { .. }
