@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 use tokio::task::JoinSet;
 use zklock::{LockError, MutexGuard, Refusal};
 use zklock_testkit::Direction;
+use zklock_testkit::wire::Opcode;
 
 use crate::support::{Space, failed, soon, until};
 
@@ -66,6 +67,8 @@ async fn the_paths_of_the_nodes_of_one_session_are_bounded_until_others_are_gone
     for taken in join_all((0..LONG).map(lock)).await {
         guards.push(taken.unwrap());
     }
+    let have_looked = || async { proxy.replies(Opcode::GET_CHILDREN) >= LONG as u64 };
+    until(have_looked, "the holders have looked whether others wait").await;
     let requests = proxy.requests_total();
     let next = long(LONG);
     refused(lock(LONG).await, &next);

@@ -92,7 +92,7 @@ async fn a_session_that_ends_is_told_to_the_holder_and_lets_its_own_waiter_in(fa
     let lock = face.of(&client, PATH);
     let guard = lock.lock().await.unwrap();
     let waiting = lock.spawn();
-    face.until_own_waiter(&space, &client, PATH).await;
+    face.until_own_waiter(&client, PATH).await;
     space.end_session_of(&client);
     soon(guard.lost()).await;
     assert!(!guard.is_held());

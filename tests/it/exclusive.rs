@@ -10,7 +10,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use zklock::{Client, FencingToken, LockError, LossReason, Mode, Mutex, MutexGuard, Standing};
 
 use crate::support::frames::{Frame, Interrupted, Meanwhile};
-use crate::support::{Space, assert_waited, failed, soon};
+use crate::support::{Space, assert_waited, failed, soon, until_in_line};
 
 const PATH: &str = "/ledgers/1";
 const GATE: &str = "/ledgers/1/locks";
@@ -108,7 +108,7 @@ async fn outside_of_its_scope_it_waits_like_a_stranger() {
     assert!(error.is_contended(), "{error}");
     assert_waited(&error, "500ms", PATH);
     let stranger = spawn_lock(&client);
-    space.until_queued(LEASES, 2).await;
+    until_in_line(&exclusive(&client), 1).await;
     let scoped = guard.scope(async { tokio::spawn(async { 1 }).await.unwrap() }).await;
     assert_eq!(scoped, 1);
     guard.release().await.unwrap();
@@ -212,7 +212,7 @@ async fn what_stands_on_the_server_is_a_semaphore_of_one() {
     let client = space.client().await;
     let guard = lock(&client).await;
     space.until_empty(GATE).await;
-    let waiting = spawn_lock(&client);
+    let waiting = spawn_lock(&space.client().await);
     space.until_queued(LEASES, 2).await;
     let mut children = space.children(PATH).await;
     children.sort();

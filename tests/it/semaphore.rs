@@ -240,7 +240,8 @@ async fn participants_are_those_who_have_permits_and_then_those_who_wait() {
     let waiting = self::semaphore(&waiters, 2);
     let first = spawn_take(&waiting, 1);
     space.until_queued(LEASES, 3).await;
-    let second = spawn_take(&waiting, 1);
+    let other = space.config().identity("waiter").connect().await.unwrap();
+    let second = spawn_take(&self::semaphore(&other, 2), 1);
     space.until_queued(GATE, 2).await;
     let participants = semaphore.participants().await.unwrap();
     let seen: Vec<_> = participants.iter().map(|p| (p.identity.as_str(), p.standing, p.mode)).collect();

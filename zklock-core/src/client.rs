@@ -58,7 +58,7 @@ pub struct Client {
 struct Owner {
     worker: Arc<Worker>,
     candidates: Slot,
-    cohorts: Slot,
+    local_queues: Slot,
 }
 
 /// One value of a type of a higher layer, which the client does not know. It is dropped with the client.
@@ -79,8 +79,8 @@ impl Slot {
 
 impl Client {
     pub(crate) fn new(worker: Arc<Worker>) -> Self {
-        let (candidates, cohorts) = Default::default();
-        Self { owner: Arc::new(Owner { worker, candidates, cohorts }) }
+        let (candidates, local_queues) = Default::default();
+        Self { owner: Arc::new(Owner { worker, candidates, local_queues }) }
     }
 
     /// Returns the events of this client's locks from now on.
@@ -148,8 +148,8 @@ impl Client {
     }
 
     /// The slot for the lines of calls at each lock.
-    pub(crate) fn cohorts(&self) -> &Slot {
-        &self.owner.cohorts
+    pub(crate) fn local_queues(&self) -> &Slot {
+        &self.owner.local_queues
     }
 
     /// Returns whether both handles belong to the same client.

@@ -3,7 +3,7 @@
 //! * [`running`]: runs a body under the lock.
 //! * [`revocation`]: the callbacks for requests to release the lock.
 //!
-//! Uses the layers below: `held`, `hold`, `acquire`, `client`, `lease`, `session` and `error`.
+//! Uses the layers below: `held`, `hold`, `deadline`, `client`, `lease`, `session` and `error`.
 
 mod revocation;
 pub(crate) mod running;
@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use futures_util::future::select_all;
 
-use crate::acquire::Patience;
 use crate::client::Client;
+use crate::deadline::Patience;
 use crate::error::LockError;
 use crate::held::Held;
 use crate::hold::{self, Hold, LockRef};

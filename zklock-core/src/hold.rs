@@ -26,8 +26,8 @@
 //! * [`release`]: ends holds, and waits for the servers.
 //! * [`lock_ref`]: a lock, and the way to enter it.
 //!
-//! Uses the layers below: `cohort`, `acquire`, `client`, `lease`, `session`, `queue`, `events`, `event`, `path`, `mode`,
-//! `token`, `error` and `interleaving`.
+//! Uses the layers below: `local_queue`, `contend`, `deadline`, `client`, `lease`, `session`, `queue`, `events`, `event`,
+//! `path`, `mode`, `token`, `error` and `interleaving`.
 //!
 //! # Invariants
 //!
@@ -52,11 +52,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
 use crate::client::worker::Worker;
-use crate::cohort::Grant;
 use crate::error::{LockError, LossReason};
 use crate::events::HoldSpan;
 use crate::interleaving;
 use crate::lease::{Share, Tenure};
+use crate::local_queue::Grant;
 use crate::token::FencingToken;
 
 use self::access::GATE_PERMITS;

@@ -1,6 +1,6 @@
 //! Elections: one leader among candidates, in the forms of Curator's `LeaderSelector` and `LeaderLatch`.
 //!
-//! Uses the layers below: `guard`, `held`, `participant`, `hold`, `acquire`, `client`, `lease`, `session`,
+//! Uses the layers below: `guard`, `held`, `participant`, `hold`, `contend`, `client`, `lease`, `session`,
 //! `queue`, `events`, `event`, `path`, `mode`, `token` and `error`.
 //!
 //! * [`election`]: the settings that users choose, and the entry into an election.

@@ -4,10 +4,10 @@
 //! installed client and the attributes. Its documentation states what the locks guarantee, and what they do
 //! not.
 
-mod acquire;
 mod change;
 mod client;
-mod cohort;
+mod contend;
+mod deadline;
 mod error;
 mod event;
 mod events;
@@ -19,6 +19,7 @@ mod interleaving;
 mod last_start;
 mod leader;
 mod lease;
+mod local_queue;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod mode;

@@ -1,6 +1,6 @@
 //! The multi-lock: several locks acquired as one, all or none.
 //!
-//! Uses the layers below: `mutex`, `rwlock`, `guard`, `hold`, `acquire`, `client`, `session`, `events`, `token` and
+//! Uses the layers below: `mutex`, `rwlock`, `guard`, `hold`, `deadline`, `client`, `session`, `events`, `token` and
 //! `error`.
 
 #[cfg(test)]
@@ -9,8 +9,8 @@ mod sim;
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-use crate::acquire::Patience;
 use crate::client::Client;
+use crate::deadline::Patience;
 use crate::error::LockError;
 use crate::guard::{self, Guard};
 use crate::hold::{self, Hold, LockRef, UNNAMED};

@@ -1,13 +1,13 @@
 //! The mutex: an exclusive lock, reentrant or not.
 //!
-//! Uses the layers below: `guard`, `participant`, `hold`, `acquire`, `client`, `queue`, `path` and `error`.
+//! Uses the layers below: `guard`, `participant`, `hold`, `contend`, `client`, `queue`, `path` and `error`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::acquire::{Count, Permits};
 use crate::client::Client;
+use crate::contend::{Count, Permits};
 use crate::error::LockError;
 use crate::guard::{self, Guard};
 use crate::hold::{Access, LockRef};

@@ -1,6 +1,6 @@
 //! Lists the holders and waiters of a lock, and asks them to leave.
 //!
-//! Uses the layers below: `hold`, `cohort`, `acquire`, `client`, `lease`, `session`, `queue`, `path`, `mode`, `token`
+//! Uses the layers below: `hold`, `local_queue`, `contend`, `client`, `lease`, `session`, `queue`, `path`, `mode`, `token`
 //! and `error`.
 
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use std::time::{Duration, SystemTime};
 
 use tokio::join;
 
-use crate::acquire::{Count, Wanted};
 use crate::client::Client;
 use crate::client::worker::Worker;
-use crate::cohort;
+use crate::contend::{Count, Wanted};
 use crate::error::LockError;
 use crate::hold::{Access, LockRef};
+use crate::local_queue;
 use crate::mode::Mode;
 use crate::path::NodePath;
 use crate::queue::claim::{self, Claim, GATE, LEASES, Role};
@@ -102,7 +102,7 @@ impl Participant {
 pub(crate) async fn list_with_line(client: &Client, lock: &LockRef) -> Result<Vec<Participant>, LockError> {
     let mut participants = list(client.worker(), lock).await?;
     let own = client.session_id().filter(|_| !matches!(lock.wanted, Wanted::Office { .. }));
-    let waiting = cohort::waiting(client, &lock.path, &lock.wanted);
+    let waiting = local_queue::waiting(client, &lock.path, &lock.wanted);
     let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
     for participant in participants.iter_mut().filter(|one| Some(one.session_id) == own) {
         participant.waiting_here = Some(waiting);
@@ -125,7 +125,7 @@ async fn ask(session: &Session, lock: &LockRef) -> Result<Vec<Participant>, (Fau
     let (ops, path) = (session.ops(), &lock.path);
     let failed = |fault| (fault, path.relative().to_owned());
     let (queues, mode) = match &lock.wanted {
-        Wanted::Place(place) | Wanted::NextPlace(place) | Wanted::Office { place, .. } => {
+        Wanted::Place(place) | Wanted::Office { place, .. } => {
             let queue = Queue::list(ops, path, lock.strangers(), |role| place_of(role, place)).await;
             (vec![queue.map_err(failed)?], None)
         }

@@ -1,14 +1,14 @@
 //! The read-write lock: shared by readers, exclusive for a writer.
 //!
-//! Uses the layers below: `guard`, `participant`, `hold`, `acquire`, `client`, `session`, `queue`, `path` and
+//! Uses the layers below: `guard`, `participant`, `hold`, `deadline`, `client`, `session`, `queue`, `path` and
 //! `error`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::acquire::Patience;
 use crate::client::Client;
+use crate::deadline::Patience;
 use crate::error::LockError;
 use crate::guard::{self, Guard};
 use crate::hold::{self, Access, LockRef};

@@ -1,13 +1,13 @@
 //! The semaphore: a lock with a fixed or shared number of permits.
 //!
-//! Uses the layers below: `guard`, `participant`, `hold`, `acquire`, `client`, `session`, `path` and `error`.
+//! Uses the layers below: `guard`, `participant`, `hold`, `contend`, `client`, `session`, `path` and `error`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::acquire::{self, Count};
 use crate::client::Client;
+use crate::contend::{self, Count};
 use crate::error::LockError;
 use crate::guard::{self, Guard};
 use crate::hold::{Access, LockRef, UNNAMED};
@@ -220,7 +220,7 @@ impl Semaphore {
     }
 
     /// Lists the holders of permits and then the waiters, in order: one participant for each permit that is
-    /// held, and one for each place in the queue. The calls of one client for one permit share up to eight places;
+    /// held, and one for each place in the queue. The calls of one client for the same number of permits share one place;
     /// see [`Participant::waiting_here`].
     ///
     /// # Errors
@@ -249,7 +249,7 @@ impl Semaphore {
             }
             _ => {}
         }
-        let permits = acquire::Permits { wanted, count: self.count.clone() };
+        let permits = contend::Permits { wanted, count: self.count.clone() };
         let lock = LockRef::to_permits(self.path.clone(), Access::Permits, permits);
         Ok(lock.named(self.label.clone()))
     }

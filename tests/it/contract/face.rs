@@ -71,7 +71,7 @@ impl Face {
     }
 
     /// Waits until a call of the client that holds the lock waits for it.
-    pub(super) async fn until_own_waiter(self, space: &Space, client: &Client, path: &str) {
+    pub(super) async fn until_own_waiter(self, client: &Client, path: &str) {
         match self {
             Self::Mutex | Self::Multi => until_in_line(&client.mutex(path).unwrap(), 1).await,
             Self::Writer => {
@@ -79,7 +79,12 @@ impl Face {
                 let waits = async || lock.participants().await.unwrap()[0].waiting_here == Some(1);
                 until(waits, "the call waits in line").await;
             }
-            Self::Exclusive | Self::Semaphore => self.until_contending(space, path, 2).await,
+            Self::Exclusive => until_in_line(&client.exclusive(path).unwrap(), 1).await,
+            Self::Semaphore => {
+                let semaphore = client.semaphore(path, 1).unwrap();
+                let waits = async || semaphore.participants().await.unwrap()[0].waiting_here == Some(1);
+                until(waits, "the call waits in line").await;
+            }
         }
     }
 }

@@ -30,8 +30,6 @@ async fn a_line_of_calls_is_served_without_a_request_and_entering_again_is_an_er
         .await;
     let of_locks = [Opcode::CREATE2, Opcode::GET_CHILDREN, Opcode::GET_CHILDREN2, Opcode::DELETE];
     let counted = || of_locks.map(|opcode| proxy.requests(opcode));
-    // The contender has passed the gate, and waits.
-    space.until_queued(super::LEASES, 2).await;
     let (before, token) = (counted(), guard.fencing_token());
     for (nth, waiter) in waiters.into_iter().enumerate() {
         guard.release().await.unwrap();

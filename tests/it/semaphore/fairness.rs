@@ -52,8 +52,8 @@ async fn a_permit_that_others_wait_for_is_passed_on_for_64_grants() {
     }
     until_in_line(&client, 1, 200).await;
     for turn in 1..=3 {
-        // The other client has passed the gate, and the contender for the next turn is behind it.
-        space.until_queued(GATE, 2).await;
+        // The other client has passed the gate, and this one has no contender while it has all permits.
+        space.until_queued(GATE, 1).await;
         space.until_queued(LEASES, 2).await;
         assert_eq!(turns(&record).len(), turn);
         assert_eq!(turns(&record)[turn - 1], 1, "the barrier is closed");

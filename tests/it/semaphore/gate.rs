@@ -65,7 +65,7 @@ async fn groups_whose_gate_is_deleted_under_them_do_not_wait_for_each_other_in_a
     let (client, other) = (space.client().await, space.client().await);
     let holder = take(&semaphore(&client, 3), 3).await;
     space.until_empty(GATE).await;
-    let first = spawn_take(&semaphore(&client, 3), 3);
+    let first = spawn_take(&semaphore(&space.client().await, 3), 3);
     space.until_queued(LEASES, 4).await;
     let second = spawn_take(&semaphore(&other, 3), 3);
     space.until_queued(GATE, 2).await;
@@ -122,7 +122,7 @@ async fn a_waiter_at_the_gate_whose_node_is_deleted_enters_again() {
     let (holder, waiter) = (semaphore(&space.client().await, 1), semaphore(&space.client().await, 1));
     let guard = take(&holder, 1).await;
     space.until_empty(GATE).await;
-    let inside = spawn_take(&holder, 1);
+    let inside = spawn_take(&semaphore(&space.client().await, 1), 1);
     space.until_queued(LEASES, 2).await;
     let first = space.children(GATE).await;
     let waiting = spawn_take(&waiter, 1);
@@ -144,7 +144,7 @@ async fn a_wait_that_ends_right_behind_the_gate_was_a_wait_behind_others() {
     let (holder, waiter) = (semaphore(&space.client().await, 1), semaphore(&client, 1));
     let guard = take(&holder, 1).await;
     space.until_empty(GATE).await;
-    let first = spawn_take(&holder, 1);
+    let first = spawn_take(&semaphore(&space.client().await, 1), 1);
     space.until_queued(LEASES, 2).await;
     let waiting = tokio::spawn(async move { waiter.acquire_timeout(Duration::from_secs(2)).await });
     space.until_queued(GATE, 2).await;

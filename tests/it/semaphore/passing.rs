@@ -65,7 +65,7 @@ async fn calls_are_served_in_the_order_in_which_they_came_under_one_node() {
         waiters.push(spawn_take(&semaphore(&client, 1), 1));
         until_in_line(&client, 1, count).await;
     }
-    assert_eq!(space.children(LEASES).await.len(), 2, "one permit, and one contender for all");
+    assert_eq!(space.children(LEASES).await.len(), 1, "the client has all permits");
     let mut tokens = vec![guard.fencing_token()];
     guard.release().await.unwrap();
     for (nth, waiter) in waiters.into_iter().enumerate() {
@@ -88,7 +88,6 @@ async fn calls_are_served_in_the_order_in_which_they_came_under_one_node() {
             _ => {}
         }
     }
-    // The contender stands behind the permit that its client holds.
     assert_eq!(queued, [1, 2, 3, 4, 5]);
     assert_eq!(acquired, tokens);
     let last = tokens.len() - 1;
@@ -108,8 +107,7 @@ async fn a_second_call_and_a_try_of_a_client_with_one_of_three_permits_get_one_e
     space.until_queued(LEASES, 3).await;
     let waiting = spawn_take(&semaphore, 1);
     until_in_line(&client, 3, 1).await;
-    // The contender of the call that waits is the fourth.
-    space.until_queued(LEASES, 4).await;
+    // The client has all permits, and no contender.
     let creates = proxy.requests(Opcode::CREATE2);
     for _ in 0..100 {
         assert!(semaphore.try_acquire().await.unwrap().is_none());
@@ -152,7 +150,6 @@ async fn a_write_under_way_delays_the_next_holder_until_it_is_answered() {
         until_in_line(&client, 1, count).await;
     }
     let waiting = waiters.pop().unwrap();
-    space.until_queued(LEASES, 2).await;
     // Once the permit is passed on, only the write keeps it from that.
     first.release().await.unwrap();
     let guard = soon(waiters.pop().unwrap()).await.unwrap().unwrap();
@@ -236,11 +233,9 @@ async fn a_loss_is_told_to_the_holder_and_those_in_line_are_served_afterwards() 
         space.until_empty(GATE).await;
         let waiters = [(); 3].map(|()| spawn_take(&semaphore(&client, 1), 1));
         until_in_line(&client, 1, 3).await;
-        space.until_queued(LEASES, 2).await;
         if is_session {
             space.end_session_of(&client);
         } else {
-            // The contender in line stays, and is next.
             space.delete_first_child(LEASES).await;
         }
         let reason = soon(guard.lost()).await;
@@ -287,27 +282,30 @@ async fn a_holder_that_is_asked_to_release_does_not_pass_its_permit_on() {
 async fn calls_that_are_dropped_in_line_are_skipped_and_the_last_one_takes_the_contender_with_it() {
     let space = Space::new();
     let (proxy, client) = patient(&space).await;
-    let guard = take(&semaphore(&client, 1), 1).await;
+    // Another client has the other permit, so that this one contends for it.
+    let other = take(&semaphore(&space.client().await, 2), 1).await;
+    let guard = take(&semaphore(&client, 2), 1).await;
     let mut waiters = Vec::new();
     for _ in 1..=100 {
-        waiters.push(spawn_take(&semaphore(&client, 1), 1));
+        waiters.push(spawn_take(&semaphore(&client, 2), 1));
     }
-    until_in_line(&client, 1, 100).await;
-    space.until_queued(LEASES, 2).await;
+    until_in_line(&client, 2, 100).await;
+    space.until_queued(LEASES, 3).await;
     let before = [Opcode::CREATE2, Opcode::DELETE].map(|opcode| proxy.requests(opcode));
     let last = waiters.pop().unwrap();
     for waiter in waiters {
         waiter.abort();
         assert!(failed(waiter.await).is_cancelled());
     }
-    until_in_line(&client, 1, 1).await;
+    until_in_line(&client, 2, 1).await;
     let after = [Opcode::CREATE2, Opcode::DELETE].map(|opcode| proxy.requests(opcode));
     assert_eq!(after, before);
     last.abort();
-    space.until_queued(LEASES, 1).await;
+    space.until_queued(LEASES, 2).await;
     space.until_empty(GATE).await;
     assert!(guard.is_held());
     guard.release().await.unwrap();
+    other.release().await.unwrap();
     until_nothing_is_left(&space).await;
 }
 
@@ -319,7 +317,6 @@ async fn a_call_whose_time_is_over_in_line_says_so_and_the_others_stay() {
     let guard = take(&semaphore, 1).await;
     let waiting = spawn_take(&semaphore, 1);
     until_in_line(&client, 1, 1).await;
-    space.until_queued(LEASES, 2).await;
     let error = failed(semaphore.acquire_timeout(Duration::from_millis(50)).await);
     assert!(matches!(error, LockError::Timeout { phase: Phase::Queued, .. }), "{error}");
     until_in_line(&client, 1, 1).await;
@@ -390,7 +387,7 @@ async fn an_error_of_a_contender_is_that_of_all_calls_in_line() {
         (inside, first)
     };
     let waiters = [(); 5].map(|()| spawn_take(&semaphore(&client, 2), 1));
-    space.until_queued(GATE, 3).await;
+    space.until_queued(GATE, 2).await;
     release.release().await.unwrap();
     for waiter in waiters {
         let error = failed(soon(waiter).await.unwrap());

@@ -48,7 +48,7 @@ async fn a_greater_number_lets_those_who_wait_in() {
     let (holder, other) = (semaphore(&space.client().await, 1), semaphore(&space.client().await, 1));
     let guard = take(&holder, 1).await;
     let waiting = waiter(&space, &other).await;
-    let behind = spawn_take(&other, 1);
+    let behind = spawn_take(&semaphore(&space.client().await, 1), 1);
     space.until_queued(GATE, 2).await;
     holder.set_permits(2).await.unwrap();
     assert_eq!(stated(&space).await, [0, 0, 0, 2]);

@@ -30,8 +30,8 @@ pub(crate) struct Settings {
 /// until one of the bounds is reached, and then goes to the tail of the queue. A body that runs when the time is over
 /// ends first. While no other client waits, there is no bound.
 ///
-/// The calls for one permit of a semaphore share up to eight places. The bounds hold for each permit, and in any case,
-/// because the holders of permits do not see who waits. A call for several permits has a place of its own.
+/// The calls for the same number of permits of a semaphore share one place. The bounds hold for what each of them takes, and in
+/// any case, because the holders of permits do not see who waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default, deny_unknown_fields))]
 #[non_exhaustive]

@@ -7,13 +7,13 @@ use std::time::Instant;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::timeout;
 
-use crate::acquire::Patience;
 use crate::client::Client;
 use crate::client::worker::Worker;
-use crate::cohort::{self, Grant};
+use crate::deadline::Patience;
 use crate::error::{Holder, LockError, Phase};
 use crate::events::{Attempt, HoldSpan};
 use crate::interleaving;
+use crate::local_queue::{self, Grant};
 use crate::session::drive::Contention;
 
 use super::access::Reentry;
@@ -59,7 +59,7 @@ async fn acquire(
     group: Option<u64>,
 ) -> Result<Option<Vec<Hold>>, LockError> {
     let attempt = Attempt::begin(client.worker().events(), lock.subject(group));
-    match cohort::enter(client, (&lock.path, &lock.wanted), (patience, &attempt.witness())).await {
+    match local_queue::enter(client, (&lock.path, &lock.wanted), (patience, &attempt.witness())).await {
         Ok(Some(grants)) => Ok(Some(first_holds(client, lock, attempt, grants.into_iter().collect()))),
         Ok(None) => {
             attempt.contended();

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::acquire::{Permits, Wanted};
 use crate::client::Client;
-use crate::cohort;
+use crate::contend::{Permits, Wanted};
 use crate::error::{Holder, LockError, Phase};
 use crate::event::Subject;
+use crate::local_queue;
 use crate::path::NodePath;
 use crate::queue::claim::{Place, Role};
 
@@ -61,7 +61,7 @@ impl LockRef {
     /// Returns the name patterns of other clients' contenders that calls for this lock wait for.
     pub(crate) fn strangers(&self) -> &[String] {
         match &self.wanted {
-            Wanted::Place(place) | Wanted::NextPlace(place) => &place.also_behind,
+            Wanted::Place(place) => &place.also_behind,
             Wanted::Permits(_) | Wanted::Office { .. } => &[],
         }
     }
@@ -74,7 +74,7 @@ impl LockRef {
 
     /// Returns the error of a call that does not wait for others.
     pub(crate) fn contended(&self, client: &Client) -> LockError {
-        self.timeout(Duration::ZERO, cohort::holder(client, &self.path))
+        self.timeout(Duration::ZERO, local_queue::holder(client, &self.path))
     }
 }
 

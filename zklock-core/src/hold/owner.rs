@@ -4,8 +4,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::client::Client;
-use crate::cohort::Grant;
 use crate::error::LockError;
+use crate::local_queue::Grant;
 
 use super::access::Access;
 

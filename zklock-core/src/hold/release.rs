@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 use futures_lite::future::yield_now;
 use futures_util::future::join_all;
 
-use crate::acquire::Patience;
 use crate::client::Client;
 use crate::client::settings::Release;
 use crate::client::worker::Unanswered;
-use crate::cohort::{self, Grant};
+use crate::deadline::Patience;
 use crate::error::{LockError, LossReason, Phase};
 use crate::lease::Stint;
+use crate::local_queue::{self, Grant};
 use crate::session::drive::Contention;
 
 use super::enter::admit;
@@ -30,26 +30,21 @@ enum Outstanding {
     /// Others hold the lock as before.
     Nothing,
     Downgrade(Downgrade),
-    Release(cohort::Release),
+    Release(local_queue::Release),
 }
 
-/// Ends these holds, beginning with the last one. `give_back` gives back the locks whose last holds they were.
-fn end_by(give_back: fn(Grant) -> cohort::Release, holds: Vec<Hold>) -> Vec<End> {
+/// Ends these holds, beginning with the last one, and gives back the locks whose last holds they were.
+pub(crate) fn begin_release(holds: Vec<Hold>) -> Vec<End> {
     let end = |hold: &Hold| {
         let (remaining, alive) = hold.end()?;
         let outstanding = match remaining {
             Remaining::Others => Outstanding::Nothing,
             Remaining::Readers(downgrade) => Outstanding::Downgrade(downgrade),
-            Remaining::Nobody(grant) => Outstanding::Release(give_back(grant)),
+            Remaining::Nobody(grant) => Outstanding::Release(Grant::give_back(grant)),
         };
         Some(End { outstanding, stint: Stint::clone(hold.share()), alive })
     };
     holds.iter().rev().filter_map(end).collect()
-}
-
-/// Ends these holds, whose caller waits for the release.
-pub(crate) fn begin_release(holds: Vec<Hold>) -> Vec<End> {
-    end_by(Grant::release, holds)
 }
 
 /// Waits for at most `within` until the servers have confirmed the release, or another call of this client has the lock. The
@@ -81,7 +76,7 @@ pub(crate) async fn finish(holds: Vec<Hold>) {
         }
         Release::Background => {
             // All of them are ordered before the first one is waited for.
-            for end in end_by(Grant::give_back, holds) {
+            for end in begin_release(holds) {
                 end.handed_over().await;
             }
         }

@@ -201,7 +201,7 @@ fn begin_release() {
 }
 
 #[tokio::test]
-async fn a_release_waits_for_the_server_although_a_call_is_about_to_enter_the_lock() {
+async fn a_release_is_not_over_before_a_call_that_is_about_to_enter_has_the_lock() {
     let server = EmbeddedServer::start().unwrap();
     let proxy = Proxy::start(server.address()).unwrap();
     let client = Config::new(proxy.connect_string()).connect().await.unwrap();
@@ -212,9 +212,10 @@ async fn a_release_waits_for_the_server_although_a_call_is_about_to_enter_the_lo
     RELEASING.set(Some(Box::pin(guard.release())));
     let schedule = Schedule { point: begin_release, spawn: |task| drop(tokio::spawn(task)) };
     schedule.run(|| drop(entering.as_mut().poll(&mut Context::from_waker(Waker::noop()))));
-    assert_eq!(IS_OVER.take(), Some(false), "the release is over, and the server has not heard of it");
+    assert_eq!(IS_OVER.take(), Some(false), "the release is over, and neither the server nor a call knows");
+    RELEASING.take().unwrap().await.unwrap();
+    assert_eq!(proxy.requests(Opcode::DELETE), 0, "the call has it");
+    drop(entering);
     held.struck().await;
     held.release();
-    drop(entering);
-    RELEASING.take().unwrap().await.unwrap();
 }

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::acquire::Wanted;
 use crate::client::Client;
 use crate::client::config::check_identity;
+use crate::contend::Wanted;
 use crate::error::LockError;
 use crate::hold::{Access, LockRef, UNNAMED};
 use crate::participant::Participant;

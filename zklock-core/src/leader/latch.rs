@@ -8,14 +8,14 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::acquire;
 use crate::client::Client;
 use crate::client::worker::{Backoff, Unanswered};
+use crate::contend;
 use crate::error::{LockError, LossReason, Phase};
 use crate::events::{Candidacy, WaitSpan};
 use crate::lease::Lease;
 use crate::participant::Participant;
-use crate::session::drive::Progress;
+use crate::session::drive::{Contention, Progress};
 use crate::tasks::panics;
 
 use super::candidate::{CandidateConfig, Requeue};
@@ -480,7 +480,7 @@ impl Candidate {
     /// closed, and its contender is withdrawn.
     async fn queue(&self, told: watch::Sender<Progress>) -> Result<Option<Lease>, LockError> {
         let CandidateConfig { worker, lock, .. } = &self.config;
-        let tell = acquire::teller(self.candidacy.witness());
+        let tell = contend::teller(self.candidacy.witness());
         let told = move |progress: Progress| {
             tell(progress.clone());
             if !matches!(progress, Progress::Behind(_)) {
@@ -488,7 +488,9 @@ impl Candidate {
             }
         };
         let wanted = lock.wanted.clone();
-        match acquire::contend_boxed(&self.close, worker, &lock.path, wanted, Arc::new(told)).await {
+        match contend::contend(&self.close, worker, &lock.path, (wanted, Contention::Wait), Arc::new(told))
+            .await
+        {
             Err(LockError::Closed { .. }) => Ok(None),
             leases => Ok(leases?.into_iter().flatten().next()),
         }

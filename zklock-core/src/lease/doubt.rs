@@ -26,8 +26,9 @@ impl Tenure {
     pub(crate) async fn suspended(&self) {
         let mut links = self.session.links();
         while self.state() == LeaseState::Held {
-            if links.changed().await.is_err() {
-                return;
+            tokio::select! {
+                changed = links.changed() => if changed.is_err() { return },
+                _ = self.lost() => return,
             }
         }
     }
@@ -59,3 +60,28 @@ impl Tenure {
 
 /// The pause between attempts to verify a lease.
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use futures_util::poll;
+    use tokio::time::timeout;
+    use zklock_testkit::EmbeddedServer;
+
+    use crate::Config;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_lease_that_is_lost_while_the_connection_is_healthy_is_not_waited_for() {
+        let server = EmbeddedServer::start().unwrap();
+        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+        let tenure = guard.holds()[0].tenure();
+        let mut suspended = pin!(tenure.suspended());
+        assert!(poll!(&mut suspended).is_pending());
+        tenure.lose(LossReason::NodeDeleted);
+        timeout(Duration::from_secs(1), suspended).await.expect("the lease is lost");
+    }
+}

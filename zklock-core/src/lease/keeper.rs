@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::task::yield_now;
 
 use crate::error::{LockError, LossReason};
-use crate::events::{Holding, Witness};
+use crate::events::Witness;
 use crate::queue::acquisition::End;
 use crate::session::janitor::Undone;
 
@@ -155,33 +155,78 @@ impl Drop for Unkept {
 
 async fn withdraw(tenure: &Tenure, seat: &mut impl Seat) -> Result<(), LockError> {
     tenure.begin_departure();
-    let outcome = withdrawn(tenure, seat).await;
-    match &outcome {
-        // Those that held the lock when it was lost have been told.
-        Ok(()) | Err(LockError::Lost { .. }) => {
-            tenure.holders.clear().into_iter().for_each(Holding::released);
-        }
-        Err(error) => {
-            tenure.holders.clear().into_iter().for_each(|holding| holding.release_failed(error));
+    let end = seat.withdraw().await;
+    // A client that closes its session is told that its locks are lost, and deletes their nodes before.
+    let is_deleted = matches!(end, End::Withdrawn);
+    let outcome = outcome(tenure, end, seat.refusal());
+    // Those that held the lock when it was lost have been told. The others have given it back.
+    for holding in tenure.holders.clear() {
+        match &outcome {
+            Ok(()) => holding.released(),
+            Err(LockError::Lost { reason: LossReason::SessionEnded, .. }) if is_deleted => holding.released(),
+            Err(LockError::Lost { reason, .. }) => holding.lost(*reason),
+            Err(error) => holding.release_failed(error),
         }
     }
     tenure.end(outcome.clone());
     outcome
 }
 
-async fn withdrawn(tenure: &Tenure, seat: &mut impl Seat) -> Result<(), LockError> {
-    let end = seat.withdraw().await;
+fn outcome(tenure: &Tenure, end: End, refusal: Option<LockError>) -> Result<(), LockError> {
     if let Some(reason) = tenure.loss() {
         return Err(tenure.lost_error(reason));
     }
-    match (end, seat.refusal()) {
+    match (end, refusal) {
         (End::Withdrawn | End::Unnumbered | End::Mixed(_), _) => Ok(()),
         (End::Abandoned, Some(refusal)) => Err(refusal),
-        (End::Lost | End::Abandoned, _) => {
-            let reason = tenure.lose(LossReason::SessionEnded);
-            // The release of those that have given the lock back is not known to be complete.
-            tenure.holders.clear().into_iter().for_each(|holding| holding.lost(reason));
-            Err(tenure.lost_error(reason))
+        (End::Lost | End::Abandoned, _) => Err(tenure.lost_error(tenure.lose(LossReason::SessionEnded))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use futures_util::poll;
+    use zklock_testkit::EmbeddedServer;
+
+    use crate::Config;
+    use crate::event::LockEventKind;
+    use crate::events::Events;
+
+    use super::*;
+
+    /// Waits for an event, and returns its value.
+    async fn next<T>(events: &mut Events, which: impl Fn(LockEventKind) -> Option<T>) -> T {
+        loop {
+            if let Some(value) = which(events.next().await.expect("the client is there").kind) {
+                return value;
+            }
         }
+    }
+
+    #[tokio::test]
+    async fn a_loss_between_the_return_of_a_lock_and_its_release_is_told_and_returned() {
+        let server = EmbeddedServer::start().unwrap();
+        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let (mut events, mutex) = (client.events(), client.mutex("/a").unwrap());
+        let guard = mutex.lock().await.unwrap();
+        let tenure = guard.holds()[0].tenure().clone();
+        let waiting = tokio::spawn(async move { mutex.lock().await.map(drop) });
+        next(&mut events, |kind| matches!(kind, LockEventKind::Queued { .. }).then_some(())).await;
+        // The write keeps the next call from the lock.
+        tenure.writes().begin();
+        let mut releasing = pin!(guard.release());
+        assert!(poll!(&mut releasing).is_pending());
+        tenure.lose(LossReason::NodeDeleted);
+        let lost = releasing.await.unwrap_err();
+        assert!(matches!(lost, LockError::Lost { reason: LossReason::NodeDeleted, .. }), "{lost}");
+        let told = |kind| match kind {
+            LockEventKind::Lost { reason, .. } => Some(Ok(reason)),
+            LockEventKind::Released { .. } => Some(Err("released")),
+            _ => None,
+        };
+        assert_eq!(next(&mut events, told).await, Ok(LossReason::NodeDeleted));
+        waiting.await.unwrap().unwrap();
     }
 }

@@ -91,11 +91,6 @@ impl Stint {
         self.tenure.part(|earlier| earlier < self.handoff).into_iter().for_each(Holding::passed_on);
     }
 
-    /// Returns whether this holder has given the lock back, and nobody is known to have it since.
-    pub(crate) fn is_without_successor(&self) -> bool {
-        self.tenure.holders.has(self.handoff)
-    }
-
     /// Reports the release of this holder, while others hold the lock.
     pub(crate) fn part(&self) {
         self.tenure.part(|handoff| handoff == self.handoff).into_iter().for_each(Holding::released);

@@ -89,11 +89,6 @@ impl Acquisition {
         (machine, Action::Enter(id))
     }
 
-    /// Gives the contender the standing of an earlier one, which had a place in the queue before.
-    pub(crate) fn settle(&mut self) {
-        self.seniority = Seniority::Settled;
-    }
-
     /// Handles an event and returns the next action. `None` means that the current action continues.
     pub(crate) fn on(&mut self, event: Event) -> Option<Action> {
         if let State::Finished(_) = self.state {

@@ -119,11 +119,6 @@ impl Driver {
         self.machine.id()
     }
 
-    /// Gives the contender the standing of an earlier one, which had a place in the queue before.
-    pub(crate) fn settle(&mut self) {
-        self.machine.settle();
-    }
-
     /// Returns the news that the watches of this contender bring.
     pub(crate) fn sentry(&self) -> &Arc<Sentry> {
         &self.sentry

@@ -1,0 +1,171 @@
+//! The calls of one client at one lock, which share its contender.
+
+mod endings;
+mod fairness;
+mod readers;
+mod stress;
+mod writes;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::task::{JoinHandle, JoinSet};
+use zklock::{Client, FencingToken, LockError, MutexGuard};
+use zklock_testkit::Proxy;
+use zklock_testkit::wire::Opcode;
+
+use crate::support::{self, Space, soon, until};
+
+pub(super) const PATH: &str = "/local-queue";
+
+/// Waits for the lock in a task.
+pub(super) fn spawn_lock(client: &Client) -> JoinHandle<Result<MutexGuard, LockError>> {
+    let mutex = client.mutex(PATH).unwrap();
+    tokio::spawn(async move { mutex.lock().await })
+}
+
+/// Takes the lock, and lets another call of the client wait for it.
+pub(super) async fn lock_and_wait_behind(
+    client: &Client,
+) -> (MutexGuard, JoinHandle<Result<MutexGuard, LockError>>) {
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let waiting = spawn_lock(client);
+    until_in_line(client, 1).await;
+    (guard, waiting)
+}
+
+/// Waits until this many calls of the client wait in its line.
+pub(super) async fn until_in_line(client: &Client, count: u32) {
+    support::until_in_line(&client.mutex(PATH).unwrap(), count).await;
+}
+
+/// Returns the number of creates, lists and deletes, which are neither heartbeats nor watches.
+pub(super) fn requests_for_locks(proxy: &Proxy) -> [u64; 3] {
+    [Opcode::CREATE2, Opcode::GET_CHILDREN, Opcode::DELETE].map(|opcode| proxy.requests(opcode))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_tasks_take_one_lock_with_one_node_and_hardly_a_request() {
+    const TASKS: usize = 1_000;
+    let space = Space::new();
+    let (proxy, client) = space.proxied().await;
+    let (counter, mut tasks) = (Arc::new(AtomicUsize::new(0)), JoinSet::new());
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    for _ in 0..TASKS {
+        let (mutex, counter) = (client.mutex(PATH).unwrap(), counter.clone());
+        tasks.spawn(async move {
+            let mut tokens = Vec::new();
+            for _ in 0..3 {
+                let guard = mutex.lock_timeout(Duration::MAX).await.unwrap();
+                let before = counter.load(Ordering::SeqCst);
+                tokio::task::yield_now().await;
+                counter.store(before + 1, Ordering::SeqCst);
+                tokens.push((before, guard.fencing_token()));
+                guard.release().await.unwrap();
+            }
+            tokens
+        });
+    }
+    until_in_line(&client, TASKS as u32).await;
+    assert_eq!(space.children(PATH).await.len(), 1);
+    let (requests, first) = (proxy.requests_total(), guard.fencing_token());
+    guard.release().await.unwrap();
+    let mut tokens: Vec<_> = soon(tasks.join_all()).await.concat();
+    tokens.sort_unstable();
+    let in_order: Vec<_> = tokens.iter().map(|(_, token)| *token).collect();
+    assert!(in_order.is_sorted_by(|a, b| a < b), "tokens rise strictly in the order of the holders");
+    assert!(first < in_order[0]);
+    assert_eq!(counter.load(Ordering::SeqCst), 3 * TASKS);
+    let requests = proxy.requests_total() - requests;
+    assert!(requests <= 3 * TASKS as u64 / 5, "{requests} requests");
+    space.until_empty(PATH).await;
+}
+
+#[tokio::test]
+async fn calls_of_one_client_are_served_in_the_order_in_which_they_came_under_one_node() {
+    let space = Space::new();
+    let client = space.client().await;
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let mut waiters = Vec::new();
+    for count in 1..=5 {
+        waiters.push(spawn_lock(&client));
+        until_in_line(&client, count).await;
+    }
+    let first = guard.fencing_token();
+    guard.release().await.unwrap();
+    for (nth, waiter) in waiters.into_iter().enumerate() {
+        let guard = soon(waiter).await.unwrap().unwrap();
+        let token = guard.fencing_token();
+        assert_eq!((token.zxid(), token.handoff() as usize), (first.zxid(), nth + 1));
+        guard.release().await.unwrap();
+    }
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_try_of_a_lock_that_its_own_client_holds_costs_no_request() {
+    let space = Space::new();
+    let (proxy, client) = space.proxied().await;
+    let mutex = client.mutex(PATH).unwrap();
+    let guard = mutex.lock().await.unwrap();
+    let requests = requests_for_locks(&proxy);
+    for _ in 0..100 {
+        assert!(mutex.try_lock().await.unwrap().is_none());
+    }
+    assert_eq!(requests_for_locks(&proxy), requests);
+    guard.release().await.unwrap();
+    mutex.try_lock().await.unwrap().expect("it is free").release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_try_that_others_are_in_front_of_leaves_no_trace_and_keeps_the_place_of_a_call_that_waits() {
+    let space = Space::new();
+    let (holder, client) = (space.client().await, space.client().await);
+    let guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
+    let mutex = client.mutex(PATH).unwrap();
+    assert!(mutex.try_lock().await.unwrap().is_none());
+    assert_eq!(space.children(PATH).await.len(), 1);
+    let waiting = spawn_lock(&client);
+    space.until_queued(PATH, 2).await;
+    let place = space.children(PATH).await;
+    assert!(mutex.try_lock().await.unwrap().is_none());
+    let mut after = space.children(PATH).await;
+    after.sort_unstable();
+    let mut before = place;
+    before.sort_unstable();
+    assert_eq!(after, before);
+    guard.release().await.unwrap();
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn two_clients_in_one_process_exclude_each_other() {
+    let space = Space::new();
+    let (first, second) = (space.client().await, space.client().await);
+    let guard = first.mutex(PATH).unwrap().lock().await.unwrap();
+    assert!(second.mutex(PATH).unwrap().try_lock().await.unwrap().is_none());
+    let waiting = spawn_lock(&second);
+    space.until_queued(PATH, 2).await;
+    assert!(!waiting.is_finished());
+    let token: FencingToken = guard.fencing_token();
+    guard.release().await.unwrap();
+    assert!(soon(waiting).await.unwrap().unwrap().fencing_token() > token);
+}
+
+/// Waits until the holder's client knows that others wait: it watches the holder's node itself then.
+///
+/// A client that saw the others in its list watches the children only, until they change.
+pub(super) async fn until_accompanied(space: &Space, client: &Client, path: &str) {
+    let session = format!("\t0x{:x}", client.session_id().unwrap());
+    let mut nodes = space.children(path).await;
+    nodes.sort_unstable_by_key(|node| node[node.len() - 10..].to_owned());
+    let own = space.full(&format!("{path}/{}", nodes[0]));
+    let is_watched = || async {
+        space.change_children(path).await;
+        let watched = space.server().four_letter("wchp").unwrap();
+        let mut sessions = watched.lines().skip_while(|line| *line != own).skip(1);
+        sessions.by_ref().take_while(|line| line.starts_with('\t')).any(|line| line == session)
+    };
+    until(is_watched, "the client watches the holder's node").await;
+}

@@ -1,0 +1,97 @@
+//! One contender for a lock or for permits, which is the only way to a lease.
+//!
+//! A contender runs on the client's own thread, in one session after another, until it holds the lock or is cancelled.
+//!
+//! * [`contender`]: what a contender wants, and one queue of it.
+//! * [`permits`]: the permits of a semaphore, which take two queues.
+//!
+//! Uses the layers below: `client`, `lease`, `session`, `queue`, `events`, `path` and `error`.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use smallvec::smallvec;
+use tokio_util::sync::CancellationToken;
+
+use crate::client::worker::Worker;
+use crate::events::Witness;
+use crate::path::NodePath;
+use crate::queue::claim::Claim;
+use crate::session::Session;
+use crate::session::drive::{Bid, Contention, Driver, Numbers, Outcome, Progress};
+
+mod agreement;
+mod contender;
+mod permits;
+#[cfg(test)]
+pub(crate) mod staged;
+
+use self::contender::Contender;
+
+pub(crate) use self::contender::{Contending, Contested, Count, Leases, Listener, Permits, Wanted};
+
+/// Contends for the lock without a deadline. Returns `None` if others have it and the contender is not to wait. The future must
+/// be polled on the client's thread. `listener` is told the progress.
+///
+/// Fails with [`LockError::Closed`](crate::LockError::Closed) once `cancel` is cancelled and the contender is withdrawn.
+pub(crate) fn contend(
+    cancel: &CancellationToken,
+    worker: &Arc<Worker>,
+    path: &NodePath,
+    (wanted, contention): (Wanted, Contention),
+    listener: Listener,
+) -> Contending {
+    #[cfg(test)]
+    if let Some(stage) = staged::current() {
+        return stage.contend(cancel.clone(), (worker, path), (&wanted, contention), listener);
+    }
+    let (worker, path, cancel) = (worker.clone(), path.clone(), cancel.clone());
+    let contender = Contender { worker, path, wanted, contention, cancel, listener };
+    Box::pin(async move { contender.contend().await })
+}
+
+/// Returns a function that tells the listeners how many contenders are in front, whenever the number changes.
+pub(crate) fn teller(witness: Witness) -> impl Fn(Progress) + Send + Sync + 'static {
+    let before = Mutex::new(None);
+    move |progress| {
+        if !witness.is_heard() || matches!(progress, Progress::Behind(_)) {
+            return;
+        }
+        let before = before.lock().unwrap_or_else(PoisonError::into_inner).replace(progress.clone());
+        if let (Progress::Queued(ahead), true) = (&progress, Some(&progress) != before.as_ref()) {
+            witness.queued(*ahead);
+        }
+    }
+}
+
+impl Contender {
+    /// Contends in one session after another, until the lock is acquired or the contender is cancelled.
+    async fn contend(&self) -> Contested {
+        loop {
+            (self.listener)(Progress::Connecting);
+            let session = self.worker.session(&self.path, &self.cancel).await?;
+            (self.listener)(Progress::Entering);
+            match self.take(session).await {
+                Outcome::Held(leases) => return Ok(Some(leases)),
+                Outcome::Contended => return Ok(None),
+                Outcome::Refused(error) => return Err(error),
+                Outcome::Cancelled => return Err(self.closed()),
+                Outcome::SessionLost if self.cancel.is_cancelled() => return Err(self.closed()),
+                // The next session enters the queue at its tail.
+                Outcome::SessionLost => {}
+            }
+        }
+    }
+
+    /// Contends within one session.
+    async fn take(&self, session: Arc<Session>) -> Outcome<Leases> {
+        let (place, data, numbers) = match &self.wanted {
+            // Boxed, because it is much larger than the others, which are the most.
+            Wanted::Permits(wanted) => return Box::pin(permits::contend(self, &session, wanted)).await,
+            Wanted::Place(place) => (place, self.worker.identity(), Numbers::Used),
+            Wanted::Office { place, identity } => (place, identity.clone(), Numbers::Ignored),
+        };
+        let bid = Bid { data, numbers, ..self.bid(self.path.clone(), Claim::Place(place.clone())) };
+        let held = self.drive(Driver::new(session, bid), self.contention, &self.cancel).await;
+        held.map(|lease| smallvec![lease])
+    }
+}

@@ -1,0 +1,227 @@
+//! The permits of a semaphore, in the form of Curator's `InterProcessSemaphoreV2`.
+//!
+//! Below the semaphore's path, `locks` is the queue of a mutex, the *gate*, and `leases` has one
+//! node for each permit. A contender that has passed the gate creates its nodes in `leases`, and
+//! holds them as soon as few enough nodes are in front. The gate stays closed behind it until then,
+//! so that permits are granted in the order of the gate. One call takes all its permits while it
+//! holds the gate, so that two calls of zklock never wait for each other's permits. Curator passes the
+//! gate once for each permit: two calls of Curator for several permits can each have a part of them and
+//! wait for the rest, and calls of zklock behind them wait with them.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::join;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::error::LockError;
+use crate::lease::Lease;
+use crate::path::NodePath;
+use crate::queue::claim::{Claim, GATE, LEASES, Role};
+use crate::queue::contender;
+use crate::session::Session;
+use crate::session::counter::Counter;
+use crate::session::drive::{Bid, Contention, Driver, Outcome};
+use crate::session::fault::Fault;
+use crate::session::watches::Watch;
+
+use super::agreement::{self, Agreement, Stated};
+use super::contender::{Contender, Count, Leases, Permits};
+
+/// Takes all of the wanted permits within one session, or none.
+pub(super) async fn contend(
+    contender: &Contender,
+    session: &Arc<Session>,
+    permits: &Permits,
+) -> Outcome<Leases> {
+    let contest = Contest { contender, session, permits };
+    loop {
+        let gate = match contest.pass().await {
+            Outcome::Held(gate) => gate,
+            Outcome::Contended => return Outcome::Contended,
+            Outcome::Cancelled => return Outcome::Cancelled,
+            Outcome::Refused(error) => return Outcome::Refused(error),
+            Outcome::SessionLost => return Outcome::SessionLost,
+        };
+        let mut leases = Leases::new();
+        let end = contest.take_inside(&gate, &mut leases).await;
+        let is_lost = |lease: &Lease| lease.tenure().check().is_err();
+        let left = match end {
+            // The gate is released in the background, because the caller need not wait for that.
+            Outcome::Held(()) if !leases.iter().any(is_lost) => return Outcome::Held(leases),
+            Outcome::Held(()) => None,
+            left => Some(left).filter(|_| !is_lost(&gate)),
+        };
+        leases.push(gate);
+        join_all(leases.iter().map(Lease::release)).await;
+        // If the gate or a permit was lost, such as by an outsider's deletion, the contest starts again.
+        if let Some(left) = left {
+            return left.map(|()| Leases::new());
+        }
+    }
+}
+
+struct Contest<'a> {
+    contender: &'a Contender,
+    session: &'a Arc<Session>,
+    permits: &'a Permits,
+}
+
+/// Whether as many permits are free as are wanted.
+enum Room {
+    /// Enough are free. The watch fires when that may have changed.
+    Enough(Option<Watch>),
+    Exhausted,
+}
+
+impl Contest<'_> {
+    /// Passes the gate.
+    ///
+    /// An attempt that does not wait looks whether permits are free before it gives up, because the
+    /// gate is also closed while another client is just passing.
+    async fn pass(&self) -> Outcome<Lease> {
+        let contention = self.contender.contention;
+        let last = Instant::now() + LONGEST_PASSAGE;
+        loop {
+            let bid = self.contender.bid(self.contender.path.below(GATE), Claim::place(Role::Exclusive));
+            let driver = Driver::new(self.session.clone(), bid);
+            let passed = self.contender.drive(driver, contention, &self.contender.cancel).await;
+            let Outcome::Contended = passed else {
+                return passed;
+            };
+            match self.look().await {
+                Err(refused) => return Outcome::Refused(refused),
+                Ok(Room::Enough(changed)) if Instant::now() < last => match changed {
+                    Some(mut watch) => drop(timeout(PASSAGE, watch.change()).await),
+                    None => sleep(PASSAGE).await,
+                },
+                Ok(Room::Enough(_) | Room::Exhausted) => return Outcome::Contended,
+            }
+        }
+    }
+
+    /// Looks whether enough permits are free. A number or a list that is not known counts as room, because
+    /// the contest asks again.
+    async fn look(&self) -> Result<Room, LockError> {
+        let leases = self.contender.path.below(LEASES);
+        let _permit = self.session.bounds().requests(1).await;
+        let (taken, changed) = match self.session.ops().list(leases.full()).await {
+            Ok(children) => {
+                let permits =
+                    children.names.iter().filter(|name| contender::Contender::parse(name).is_some());
+                (permits.count(), Some(children.watch))
+            }
+            Err(fault) => (passing(fault, &leases).map(|()| 0)?, None),
+        };
+        let of = match &self.permits.count {
+            Count::Agreed(of) => *of,
+            Count::Shared { path, seed } => {
+                let counter = Counter::new(path.clone(), *seed);
+                let count = counter.read(self.session.ops()).await;
+                count.or_else(|fault| passing(fault, path).map(|()| u32::MAX))?
+            }
+        };
+        let is_room = taken.saturating_add(self.permits.wanted as usize) <= of as usize;
+        Ok(if is_room { Room::Enough(changed) } else { Room::Exhausted })
+    }
+
+    /// Takes the permits, and gives up when the gate is lost, because another client can be inside then.
+    async fn take_inside(&self, gate: &Lease, leases: &mut Leases) -> Outcome<()> {
+        let inside = self.contender.cancel.child_token();
+        let leave = async {
+            gate.tenure().lost().await;
+            inside.cancel();
+            std::future::pending::<Infallible>().await
+        };
+        tokio::select! {
+            end = self.take(&inside, leases) => end,
+            never = leave => match never {},
+        }
+    }
+
+    /// Takes the permits one by one. Those taken so far are in `leases`, even if a later one fails.
+    async fn take(&self, inside: &CancellationToken, leases: &mut Leases) -> Outcome<()> {
+        let contention = self.contender.contention;
+        // Taking only some of the permits, to give them back, would make other attempts that do not
+        // wait fail.
+        let is_part_of_many = contention == Contention::Leave && self.permits.wanted > 1;
+        if is_part_of_many {
+            match self.look().await {
+                Err(refused) => return Outcome::Refused(refused),
+                Ok(Room::Exhausted) => return Outcome::Contended,
+                Ok(Room::Enough(_)) => {}
+            }
+        }
+        for nth in 0..self.permits.wanted {
+            let driver = Driver::new(self.session.clone(), self.bid());
+            let taken = match nth {
+                0 => self.take_first(driver, inside).await,
+                _ => self.contender.drive(driver, contention, inside).await,
+            };
+            match taken {
+                Outcome::Held(lease) => leases.push(lease),
+                other => return other.map(drop),
+            }
+        }
+        Outcome::Held(())
+    }
+
+    /// Takes the first permit, and checks in the same round trip that other clients use the same number.
+    async fn take_first(&self, driver: Driver, inside: &CancellationToken) -> Outcome<Lease> {
+        let contention = self.contender.contention;
+        let stop = inside.child_token();
+        let id = driver.id();
+        let agreed = async {
+            let ours = match &self.permits.count {
+                Count::Agreed(of) => Stated::Permits(*of),
+                Count::Shared { path, .. } => Stated::Shared(path.full().to_owned()),
+            };
+            let agreed = agreement::agree(self.session, &self.contender.path, ours, id, &stop).await;
+            if agreed.is_err() {
+                stop.cancel();
+            }
+            agreed
+        };
+        match join!(agreed, self.contender.drive(driver, contention, &stop)) {
+            (Ok(Agreement::Unknown), Outcome::Held(lease)) => {
+                lease.release().await.ok();
+                Outcome::Cancelled
+            }
+            (Ok(_), taken) => taken,
+            (Err(error), Outcome::Held(lease)) => {
+                lease.release().await.ok();
+                Outcome::Refused(error)
+            }
+            (Err(_), Outcome::SessionLost) => Outcome::SessionLost,
+            (Err(error), _) => Outcome::Refused(error),
+        }
+    }
+
+    /// Returns the parameters of the acquisition of one permit. A shared number is read with each list, so that
+    /// its seed decides nothing.
+    fn bid(&self) -> Bid {
+        let (of, counter) = match &self.permits.count {
+            Count::Agreed(of) => (*of, None),
+            Count::Shared { path, seed } => (*seed, Some(Counter::new(path.clone(), *seed))),
+        };
+        let claim = Claim::Permit { of };
+        Bid { counter, ..self.contender.bid(self.contender.path.below(LEASES), claim) }
+    }
+}
+
+/// Returns the error of a refused request. Other failures pass: the contest meets the end of the session, or
+/// a broken connection, again.
+fn passing(fault: Fault, path: &NodePath) -> Result<(), LockError> {
+    match fault {
+        Fault::NoNode | Fault::Unknown(_) | Fault::SessionOver => Ok(()),
+        Fault::Denied(_) | Fault::Refused(_) => Err(fault.into_error(path.relative())),
+    }
+}
+
+/// The time that a client gets to pass the gate before the next look.
+const PASSAGE: Duration = Duration::from_millis(50);
+/// The time after which an attempt that does not wait leaves the gate.
+const LONGEST_PASSAGE: Duration = Duration::from_secs(1);

@@ -1,0 +1,41 @@
+//! The time limit of a call.
+
+use std::time::Duration;
+
+use crate::error::LockError;
+use crate::session::drive::Contention;
+
+/// The time that a call may take, and whether it waits for other clients.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// The wait requested by the caller. A duration too long for the clock, such as
+    /// `Duration::MAX`, means no limit.
+    pub(crate) wait: Duration,
+    /// The part of the wait that is already spent.
+    pub(crate) spent: Duration,
+    pub(crate) contention: Contention,
+}
+
+impl Patience {
+    pub(crate) fn new(wait: Duration, contention: Contention) -> Self {
+        Self { wait, spent: Duration::ZERO, contention }
+    }
+
+    /// Returns the patience to wait for the lock at `path` for at most `wait`, which must not be zero.
+    pub(crate) fn within(wait: Duration, path: &str) -> Result<Self, LockError> {
+        if wait.is_zero() {
+            let reason = "must not be zero; use `try_lock` instead";
+            return Err(LockError::InvalidWait { path: path.to_owned(), reason });
+        }
+        Ok(Self::new(wait, Contention::Wait))
+    }
+
+    /// Returns this patience after `more` of its time has been spent.
+    pub(crate) fn spent(self, more: Duration) -> Self {
+        Self { spent: self.spent.saturating_add(more), ..self }
+    }
+
+    pub(crate) fn left(self) -> Duration {
+        if self.wait == Duration::MAX { self.wait } else { self.wait.saturating_sub(self.spent) }
+    }
+}

@@ -1,0 +1,124 @@
+//! The calls of one client at a lock take turns under one node.
+//!
+//! 1. Each call of the client stands in a line in memory. The client has one local queue for each lock, and for each number
+//!    of permits of a semaphore.
+//! 2. While calls wait and nothing that is held is of use to the first one, a task on the client's thread contends for it.
+//! 3. A contender that comes to the head of its queue is a *held node*. It goes to the first call in line, and so do the
+//!    readers behind it if that one reads.
+//! 4. A call that gives the lock back passes it on to the next one in its own thread, without a request, if the lease is
+//!    confirmed, no guarded write may still be applied, nobody has asked for the lock, and the turn is not over.
+//! 5. A turn has a bounded number of grants and a bounded time, which count while other clients wait
+//!    ([`Queueing`](crate::Queueing)). After it, the node is deleted, and a contender enters at the tail.
+//! 6. A writer's node serves readers too. At the end of the turn, they let other clients' readers in by a downgrade. A
+//!    reader's node never serves a writer.
+//! 7. A node that nobody uses is deleted, once the task has looked twice and no call has come for it.
+//! 8. A call that does not wait is turned away while a call of this client is in its way. Otherwise a contender asks the
+//!    servers for it, and leaves if others are in front.
+//! 9. If a node is lost, its holders are told. The calls in line stay there, and the next contender is for them.
+//! 10. If the servers refuse a contender, all calls in line fail with its error.
+//!
+//! The idea is that of lock cohorting (D. Dice, V. Marathe, N. Shavit, *Lock Cohorting*, ACM TOPC 1(2), 2015).
+//!
+//! * [`state`], [`held`]: the line, what it holds, and all decisions, as a pure state machine.
+//! * [`queue`]: the state with the callers and the leases that belong to it.
+//! * [`call`]: a call that waits in line.
+//! * [`task`]: contends, leaves, and watches deadlines.
+//! * [`grant`]: one holder's part: its token, and giving back.
+//! * [`key`]: the lock or the permits that the calls of one local queue want.
+//!
+//! Elections have no local queue. Uses the layers below: `contend`, `deadline`, `client`, `lease`, `session`, `queue`,
+//! `events`, `path`, `token`, `error` and `interleaving`.
+//!
+//! # Invariants
+//!
+//! 1. No wake-up, send, event or user code runs under the mutex of a local queue.
+//! 2. No local queue is locked, or dropped, under the mutex of the registry.
+//! 3. A call that waits is the sender of a channel. A grant whose receiver is gone goes to the next call.
+//! 4. At most one task and one contender of a local queue are under way.
+
+mod call;
+mod grant;
+mod held;
+mod key;
+mod queue;
+#[cfg(test)]
+mod schedules;
+#[cfg(test)]
+mod sim;
+mod state;
+mod task;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use crate::client::Client;
+use crate::client::worker::Worker;
+use crate::contend::Wanted;
+use crate::deadline::Patience;
+use crate::error::{Holder, LockError};
+use crate::events::Witness;
+use crate::path::NodePath;
+use crate::queue::claim::Role;
+
+use self::held::Side;
+use self::key::{Key, Recipe};
+use self::queue::{LocalQueue, Registry};
+
+pub(crate) use self::grant::{Grant, Grants, Release};
+
+/// The local queues of one client.
+#[derive(Default)]
+pub(crate) struct LocalQueues {
+    registry: Arc<Registry>,
+}
+
+/// Acquires the lock, or permits, as one of the client's calls. Returns `None` if others have it and the caller does not want
+/// to wait. The caller announces the holds. `witness` tells the listeners how many contenders are in
+/// front.
+///
+/// Dropping the future leaves the line, which withdraws its contender if no other call needs it.
+pub(crate) fn enter<'a, P: Fn() -> Patience + Sync>(
+    client: &'a Client,
+    (path, wanted): (&'a NodePath, &'a Wanted),
+    waited: (&'a P, &'a Witness),
+) -> impl Future<Output = Result<Option<Grants>, LockError>> + Send + use<'a, P> {
+    let queues: &LocalQueues = client.local_queues().get_or_default();
+    let (queue, side) = queues.of(client.worker(), path, wanted);
+    queue.enter(side, waited)
+}
+
+/// Returns the number of this client's calls that wait in line for what is at this path.
+pub(crate) fn waiting(client: &Client, path: &NodePath, wanted: &Wanted) -> usize {
+    let queues: &LocalQueues = client.local_queues().get_or_default();
+    let is_wanted = |queue: &Arc<LocalQueue>| match queue.key() {
+        Key::Lock { .. } => matches!(wanted, Wanted::Place(_)),
+        Key::Permits(_) => matches!(wanted, Wanted::Permits(_)),
+    };
+    let at = queues.registry.at(path);
+    at.iter().filter(|queue| is_wanted(queue)).map(|queue| queue.state().waiting()).sum()
+}
+
+/// Returns the contender that calls at this path wait for, as far as the client's other calls know it.
+pub(crate) fn holder(client: &Client, path: &NodePath) -> Option<Holder> {
+    let queues: &LocalQueues = client.local_queues().get_or_default();
+    queues.registry.at(path).iter().find_map(|queue| queue.holder())
+}
+
+impl LocalQueues {
+    /// Returns the calls that want the same, and the side of another one.
+    fn of(&self, worker: &Arc<Worker>, path: &NodePath, wanted: &Wanted) -> (Arc<LocalQueue>, Side) {
+        let (key, side) = match wanted {
+            Wanted::Place(place) | Wanted::Office { place, .. } => {
+                let (recipe, side) = match place.role {
+                    Role::Read => (Recipe::ReadWrite, Side::Shared),
+                    Role::Write => (Recipe::ReadWrite, Side::Exclusive),
+                    Role::Exclusive | Role::Permit | Role::Latch => (Recipe::Mutex, Side::Exclusive),
+                };
+                (Key::lock(recipe, &place.also_behind), side)
+            }
+            Wanted::Permits(permits) => (Key::Permits(Box::new(permits.clone())), Side::Exclusive),
+        };
+        (self.registry.get(worker, path, key), side)
+    }
+}

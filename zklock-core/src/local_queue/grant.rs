@@ -1,0 +1,187 @@
+//! One holder's part of a lock: a share of its lease, and the duty to give it back.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use smallvec::SmallVec;
+
+use crate::error::{LockError, LossReason};
+use crate::interleaving;
+use crate::lease::{Lease, Share, Stint, Tenure};
+use crate::token::FencingToken;
+
+use super::held::NodeId;
+
+/// One holder's part of a held lock. Dropping it gives the lock back in the background.
+#[derive(Debug)]
+pub(crate) struct Grant {
+    /// The holder's claim, which ends when the lock is given back. The last claim that ends orders the release.
+    lease: Lease,
+    /// The number of holders before this one.
+    handoff: u32,
+    place: Place,
+    /// Made when it is asked for: most locks that are held for long are held without it.
+    share: OnceLock<Arc<Share>>,
+}
+
+/// The grants of one call, mostly one. They are on the heap from the beginning: each call that waits has room for one, and
+/// the holds of a lock share it.
+pub(crate) type Grants = SmallVec<[Arc<Grant>; 1]>;
+
+/// The place of a grant in a local queue.
+#[derive(Clone)]
+pub(super) struct Place {
+    pub(super) home: Arc<dyn Home>,
+    pub(super) node: NodeId,
+}
+
+/// A local queue to which a lock is given back.
+pub(super) trait Home: Send + Sync {
+    fn give_back(self: Arc<Self>, node: NodeId) -> Fate;
+
+    /// Lets readers join the holder of this node, because a downgrade has been ordered.
+    fn downgraded(self: Arc<Self>, node: NodeId);
+}
+
+/// The fate of a lock that is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Another call of this client has it.
+    PassedOn,
+    /// Other readers of this client still have it.
+    Shared,
+    /// It is released.
+    Leaves,
+    /// Calls wait for it, or may come for it in a moment, or the call still has other permits of the set. If none of them can have it, it is released.
+    Undecided,
+}
+
+impl Grant {
+    /// Returns the grant of a lease to a holder that comes after this many others.
+    pub(super) fn new(lease: Lease, handoff: u32, place: Place) -> Arc<Self> {
+        lease.tenure().note_granted();
+        Arc::new(Self { lease, handoff, place, share: OnceLock::new() })
+    }
+
+    /// Returns the holder's share of the lease.
+    pub(crate) fn share(&self) -> &Arc<Share> {
+        self.share.get_or_init(|| Arc::new(Share::new(self.stint())))
+    }
+
+    /// Returns the holder's time under the lease.
+    pub(crate) fn stint(&self) -> Stint {
+        Stint::new(self.tenure(), self.handoff)
+    }
+
+    pub(crate) fn token(&self) -> FencingToken {
+        self.tenure().token().handed_on(self.handoff)
+    }
+
+    pub(crate) fn tenure(&self) -> &Arc<Tenure> {
+        self.lease.tenure()
+    }
+
+    /// Gives the lock back, in this thread and without a request if another call waits for it. If none does, it is released in
+    /// a moment.
+    pub(crate) fn give_back(mut self) -> Release {
+        let stint = self.stint();
+        let fate = self.take_back().unwrap_or(Fate::Leaves);
+        Release { stint, fate }
+    }
+
+    /// Undoes a grant that did not reach its holder, and leaves it to the caller to tell the line.
+    pub(super) fn undelivered(grant: Arc<Self>) {
+        // It has no other holder.
+        if let Some(mut grant) = Arc::into_inner(grant) {
+            grant.lease.end();
+        }
+    }
+
+    /// Orders that readers may share the lock. The returned future waits until the server has applied it, or the lock is
+    /// lost. Nobody has to poll it.
+    pub(crate) fn downgrade(&self) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
+        if !self.tenure().is_forked() {
+            self.place.home.clone().downgraded(self.place.node);
+        }
+        self.lease.downgrade()
+    }
+
+    fn take_back(&mut self) -> Option<Fate> {
+        if self.lease.has_ended() {
+            return None;
+        }
+        let stint = self.stint();
+        if stint.tenure().is_forked() {
+            self.lease.leave_to_parent();
+            return Some(Fate::Leaves);
+        }
+        self.share.get().iter().for_each(|share| share.end());
+        stint.end();
+        // The line gives its claim up behind this one, and so orders the release before it wakes its task, which
+        // may create another node.
+        interleaving::point();
+        let is_last = self.lease.end();
+        let fate = if is_last { Fate::Leaves } else { self.place.home.clone().give_back(self.place.node) };
+        let fate = if fate == Fate::Leaves && stint.tenure().is_claimed() { Fate::Shared } else { fate };
+        if fate == Fate::Shared {
+            stint.part();
+        }
+        Some(fate)
+    }
+}
+
+impl Drop for Grant {
+    fn drop(&mut self) {
+        self.take_back();
+    }
+}
+
+/// The end of a grant.
+#[must_use = "the release may have to be awaited"]
+pub(crate) struct Release {
+    stint: Stint,
+    fate: Fate,
+}
+
+impl Release {
+    /// Returns whether other tasks are to run before the next step: one of them has the lock now, or may come
+    /// for it.
+    pub(crate) fn has_to_yield(&self) -> bool {
+        matches!(self.fate, Fate::PassedOn | Fate::Undecided)
+    }
+
+    /// Returns the outcome, or `None` if it has to be awaited.
+    pub(crate) fn outcome(&self) -> Option<Result<(), LockError>> {
+        let tenure = self.stint.tenure();
+        if tenure.is_forked() {
+            return Some(Err(tenure.lost_error(LossReason::SessionEnded)));
+        }
+        match self.fate {
+            Fate::PassedOn => Some(Ok(())),
+            Fate::Shared => Some(tenure.check()),
+            Fate::Leaves | Fate::Undecided => self.stint.outcome(),
+        }
+    }
+
+    /// Waits until the lock is passed on, or its node is deleted.
+    pub(crate) async fn done(self) -> Result<(), LockError> {
+        match self.outcome() {
+            Some(outcome) => outcome,
+            None => self.stint.released().await,
+        }
+    }
+
+    /// Waits until the request that releases the lock has been handed to the connection, unless others have the
+    /// lock. If the connection is broken, this does not wait for it.
+    pub(crate) async fn handed_over(self) {
+        if let Fate::Leaves | Fate::Undecided = self.fate {
+            self.stint.handed_over().await;
+        }
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").field("node", &self.node).finish_non_exhaustive()
+    }
+}

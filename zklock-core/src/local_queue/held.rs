@@ -1,0 +1,265 @@
+//! A node, or a set of permits, that the calls of a local queue share, and the rules by which it goes from one to the next.
+
+use std::time::{Duration, Instant};
+
+use crate::client::settings::Queueing;
+use crate::token::GRANTS;
+
+/// The side of a lock on which a call, or the node of a client, stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Side {
+    Shared,
+    Exclusive,
+}
+
+/// What the calls of a queue wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    /// One node, which they share.
+    Lock,
+    /// Sets of `each` permits, one set for each call. No client can hold more than `most` sets, if that is known.
+    Permits { each: u32, most: Option<usize> },
+}
+
+/// The identity of a node within its local queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct NodeId(pub(super) u64);
+
+/// A lease, as far as a local queue looks at it. A clone is a claim to it: the node stays until the last one is dropped.
+pub(super) trait Handle: Clone {
+    /// Returns the present state of the lease, and records nothing.
+    fn look(&self) -> Look;
+}
+
+/// The state of a lease at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Look {
+    pub(super) ready: Ready,
+    /// Whether a guarded write of a holder has no answer yet.
+    pub(super) is_writing: bool,
+    /// Since when other clients may wait for the lock.
+    pub(super) company: Option<Instant>,
+}
+
+impl Look {
+    /// Returns the state of this lease and another one, which are passed on together.
+    pub(super) fn beside(self, other: Self) -> Self {
+        Self {
+            ready: self.ready.max(other.ready),
+            is_writing: self.is_writing || other.is_writing,
+            company: self.company.into_iter().chain(other.company).min(),
+        }
+    }
+}
+
+/// Whether a lease can go to another call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Ready {
+    Now,
+    /// Its state is not known at the moment.
+    NotYet,
+    /// It is lost, its holder was asked to release, or a write of unknown outcome may still be applied.
+    Never,
+}
+
+/// Whether a node admits a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Admission {
+    Now,
+    /// The lock is in use, or the state of the lease is not known.
+    Later,
+    /// The node has to leave, or to stay with its present holders.
+    Never,
+}
+
+/// The time for which a local queue keeps one node.
+#[derive(Debug)]
+#[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
+pub(super) struct HeldNode<L> {
+    id: NodeId,
+    lease: L,
+    kind: Kind,
+    /// The side of the node.
+    side: Side,
+    usage: Usage,
+    /// The number of grants so far.
+    handoffs: u32,
+    /// The number of grants since `since`.
+    grants: u32,
+    /// The first grant, or the instant since which there is company, whichever is later.
+    since: Instant,
+    /// Whether others may wait for the lock, as far as the queue has noticed.
+    has_company: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Usage {
+    Vacant,
+    /// By one call, which has this many leases to give back.
+    Alone(u32),
+    /// By this many readers, at least one.
+    Shared(u32),
+}
+
+impl<L: Handle> HeldNode<L> {
+    pub(super) fn new(id: NodeId, (lease, kind): (L, Kind), side: Side, now: Instant) -> Self {
+        Self {
+            id,
+            lease,
+            kind,
+            side,
+            usage: Usage::Vacant,
+            handoffs: 0,
+            grants: 0,
+            since: now,
+            has_company: kind != Kind::Lock,
+        }
+    }
+
+    pub(super) fn id(&self) -> NodeId {
+        self.id
+    }
+
+    pub(super) fn lease(&self) -> &L {
+        &self.lease
+    }
+
+    pub(super) fn into_lease(self) -> L {
+        self.lease
+    }
+
+    #[cfg(test)]
+    pub(super) fn set_handoffs(&mut self, handoffs: u32) {
+        self.handoffs = handoffs;
+    }
+
+    #[cfg(test)]
+    pub(super) fn grants(&self) -> u32 {
+        self.grants
+    }
+
+    pub(super) fn is_vacant(&self) -> bool {
+        self.usage == Usage::Vacant
+    }
+
+    /// Returns whether readers hold the lock.
+    pub(super) fn is_read(&self) -> bool {
+        matches!(self.usage, Usage::Shared(_))
+    }
+
+    /// Returns whether a call on this side needs another node.
+    pub(super) fn keeps_out(&self, side: Side) -> bool {
+        self.side == Side::Shared && side == Side::Exclusive
+    }
+
+    /// Returns whether a call on this side need not wait for the present holders.
+    pub(super) fn is_open_to(&self, side: Side) -> bool {
+        match self.usage {
+            Usage::Vacant => true,
+            Usage::Alone(_) => false,
+            Usage::Shared(_) => side == Side::Shared,
+        }
+    }
+
+    /// Decides whether a call may have the lock under this node. A call that follows others in one batch of
+    /// readers is not counted.
+    pub(super) fn admits(&mut self, side: Side, is_batch: bool, limits: (Queueing, Instant)) -> Admission {
+        if !self.is_open_to(side) {
+            return Admission::Later;
+        }
+        if self.keeps_out(side) {
+            return Admission::Never;
+        }
+        if is_batch && self.handoffs < GRANTS {
+            return Admission::Now;
+        }
+        let look = self.look();
+        match look.ready {
+            Ready::Never => Admission::Never,
+            Ready::Now | Ready::NotYet if self.is_spent(limits) => Admission::Never,
+            Ready::Now if !look.is_writing => Admission::Now,
+            Ready::Now | Ready::NotYet => Admission::Later,
+        }
+    }
+
+    /// Records a grant, and returns the number of earlier ones.
+    pub(super) fn grant(&mut self, side: Side, is_batch: bool, now: Instant) -> u32 {
+        if self.handoffs == 0 {
+            self.since = self.since.max(now);
+        }
+        self.grants += u32::from(!is_batch);
+        let leases = if let Kind::Permits { each, .. } = self.kind { each } else { 1 };
+        self.usage = match (side, self.usage) {
+            (Side::Exclusive, _) => Usage::Alone(leases),
+            (Side::Shared, Usage::Shared(readers)) => Usage::Shared(readers + 1),
+            (Side::Shared, _) => Usage::Shared(1),
+        };
+        let handoff = self.handoffs;
+        self.handoffs += 1;
+        handoff
+    }
+
+    /// Returns the number of grants so far.
+    pub(super) fn handoffs(&self) -> u32 {
+        self.handoffs
+    }
+
+    pub(super) fn give_back(&mut self) {
+        self.usage = match self.usage {
+            Usage::Shared(readers) if readers > 1 => Usage::Shared(readers - 1),
+            Usage::Alone(leases) if leases > 1 => Usage::Alone(leases - 1),
+            _ => Usage::Vacant,
+        };
+    }
+
+    /// Makes the node that of a reader, and its only holder a reader.
+    pub(super) fn downgrade(&mut self) {
+        self.side = Side::Shared;
+        if matches!(self.usage, Usage::Alone(_)) {
+            self.usage = Usage::Shared(1);
+        }
+    }
+
+    /// Returns whether local readers keep other clients' readers out.
+    pub(super) fn shuts_readers_out(&self) -> bool {
+        self.side == Side::Exclusive && self.is_read()
+    }
+
+    /// Returns the instant at which local readers have to let other clients' readers in, if that is bounded.
+    pub(super) fn shuts_out_until(&mut self, queueing: Queueing) -> Option<Instant> {
+        if !self.shuts_readers_out() {
+            return None;
+        }
+        self.look();
+        let within = if self.grants >= queueing.turns { Duration::ZERO } else { queueing.within };
+        // A bound beyond the clock's range is none.
+        self.since.checked_add(within).filter(|_| self.has_company)
+    }
+
+    /// Returns whether others may wait for the lock.
+    pub(super) fn has_company(&mut self) -> bool {
+        // Others wait at the gate of a semaphore, which the holders of permits do not see.
+        self.kind != Kind::Lock || self.look().company.is_some()
+    }
+
+    /// Looks at the lease. The counts begin again when company is noticed.
+    fn look(&mut self) -> Look {
+        let look = self.lease.look();
+        if self.kind != Kind::Lock {
+            return look;
+        }
+        let had_company = std::mem::replace(&mut self.has_company, look.company.is_some());
+        if let Some(since) = look.company.filter(|since| !had_company && *since > self.since) {
+            self.since = since;
+            // The grant of the present or last holder counts.
+            self.grants = self.handoffs.min(1);
+        }
+        look
+    }
+
+    /// Returns whether the turn of this client is over. Its first grant is always within the bounds.
+    fn is_spent(&self, (queueing, now): (Queueing, Instant)) -> bool {
+        let is_over = self.grants >= queueing.turns || now.duration_since(self.since) >= queueing.within;
+        self.handoffs == GRANTS || (self.has_company && self.handoffs > 0 && is_over)
+    }
+}

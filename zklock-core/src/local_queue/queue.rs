@@ -1,0 +1,451 @@
+//! The calls of one client at one lock, with the leases and the callers that belong to them.
+
+use std::collections::HashMap;
+use std::iter::{RepeatN, repeat_n};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Notify, oneshot};
+
+use crate::client::worker::Worker;
+use crate::contend::Leases;
+use crate::error::{Holder, LockError, Phase};
+use crate::events::Witness;
+use crate::interleaving;
+use crate::lease::writes::Writing;
+use crate::lease::{Readiness, Stint, Tenure};
+use crate::path::NodePath;
+
+use super::grant::{Fate, Grant, Grants, Home, Place};
+use super::held::{Handle, Look, NodeId, Ready};
+use super::key::Key;
+use super::state::{Call, Effects, Granted, State, Wake};
+
+/// The calls of one client at one lock, or for a number of permits of one semaphore.
+pub(super) struct LocalQueue {
+    pub(super) worker: Arc<Worker>,
+    path: NodePath,
+    key: Key,
+    state: Mutex<CallState>,
+    /// The contender of another client, or another node of this one, that the contender waits for.
+    front: Mutex<Option<Holder>>,
+    /// Wakes the task.
+    changed: Notify,
+    registry: Weak<Registry>,
+}
+
+/// The local queues of one client, by path. One is forgotten when its last user drops it.
+#[derive(Default)]
+pub(super) struct Registry(Mutex<Queues>);
+
+type Queues = HashMap<NodePath, Vec<(Key, Weak<LocalQueue>)>>;
+
+pub(super) type CallState = State<Caller, Leases>;
+
+/// A call that waits.
+pub(super) struct Caller {
+    pub(super) reply: oneshot::Sender<Answer>,
+    /// The wait requested by the caller.
+    pub(super) wait: Duration,
+    /// The beginning of the wait.
+    pub(super) since: Instant,
+    /// Told that the call waits in the queue, once its place is known. `None` once it was told, and if nobody listens.
+    pub(super) untold: Option<Witness>,
+}
+
+/// The answer to a call.
+pub(super) enum Answer {
+    Granted(Grants),
+    Contended,
+    /// Boxed, because each call that waits has room for an answer.
+    Failed(Box<LockError>),
+}
+
+impl LocalQueue {
+    pub(super) fn path(&self) -> &NodePath {
+        &self.path
+    }
+
+    pub(super) fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// Makes a change, performs what follows from it, and wakes the task if it has something to do. Returns the nodes that a
+    /// caller has got.
+    pub(super) fn change(
+        self: &Arc<Self>,
+        change: impl FnOnce(&mut CallState, Instant) -> Effects<Caller, Leases>,
+    ) -> Vec<NodeId> {
+        let effects = change(&mut self.state(), Instant::now());
+        let delivered = self.deliver(effects);
+        let wake = self.state().wake(Instant::now());
+        match wake {
+            Wake::Nobody => {}
+            Wake::Task => self.changed.notify_one(),
+            Wake::NewTask => self.start(),
+        }
+        delivered
+    }
+
+    /// Waits until the task is woken by a change.
+    pub(super) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// Sends the grants to their callers. A grant whose caller is gone goes to the next one in line. Returns the nodes of those
+    /// that have arrived.
+    pub(super) fn deliver(self: &Arc<Self>, mut effects: Effects<Caller, Leases>) -> Vec<NodeId> {
+        let mut delivered = Vec::new();
+        loop {
+            // A node is deleted before another one is created, so that others are served meanwhile.
+            drop(effects.left);
+            let mut vain = Vec::new();
+            for granted in effects.grants {
+                let node = granted.node;
+                match self.grant(granted) {
+                    Ok(()) => delivered.push(node),
+                    Err(leases) => vain.extend(leases),
+                }
+            }
+            if vain.is_empty() {
+                return delivered;
+            }
+            let now = Instant::now();
+            effects = Effects::default();
+            for node in vain {
+                let more = self.state().given_back(node, now);
+                effects.grants.extend(more.grants);
+                effects.left.extend(more.left);
+            }
+        }
+    }
+
+    /// Sends the grants of a call to its caller. If the caller is gone, returns the node, once for each of its leases.
+    fn grant(self: &Arc<Self>, granted: Granted<Caller, Leases>) -> Result<(), RepeatN<NodeId>> {
+        let Granted { call, lease: leases, node, handoff } = granted;
+        let place = || Place { home: self.clone(), node };
+        let grants: Grants = leases.into_iter().map(|lease| Grant::new(lease, handoff, place())).collect();
+        let stints: Vec<Stint> = grants.iter().map(|grant| grant.stint()).collect();
+        match call.caller.reply.send(Answer::Granted(grants)) {
+            Err(Answer::Granted(grants)) => {
+                grants.into_iter().for_each(Grant::undelivered);
+                Err(repeat_n(node, stints.len()))
+            }
+            Ok(()) | Err(_) => {
+                stints.iter().for_each(Stint::succeed);
+                Ok(())
+            }
+        }
+    }
+
+    /// Answers calls with an error.
+    pub(super) fn fail(&self, calls: Vec<Call<Caller>>, error: impl Fn(Duration) -> LockError) {
+        for Call { caller, .. } in calls {
+            caller.reply.send(Answer::Failed(Box::new(error(caller.wait)))).ok();
+        }
+    }
+
+    pub(super) fn closed(&self) -> LockError {
+        self.worker.closed(&self.path)
+    }
+
+    pub(super) fn timeout(&self, waited: Duration) -> LockError {
+        let (phase, holder) = self.in_the_way();
+        LockError::Timeout { path: self.path.relative().to_owned(), waited, phase, holder }
+    }
+
+    /// Returns the phase of the calls in line, and the contender in their way if it is known.
+    pub(super) fn in_the_way(&self) -> (Phase, Option<Holder>) {
+        let phase = match self.worker.current_session() {
+            _ if self.state().is_queued() => Phase::Queued,
+            Some(_) => Phase::Entering,
+            None => Phase::Connecting,
+        };
+        (phase, if phase == Phase::Queued { self.holder() } else { None })
+    }
+
+    /// Takes note of the contender in front of this client's, or that it is not known.
+    pub(super) fn meet(&self, holder: Option<Holder>) {
+        *self.front() = holder;
+    }
+
+    /// Returns the contender that calls in line wait for, if it is known.
+    pub(super) fn holder(&self) -> Option<Holder> {
+        let front = self.front().clone();
+        // A contender under way is what the calls wait for, even if others of this client hold the lock.
+        front.or_else(|| self.state().is_behind_own().then(|| Holder::this_client(1)))
+    }
+
+    fn front(&self) -> MutexGuard<'_, Option<Holder>> {
+        self.front.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, CallState> {
+        interleaving::point();
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Home for LocalQueue {
+    fn give_back(self: Arc<Self>, node: NodeId) -> Fate {
+        let (mut fate, mut is_granted) = (Fate::Undecided, false);
+        let delivered = self.change(|state, now| {
+            let effects = state.given_back(node, now);
+            is_granted = effects.grants.iter().any(|granted| granted.node == node);
+            // Another thread may make the node leave right behind this.
+            fate = fate_of(state, node);
+            effects
+        });
+        match delivered.contains(&node) {
+            true => Fate::PassedOn,
+            // The next holders were all gone.
+            false if is_granted => fate_of(&self.state(), node),
+            false => fate,
+        }
+    }
+
+    fn downgraded(self: Arc<Self>, node: NodeId) {
+        self.change(|state, now| state.downgraded(node, now));
+    }
+}
+
+/// Returns the fate of a lock that was given back, and that no call has got for that.
+fn fate_of(state: &CallState, node: NodeId) -> Fate {
+    match state.node(node) {
+        None => Fate::Leaves,
+        Some(held) if held.is_read() => Fate::Shared,
+        Some(_) => Fate::Undecided,
+    }
+}
+
+impl Handle for Leases {
+    fn look(&self) -> Look {
+        let looks = self.iter().map(|lease| look(lease.tenure()));
+        looks.reduce(Look::beside).expect("a call has at least one lease")
+    }
+}
+
+fn look(tenure: &Tenure) -> Look {
+    let writing = tenure.writes().state();
+    let ready = match (tenure.readiness(), writing) {
+        (Readiness::Over, _) | (_, Writing::Doubtful) => Ready::Never,
+        (Readiness::Pending(_), _) => Ready::NotYet,
+        (Readiness::Ready, Writing::Idle | Writing::UnderWay) => Ready::Now,
+    };
+    Look { ready, is_writing: writing == Writing::UnderWay, company: tenure.company() }
+}
+
+impl Registry {
+    /// Returns the local queue of this path and key, which the first call makes.
+    pub(super) fn get(self: &Arc<Self>, worker: &Arc<Worker>, path: &NodePath, key: Key) -> Arc<LocalQueue> {
+        let mut queues = self.queues();
+        let at = queues.entry(path.clone()).or_default();
+        let present = at.iter().filter(|(other, _)| *other == key).find_map(|(_, queue)| queue.upgrade());
+        present.unwrap_or_else(|| {
+            let queue = Arc::new(LocalQueue {
+                worker: worker.clone(),
+                path: path.clone(),
+                state: Mutex::new(State::new(worker.settings().queueing, key.kind())),
+                key: key.clone(),
+                front: Mutex::default(),
+                changed: Notify::new(),
+                registry: Arc::downgrade(self),
+            });
+            at.push((key, Arc::downgrade(&queue)));
+            queue
+        })
+    }
+
+    /// Returns the local queues of this path.
+    pub(super) fn at(&self, path: &NodePath) -> Vec<Arc<LocalQueue>> {
+        let queues = self.queues();
+        queues.get(path).into_iter().flatten().filter_map(|(_, queue)| queue.upgrade()).collect()
+    }
+
+    fn queues(&self) -> MutexGuard<'_, Queues> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for LocalQueue {
+    /// Removes the local queues at this path that are gone. Another one may have taken the place of this one.
+    fn drop(&mut self) {
+        let Some(registry) = self.registry.upgrade() else { return };
+        let mut queues = registry.queues();
+        if let Some(at) = queues.get_mut(&self.path) {
+            at.retain(|(_, queue)| queue.strong_count() > 0);
+            if at.is_empty() {
+                queues.remove(&self.path);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zklock_testkit::EmbeddedServer;
+
+    use crate::Config;
+    use crate::event::LockEventKind;
+    use crate::local_queue::LocalQueues;
+    use crate::local_queue::held::Side;
+    use crate::local_queue::key::Recipe;
+    use crate::local_queue::state::Manner;
+
+    use super::*;
+
+    const WAIT: Duration = Duration::from_secs(20);
+
+    /// Puts a call into the line, and returns the receiver of its answer.
+    fn arrive(queue: &Arc<LocalQueue>) -> oneshot::Receiver<Answer> {
+        let (reply, answer) = oneshot::channel();
+        let caller = Caller { reply, wait: WAIT, since: Instant::now(), untold: None };
+        queue.change(|state, now| {
+            let (id, side, manner) = (state.id(), Side::Exclusive, Manner::Wait);
+            let call = Call { id, side, manner, deadline: now.checked_add(WAIT), caller };
+            state.arrive(call, now).expect("the queue is open")
+        });
+        answer
+    }
+
+    #[tokio::test]
+    async fn a_grant_whose_caller_is_gone_without_a_word_goes_to_the_next_one() {
+        let server = EmbeddedServer::start().unwrap();
+        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let (mutex, semaphore) = (client.mutex("/a").unwrap(), client.semaphore("/b", 1).unwrap());
+        let (guard, permit) = (mutex.lock().await.unwrap(), semaphore.acquire().await.unwrap());
+        let queues: &LocalQueues = client.local_queues().get_or_default();
+        let path = |path| NodePath::new(client.worker().root(), path).unwrap();
+        let (line, pool) = (&queues.registry.at(&path("/a"))[0], &queues.registry.at(&path("/b"))[0]);
+        let gone = || drop((arrive(line), arrive(pool)));
+        // The receivers are gone, and the line does not know it yet.
+        (0..3).for_each(|_| gone());
+        let living = [arrive(line), arrive(pool)];
+        (0..3).for_each(|_| gone());
+        guard.release().await.unwrap();
+        permit.release().await.unwrap();
+        for answer in living {
+            let answer = tokio::time::timeout(WAIT, answer).await.expect("an answer comes").unwrap();
+            assert!(matches!(answer, Answer::Granted(_)));
+        }
+        mutex.lock().await.unwrap().release().await.unwrap();
+        semaphore.acquire().await.unwrap().release().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_lock_whose_next_caller_is_gone_is_released_and_not_passed_on() {
+        let server = EmbeddedServer::start().unwrap();
+        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let other = Config::new(server.connect_string()).connect().await.unwrap();
+        let mut events = client.events();
+        let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+        let queues: &LocalQueues = client.local_queues().get_or_default();
+        let path = NodePath::new(client.worker().root(), "/a").unwrap();
+        let line = queues.registry.at(&path)[0].clone();
+        (0..3).for_each(|_| drop(arrive(&line)));
+        guard.release().await.unwrap();
+        // The node is gone by now.
+        assert!(other.mutex("/a").unwrap().try_lock().await.unwrap().is_some());
+        let end = loop {
+            let kind = events.next().await.unwrap().kind;
+            if !matches!(kind, LockEventKind::Begun | LockEventKind::Acquired { .. }) {
+                break kind;
+            }
+        };
+        assert!(matches!(end, LockEventKind::Released { .. }), "{end:?}");
+    }
+
+    #[tokio::test]
+    async fn each_call_is_told_once_how_many_are_in_front_when_its_place_is_known() {
+        let server = EmbeddedServer::start().unwrap();
+        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let other = Config::new(server.connect_string()).connect().await.unwrap();
+        let held = other.mutex("/a").unwrap().lock().await.unwrap();
+        let mut events = client.events();
+        let lock = || {
+            let mutex = client.mutex("/a").unwrap();
+            tokio::spawn(async move { mutex.lock().await.unwrap().release().await.unwrap() })
+        };
+        // These come before the place of their contender is known, and the last one after it.
+        let mut calls = vec![lock(), lock(), lock()];
+        let mut told = Vec::new();
+        while told.len() < 4 {
+            if let LockEventKind::Queued { ahead } = events.next().await.unwrap().kind {
+                told.push(ahead);
+            }
+            if told.len() == 3 && calls.len() == 3 {
+                calls.push(lock());
+            }
+        }
+        assert_eq!(told, [1, 2, 3, 4]);
+        held.release().await.unwrap();
+        for call in calls {
+            call.await.unwrap();
+        }
+        drop(client);
+        while let Some(event) = events.next().await {
+            assert!(!matches!(event.kind, LockEventKind::Queued { .. }), "{event:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn local_queues_of_one_path_are_kept_apart_by_their_keys_and_forgotten_one_by_one() {
+        let server = EmbeddedServer::start().unwrap();
+        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let (registry, worker) = (Arc::new(Registry::default()), client.worker());
+        let path = NodePath::new("", "/a").unwrap();
+        let get = |recipe| registry.get(worker, &path, Key::lock(recipe, &Arc::default()));
+        let (mutex, lock) = (get(Recipe::Mutex), get(Recipe::ReadWrite));
+        assert!(Arc::ptr_eq(&mutex, &get(Recipe::Mutex)) && !Arc::ptr_eq(&mutex, &lock));
+        assert_eq!(registry.at(&path).len(), 2);
+        drop(mutex);
+        assert!(Arc::ptr_eq(&registry.at(&path)[0], &lock));
+        drop(lock);
+        assert!(registry.queues().is_empty());
+    }
+
+    #[cfg(feature = "metrics")]
+    #[tokio::test]
+    async fn a_node_whose_first_caller_is_gone_is_one_turn() {
+        use crate::metrics::Count;
+        use crate::mode::Mode;
+
+        let server = EmbeddedServer::start().unwrap();
+        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let other = Config::new(server.connect_string()).connect().await.unwrap();
+        let held = other.mutex("/a").unwrap().lock().await.unwrap();
+        let mutex = client.mutex("/a").unwrap();
+        let waiting = async |count: usize| {
+            let queues: &LocalQueues = client.local_queues().get_or_default();
+            let path = NodePath::new(client.worker().root(), "/a").unwrap();
+            loop {
+                let line = queues.registry.at(&path).first().cloned();
+                if let Some(line) = line.filter(|line| line.state().waiting() == count) {
+                    return line;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        let lock = || {
+            tokio::spawn({
+                let mutex = mutex.clone();
+                async move { mutex.lock().await.unwrap() }
+            })
+        };
+        let first = lock();
+        drop(arrive(&waiting(1).await));
+        let (second, third) = (lock(), lock());
+        waiting(4).await;
+        first.abort();
+        waiting(3).await;
+        held.release().await.unwrap();
+        let guard = second.await.unwrap();
+        assert_eq!(guard.fencing_token().handoff(), 1);
+        guard.release().await.unwrap();
+        third.await.unwrap().release().await.unwrap();
+        let events = client.worker().events().expect("what happens is counted");
+        let counters = events.counters().of("unnamed", Mode::Exclusive);
+        let counted = [Count::Turn, Count::Acquired, Count::PassedOn].map(|count| counters.get(count));
+        assert_eq!(counted, [1, 2, 1]);
+    }
+}

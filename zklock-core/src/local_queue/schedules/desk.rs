@@ -1,0 +1,188 @@
+//! The record of a schedule: who holds the lock, and which writes are under way.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::error::LockError;
+use crate::lease::{Share, Tenure, WritePermit};
+use crate::local_queue::grant::Grant;
+use crate::local_queue::held::Side;
+use crate::session::fault::Fault;
+use crate::token::FencingToken;
+
+use super::chance;
+use super::servers::Servers;
+
+/// The kind of the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Mutex,
+    ReadWrite,
+    Semaphore { permits: usize },
+}
+
+/// The record of a schedule.
+pub(super) struct Desk {
+    kind: Kind,
+    servers: Arc<Servers>,
+    ledger: Mutex<Ledger>,
+}
+
+#[derive(Default)]
+struct Ledger {
+    holders: Vec<Holder>,
+    left: Vec<Holder>,
+    writes: Vec<Write>,
+    /// The greatest token of an exclusive holder, and of any.
+    exclusive: Option<FencingToken>,
+    any: Option<FencingToken>,
+    entered: usize,
+}
+
+struct Holder {
+    share: Arc<Share>,
+    side: Side,
+}
+
+/// A guarded write that has no answer, or never had one.
+struct Write {
+    tenure: Arc<Tenure>,
+    token: FencingToken,
+    side: Side,
+}
+
+impl Desk {
+    pub(super) fn new(kind: Kind, servers: &Arc<Servers>) -> Arc<Self> {
+        Arc::new(Self { kind, servers: servers.clone(), ledger: Mutex::default() })
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Takes note of a holder, and checks that no other holder excludes it.
+    pub(super) fn enter(&self, grant: &Grant, side: Side) {
+        let share = grant.share().clone();
+        let mut ledger = self.ledger();
+        ledger.entered += 1;
+        if self.is_valid(grant.tenure()) {
+            let beside = ledger.holders.iter().filter(|holder| self.is_valid(holder.share.tenure()));
+            check_beside(self.kind, beside, &share, side);
+            ledger.check_writes(&share, side);
+            ledger.check_token(self.kind, share.token(), side);
+        }
+        ledger.holders.push(Holder { share, side });
+    }
+
+    /// Takes note that a writer lets readers in.
+    pub(super) fn downgrade(&self, grant: &Grant) {
+        let token = grant.share().token();
+        let mut ledger = self.ledger();
+        for holder in ledger.holders.iter_mut().filter(|holder| holder.share.token() == token) {
+            holder.side = Side::Shared;
+        }
+    }
+
+    /// Returns the side of a holder, which may have left.
+    pub(super) fn side_of(&self, share: &Arc<Share>) -> Side {
+        let ledger = self.ledger();
+        let mut holders = ledger.holders.iter().chain(&ledger.left);
+        let holder = holders.find(|holder| Arc::ptr_eq(&holder.share, share));
+        holder.expect("it has entered").side
+    }
+
+    /// Takes note that a holder gives the lock back.
+    pub(super) fn leave(&self, grant: &Grant) {
+        let mut ledger = self.ledger();
+        let left = ledger.holders.extract_if(.., |holder| Arc::ptr_eq(&holder.share, grant.share()));
+        let left: Vec<_> = left.collect();
+        ledger.left.extend(left);
+    }
+
+    /// Makes a guarded write, whose outcome may stay unknown.
+    pub(super) async fn write(self: Arc<Self>, permit: WritePermit, side: Side) -> Result<(), LockError> {
+        let share = permit.shares()[0].clone();
+        let ready = permit.ready().await?;
+        let (tenure, token) = (share.tenure().clone(), share.token());
+        self.ledger().writes.push(Write { tenure: tenure.clone(), token, side });
+        let is_known = !chance::one_in(4);
+        let answer = ready.send(|_| async {
+            chance::pause().await;
+            if is_known {
+                // It is applied, or refused, before the answer is there.
+                self.settle(&tenure, token);
+                Ok(())
+            } else {
+                Err(Fault::Unknown("the connection broke".into()))
+            }
+        });
+        answer.await.ok();
+        Ok(())
+    }
+
+    /// Returns whether the lease is in force.
+    fn is_valid(&self, tenure: &Tenure) -> bool {
+        // Unlike `Tenure::check`, this records no loss.
+        tenure.loss().is_none() && !self.is_gone(tenure)
+    }
+
+    /// Returns whether the node of this lease is gone although it was not withdrawn, or its session has ended.
+    pub(super) fn is_gone(&self, tenure: &Tenure) -> bool {
+        tenure.session().is_over() || self.servers.has_robbed(tenure)
+    }
+
+    fn settle(&self, tenure: &Arc<Tenure>, token: FencingToken) {
+        let mut ledger = self.ledger();
+        let write = |write: &Write| Arc::ptr_eq(&write.tenure, tenure) && write.token == token;
+        let place = ledger.writes.iter().position(write).expect("the write is under way");
+        ledger.writes.remove(place);
+    }
+
+    /// Returns the number of grants.
+    pub(super) fn entered(&self) -> usize {
+        self.ledger().entered
+    }
+
+    pub(super) fn holders(&self) -> usize {
+        self.ledger().holders.len()
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ledger {
+    /// Checks that no write of an earlier holder of the same node can be applied.
+    fn check_writes(&self, share: &Share, side: Side) {
+        let late = |write: &&Write| {
+            let is_exclusive = (write.side, side) != (Side::Shared, Side::Shared);
+            Arc::ptr_eq(&write.tenure, share.tenure()) && is_exclusive
+        };
+        let late: Vec<_> = self.writes.iter().filter(late).map(|write| write.token).collect();
+        assert!(late.is_empty(), "{:?} holds while writes of {late:?} may be applied", share.token());
+    }
+
+    fn check_token(&mut self, kind: Kind, token: FencingToken, side: Side) {
+        let before = match (kind, side) {
+            (Kind::Semaphore { .. }, _) => None,
+            (_, Side::Exclusive) => self.any,
+            (_, Side::Shared) => self.exclusive,
+        };
+        assert!(before < Some(token), "{token:?} comes after {before:?}");
+        self.any = self.any.max(Some(token));
+        if side == Side::Exclusive {
+            self.exclusive = Some(token);
+        }
+    }
+}
+
+/// Checks that a holder may be beside these.
+fn check_beside<'a>(kind: Kind, beside: impl Iterator<Item = &'a Holder>, share: &Share, side: Side) {
+    if let Kind::Semaphore { permits } = kind {
+        assert!(beside.count() < permits, "more than {permits} permits are held");
+        return;
+    }
+    let conflicts = beside.filter(|holder| (holder.side, side) != (Side::Shared, Side::Shared));
+    let conflicts: Vec<_> = conflicts.map(|holder| (holder.share.token(), holder.side)).collect();
+    assert!(conflicts.is_empty(), "{:?} holds {side:?} beside {conflicts:?}", share.token());
+}

@@ -1,0 +1,190 @@
+//! The invariants, which hold in every state and at every grant.
+
+use crate::local_queue::held::Side;
+use crate::local_queue::held::{HeldNode, Ready};
+use crate::local_queue::state::Manner;
+
+use super::node::{Downgrade, Lease, Node, Watch};
+use super::setup::Spec;
+use super::world::{CallState, Caller, Foreigner, Share, TURNS, Task, WITHIN, World};
+use crate::local_queue::state::Granted;
+
+impl World {
+    /// Checks grants that are made together, before they are sent.
+    pub(super) fn check_batch(&mut self, process: usize, grants: &[Granted<usize, Lease>]) {
+        for (position, granted) in grants.iter().enumerate() {
+            let side = granted.call.side;
+            let (zxid, node) = (granted.lease.zxid, granted.node);
+            let index = granted.call.caller;
+            assert!(!self.processes[process].is_closed, "a closed line grants");
+            let is_shared = |granted: &Granted<usize, Lease>| granted.call.side == Side::Shared;
+            let is_batch = position > 0
+                && grants[..=position].iter().all(is_shared)
+                && self.is_vacant(process, zxid, &grants[..position]);
+            self.check_order(process, index, &grants[..position]);
+            self.check_passing(process, zxid, side);
+            let others = grants[..position].iter().map(|other| other.call.side);
+            let is_alone = others.count() == 0 || self.setup.permits.is_some();
+            assert!(side == Side::Shared || is_alone, "an exclusive grant beside another one");
+            self.check_bounds(zxid, is_batch);
+            self.check_token((zxid, granted.handoff), side);
+            self.check_beside(process, Share { zxid, node, side });
+        }
+    }
+
+    /// Tells whether nobody had the node before these grants.
+    fn is_vacant(&self, process: usize, zxid: usize, before: &[Granted<usize, Lease>]) -> bool {
+        let calls = &self.processes[process].calls;
+        !before.is_empty() && !calls.iter().any(|call| call.share().is_some_and(|share| share.zxid == zxid))
+    }
+
+    /// Calls that wait are granted in the order of their ids.
+    fn check_order(&self, process: usize, index: usize, before: &[Granted<usize, Lease>]) {
+        let calls = &self.processes[process].calls;
+        let waits = |call: &&Caller| {
+            let is_granted = before.iter().any(|granted| Some(granted.call.id) == call.id);
+            call.state == CallState::InLine && call.spec.manner == Manner::Wait && !is_granted
+        };
+        let earlier = calls.iter().filter(waits).find(|call| call.id < calls[index].id);
+        assert_eq!(earlier, None, "a call is granted in front of another");
+    }
+
+    /// The node may be passed on at this instant.
+    fn check_passing(&self, process: usize, zxid: usize, side: Side) {
+        let node = self.node_of(zxid);
+        let tenure = node.tenure.expect("a lease has a tenure");
+        assert!(node.is_of(process));
+        assert_eq!(tenure.look(self.processes[process].is_connected).ready, Ready::Now);
+        assert_ne!(tenure.watch, Watch::None, "the end of the node would go unnoticed");
+        assert!(!tenure.must_know || tenure.company.is_some(), "a reconnect hides company");
+        match side {
+            Side::Exclusive => {
+                assert_eq!(tenure.writing, None, "a write of an earlier holder is under way");
+                assert_eq!(tenure.downgrade, Downgrade::No, "a writer after a downgrade");
+                assert_eq!(node.side, Side::Exclusive, "a writer by a reader's node");
+            }
+            Side::Shared => {
+                assert_ne!(tenure.writing, Some(Side::Exclusive), "a reader beside a writer's write");
+            }
+        }
+    }
+
+    fn check_bounds(&mut self, zxid: usize, is_batch: bool) {
+        let now = self.now;
+        let tenure = self.node(zxid).tenure();
+        let record = &mut tenure.record;
+        if !is_batch {
+            let since = record.first.max(tenure.company);
+            if let (Some(_), Some(first)) = (tenure.company, record.first) {
+                assert!(record.counted < TURNS, "more grants than the bound");
+                let since = since.unwrap_or(first);
+                assert!(now.duration_since(since) < WITHIN, "a grant after the bound of time");
+            }
+            record.counted += 1;
+        }
+        record.first.get_or_insert(now);
+        record.handoffs += 1;
+    }
+
+    /// Tokens rise with the exclusive grants. Those of readers lie between those of writers.
+    fn check_token(&mut self, token: (usize, u32), side: Side) {
+        assert_eq!(
+            token.1 + 1,
+            self.node(token.0).tenure().record.handoffs,
+            "a number is skipped or repeated"
+        );
+        // The servers refuse the token of a node that is gone. Those of several permits have no order.
+        if !self.node_of(token.0).exists || self.setup.permits.is_some() {
+            return;
+        }
+        let last = match side {
+            Side::Exclusive => self.last_of_all,
+            Side::Shared => self.last_exclusive,
+        };
+        assert!(last < Some(token), "the token {token:?} does not exceed {last:?}");
+        self.last_of_all = self.last_of_all.max(Some(token));
+        if side == Side::Exclusive {
+            self.last_exclusive = Some(token);
+        }
+    }
+
+    /// Checks a new grant against those that are alive.
+    fn check_beside(&self, process: usize, new: Share) {
+        if let Some(permits) = self.setup.permits {
+            let is_same = |share: &Share| share.zxid == new.zxid;
+            assert!(!self.alive().any(|(_, share)| is_same(&share)), "a permit has two holders");
+            assert!(!self.node_of(new.zxid).exists || self.alive().count() < permits, "too many permits");
+            return;
+        }
+        for (owner, share) in self.alive() {
+            let is_counted = owner == process && share.zxid == new.zxid || self.node_of(new.zxid).exists;
+            let is_shared = share.side == Side::Shared && new.side == Side::Shared;
+            assert!(!is_counted || is_shared, "{new:?} of {process} beside {share:?} of {owner}");
+        }
+    }
+
+    /// Returns the grants whose leases are not lost, and whose nodes exist.
+    fn alive(&self) -> impl Iterator<Item = (usize, Share)> {
+        let shares = self.processes.iter().enumerate().flat_map(|(index, process)| {
+            process.calls.iter().filter_map(move |call| Some((index, call.share()?)))
+        });
+        shares.filter(|(_, share)| {
+            let node = self.node_of(share.zxid);
+            node.exists && !node.is_lost()
+        })
+    }
+
+    /// Checks what holds in every state.
+    pub(super) fn check(&self) {
+        let foreign = match self.foreigner {
+            Foreigner::Holding(side) => Some(side),
+            _ => None,
+        };
+        let sides: Vec<_> = self.alive().map(|(_, share)| share.side).chain(foreign).collect();
+        let are_readers = sides.iter().all(|side| *side == Side::Shared);
+        let most = self.setup.permits.unwrap_or(1);
+        assert!(are_readers || sides.len() <= most, "{sides:?} hold the lock");
+        for (index, process) in self.processes.iter().enumerate() {
+            let line = &process.state;
+            let in_line = process.calls.iter().filter(|call| call.is_in_line()).count();
+            assert_eq!(line.waiting(), in_line, "a call is lost or doubled");
+            if process.task == Task::Absent {
+                assert_eq!(process.contender, None);
+                assert_eq!(in_line, 0, "calls wait without a task");
+                let is_held = process.calls.iter().any(|call| call.share().is_some());
+                assert!(is_held || line.held.is_empty(), "a line without calls keeps a node");
+                let is_unused = |kept: &HeldNode<_>| self.setup.permits.is_some() && kept.is_vacant();
+                assert!(!line.held.iter().any(is_unused), "a permit is kept that nobody uses");
+                let is_own = |node: &Node| node.is_of(index) && node.tenure.is_none();
+                assert!(!self.nodes.iter().any(is_own), "a contender is forgotten");
+            }
+        }
+    }
+
+    /// A call is turned away only where others hold the lock or wait for it, or where the line is closed.
+    pub(super) fn check_refusal(&self, process: usize, spec: Spec, is_closed: bool) {
+        let state = &self.processes[process];
+        assert_eq!(is_closed, state.is_closed, "a call is refused for the wrong reason");
+        if is_closed {
+            return;
+        }
+        assert_eq!(spec.manner, Manner::Try, "a call that waits is refused");
+        let is_in_the_way = |call: &Caller| match call.state {
+            _ if self.setup.permits.is_some() => call.is_in_line() && call.spec.manner == Manner::Wait,
+            CallState::InLine | CallState::Leaving => {
+                spec.side == Side::Exclusive || call.spec.side == Side::Exclusive
+            }
+            CallState::Sent(share) | CallState::Holding(share) => {
+                spec.side == Side::Exclusive || share.side == Side::Exclusive
+            }
+            CallState::Idle | CallState::Done => false,
+        };
+        // A contender that is still entering is in nobody's way.
+        let is_coming = state
+            .state
+            .contender
+            .is_some_and(|contender| contender.ahead.is_some() && !contender.is_withdrawn);
+        let is_contended = state.calls.iter().any(is_in_the_way) || is_coming;
+        assert!(is_contended, "a call is refused although nobody holds the lock or waits for it");
+    }
+}

@@ -1,0 +1,203 @@
+//! The events that are possible in a state.
+
+use crate::local_queue::held::Ready;
+use crate::local_queue::held::Side;
+use crate::local_queue::state::Manner;
+
+use super::node::{Downgrade, Node, Owner, Watch};
+use super::setup::{Choice, Fault};
+use super::step::Step;
+use super::world::{CallState, Caller, Foreigner, Task, WITHIN, Watched, World};
+
+impl World {
+    pub(super) fn steps(&self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for process in 0..self.processes.len() {
+            self.add_calls(process, &mut steps);
+            for node in self.nodes.iter().filter(|node| node.is_of(process)) {
+                self.add_node(process, node, &mut steps);
+            }
+            self.add_process(process, &mut steps);
+            self.add_contender(process, &mut steps);
+        }
+        match self.foreigner {
+            Foreigner::Away(Some(_)) => steps.push(Step::EnterForeign),
+            Foreigner::Queued(_) if self.is_head(self.foreign()) => steps.push(Step::HoldForeign),
+            Foreigner::Holding(_) => steps.push(Step::LeaveForeign),
+            Foreigner::Away(None) | Foreigner::Queued(_) | Foreigner::Done => {}
+        }
+        if self.now < self.begin + self.setup.ticks * WITHIN {
+            steps.push(Step::Tick);
+        }
+        steps
+    }
+
+    fn add_calls(&self, process: usize, steps: &mut Vec<Step>) {
+        let may = |choice| self.setup.choices.contains(&choice);
+        for (index, call) in self.processes[process].calls.iter().enumerate() {
+            match call.state {
+                CallState::Idle => {
+                    // Calls that are alike come in one order.
+                    let earlier = &self.processes[process].calls[..index];
+                    let is_first = |other: &Caller| other.spec != call.spec || other.state != CallState::Idle;
+                    if earlier.iter().all(is_first) {
+                        steps.push(Step::Arrive(process, index));
+                    }
+                }
+                CallState::InLine if may(Choice::Leave) => steps.push(Step::Leave(process, index)),
+                CallState::InLine | CallState::Done => {}
+                CallState::Leaving => steps.push(Step::TellGone(process, index)),
+                CallState::Sent(_) => {
+                    steps.push(Step::Receive(process, index));
+                    if may(Choice::Leave) {
+                        steps.push(Step::Leave(process, index));
+                    }
+                }
+                CallState::Holding(share) => {
+                    steps.push(Step::GiveBack(process, index));
+                    let node = self.node_of(share.zxid);
+                    let tenure = node.tenure.expect("a holder has a tenure");
+                    if may(Choice::Write) && tenure.writing.is_none() && !tenure.is_lost {
+                        steps.push(Step::Write(process, index));
+                    }
+                    let is_writer = share.side == Side::Exclusive && !tenure.is_lost;
+                    if may(Choice::Downgrade) && is_writer {
+                        steps.push(Step::Downgrade(process, index));
+                    }
+                }
+            }
+        }
+    }
+
+    fn add_node(&self, process: usize, node: &Node, steps: &mut Vec<Step>) {
+        if node.exists && self.allows(Fault::Outsider) {
+            steps.push(Step::Expel(process, node.zxid));
+        }
+        let Some(tenure) = node.tenure else { return };
+        let is_connected = self.processes[process].is_connected;
+        let is_alive = is_connected && !tenure.is_lost;
+        if tenure.writing.is_some() {
+            if is_connected {
+                steps.push(Step::Answer(process, node.zxid));
+            }
+            if self.allows(Fault::UnknownWrite) {
+                steps.push(Step::Doubt(process, node.zxid));
+            }
+        }
+        if !tenure.is_asked && self.allows(Fault::Revoke) {
+            steps.push(Step::Ask(process, node.zxid));
+        }
+        if is_alive && tenure.watch == Watch::Children && self.has_changed(node) {
+            steps.push(Step::Fire(process, node.zxid));
+        }
+        if is_alive && tenure.watch == Watch::None {
+            steps.push(Step::Arm(process, node.zxid));
+        }
+        if is_alive && tenure.watch == Watch::Own && !node.exists {
+            steps.push(Step::NoticeEnd(process, node.zxid));
+        }
+        if is_alive && tenure.downgrade == Downgrade::Ordered {
+            steps.push(Step::ApplyDowngrade(process, node.zxid));
+        }
+    }
+
+    pub(super) fn has_changed(&self, node: &Node) -> bool {
+        !node.exists || self.next_zxid > node.seen + 1
+    }
+
+    fn add_process(&self, index: usize, steps: &mut Vec<Step>) {
+        let process = &self.processes[index];
+        if process.is_connected {
+            if self.has_leftovers(index) {
+                steps.push(Step::Delete(index));
+            }
+            if self.allows(Fault::Suspend) {
+                steps.push(Step::Suspend(index));
+            }
+        } else {
+            let is_held =
+                |node: &Node| node.is_of(index) && node.tenure.is_some_and(|tenure| !tenure.is_lost);
+            steps.push(Step::Confirm(index));
+            steps.push(match self.nodes.iter().any(is_held) {
+                true => Step::Lose(index),
+                false => Step::EndSession(index),
+            });
+        }
+        if !process.is_closed && self.allows(Fault::Close) {
+            steps.push(Step::Close(index));
+        }
+        if self.has_work(index) {
+            steps.push(Step::Work(index));
+        }
+    }
+
+    pub(super) fn has_leftovers(&self, process: usize) -> bool {
+        let is_left = |node: &Node| {
+            node.is_of(process) && node.exists && node.tenure.is_some() && !self.is_used(process, node.zxid)
+        };
+        self.nodes.iter().any(is_left)
+    }
+
+    fn has_work(&self, index: usize) -> bool {
+        let process = &self.processes[index];
+        match &process.task {
+            Task::Absent => false,
+            Task::Awake => true,
+            Task::Asleep { until, kept } => {
+                process.is_roused
+                    || until.is_some_and(|until| until <= self.now)
+                    || kept.iter().any(|kept| self.has_news(index, *kept))
+            }
+        }
+    }
+
+    /// Returns whether the lease that a task watches has changed in the way for which the task waits.
+    fn has_news(&self, process: usize, kept: Watched) -> bool {
+        let tenure = self.node_of(kept.zxid).tenure.expect("a kept node has a tenure");
+        let look = tenure.look(self.processes[process].is_connected);
+        if kept.is_open {
+            return look.ready == Ready::Never || (look.ready == Ready::Now && !look.is_writing);
+        }
+        tenure.is_lost || (look.company.is_some() && !kept.had_company)
+    }
+
+    fn add_contender(&self, index: usize, steps: &mut Vec<Step>) {
+        let process = &self.processes[index];
+        let Some(contender) = process.contender else { return };
+        let Some(zxid) = contender.zxid else {
+            if contender.is_cancelled {
+                steps.push(Step::Withdraw(index));
+            }
+            if process.is_connected {
+                steps.push(Step::Create(index));
+            }
+            if self.allows(Fault::Refuse) {
+                steps.push(Step::Refuse(index));
+            }
+            return;
+        };
+        if !process.is_connected {
+            return;
+        }
+        if contender.untold.is_some() {
+            // A cancellation is heeded after this.
+            steps.push(Step::Tell(index));
+            return;
+        }
+        if contender.is_cancelled {
+            steps.push(Step::Withdraw(index));
+        } else if contender.entry.manner == Manner::Try && self.node_of(zxid).exists && !self.is_head(zxid) {
+            steps.push(Step::TurnAway(index));
+        } else if !self.node_of(zxid).exists {
+            steps.push(Step::EnterAgain(index));
+        }
+        if self.is_head(zxid) {
+            steps.push(Step::Head(index));
+        }
+    }
+
+    pub(super) fn foreign(&self) -> usize {
+        let node = self.nodes.iter().find(|node| node.owner == Owner::Foreigner);
+        node.expect("the foreigner has a node").zxid
+    }
+}

@@ -1,0 +1,150 @@
+//! The nodes on the servers, and what a client knows of the leases that they prove.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Instant;
+
+use crate::local_queue::held::Side;
+use crate::local_queue::held::{Handle, Look, Ready};
+
+/// A node below the lock. Its number is its place in the queue, and its zxid.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Node {
+    pub(super) zxid: usize,
+    pub(super) owner: Owner,
+    /// The side on the servers.
+    pub(super) side: Side,
+    pub(super) exists: bool,
+    pub(super) tenure: Option<Tenure>,
+    /// The greatest number that the list of the entry could show.
+    pub(super) seen: usize,
+    pub(super) has_waited: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Owner {
+    Process(usize),
+    /// A client without a line, such as one of another library.
+    Foreigner,
+}
+
+/// The knowledge of a client about a node by which it holds the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Tenure {
+    pub(super) is_lost: bool,
+    pub(super) is_asked: bool,
+    pub(super) is_doubtful: bool,
+    pub(super) writing: Option<Side>,
+    pub(super) watch: Watch,
+    pub(super) company: Option<Instant>,
+    /// Whether others came before the connection was last restored, which tells of them.
+    pub(super) must_know: bool,
+    pub(super) downgrade: Downgrade,
+    pub(super) record: Record,
+}
+
+/// The watch that would tell the end of the own node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Watch {
+    /// That of the entry's list. It fires once.
+    Children,
+    None,
+    Own,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Downgrade {
+    No,
+    Ordered,
+    Applied,
+}
+
+/// The grants of a node, counted beside the line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Record {
+    pub(super) handoffs: u32,
+    /// Since company was noticed, with that of the holder of that moment.
+    pub(super) counted: u32,
+    pub(super) first: Option<Instant>,
+}
+
+impl Node {
+    pub(super) fn is_of(&self, process: usize) -> bool {
+        self.owner == Owner::Process(process)
+    }
+
+    pub(super) fn tenure(&mut self) -> &mut Tenure {
+        self.tenure.as_mut().expect("a node that holds has a tenure")
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        self.tenure.is_some_and(|tenure| tenure.is_lost)
+    }
+}
+
+impl Tenure {
+    pub(super) fn new(company: Option<Instant>) -> Self {
+        Self {
+            is_lost: false,
+            is_asked: false,
+            is_doubtful: false,
+            writing: None,
+            watch: Watch::Children,
+            company,
+            must_know: false,
+            downgrade: Downgrade::No,
+            record: Record::default(),
+        }
+    }
+
+    pub(super) fn look(&self, is_connected: bool) -> Look {
+        let ready = if self.is_lost || self.is_asked || self.is_doubtful {
+            Ready::Never
+        } else if is_connected && self.watch != Watch::None {
+            Ready::Now
+        } else {
+            Ready::NotYet
+        };
+        Look { ready, is_writing: self.writing.is_some(), company: self.company }
+    }
+
+    /// Takes note of others in the queue.
+    pub(super) fn notice_company(&mut self, now: Instant) {
+        if self.company.is_none() {
+            self.company = Some(now);
+            self.record.counted = self.record.handoffs.min(1);
+        }
+    }
+}
+
+/// The looks of all leases in the world that is being simulated at the moment.
+pub(super) type Screen = Rc<RefCell<Vec<(usize, Look)>>>;
+
+/// A lease as a line has it.
+#[derive(Clone, Debug)]
+pub(super) struct Lease {
+    pub(super) zxid: usize,
+    pub(super) screen: Screen,
+}
+
+impl Handle for Lease {
+    fn look(&self) -> Look {
+        let screen = self.screen.borrow();
+        let shown = screen.iter().find(|(zxid, _)| *zxid == self.zxid);
+        shown.expect("a line has only leases that its client has").1
+    }
+}
+
+impl PartialEq for Lease {
+    fn eq(&self, other: &Self) -> bool {
+        self.zxid == other.zxid
+    }
+}
+
+impl Eq for Lease {}
+
+impl std::hash::Hash for Lease {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.zxid.hash(state);
+    }
+}

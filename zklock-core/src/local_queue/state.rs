@@ -1,0 +1,599 @@
+//! The calls of one client for one lock, or for permits of one semaphore, as a pure state machine.
+//!
+//! The client *holds* at most one node of a lock, which its calls share, and has at most one *contender* under way. A lock that
+//! is given back goes to the first call in line without a request, as long as the held node admits it:
+//!
+//! ```text
+//!                headed               admitted
+//!  contender ───────────► held, in use ◄───────── held, vacant
+//!    ▲                     │  given back          ▲  │ never again, or nobody waits
+//!    │                     └──────────────────────┘  ▼
+//!    └────────────── a call waits ◄───────────── the node leaves
+//! ```
+//!
+//! A node that leaves is withdrawn beside the queue, which goes on as if it had no node. A mutex is a queue in which all
+//! calls are exclusive.
+//!
+//! The calls for permits wait in a queue of their own for each number of permits. It holds several sets of permits, which are
+//! passed on as nodes are. One contender is under way as long as a call waits and the servers may have another set for this
+//! client. No set is kept that nobody uses and no call waits for. Others wait at the gate of the semaphore, which the holders
+//! do not see, so that the bounds of a turn hold from its first grant on.
+//!
+//! # Invariants
+//!
+//! 1. The module has no clock, task or I/O. The time comes in with each event, and a [`Handle`] tells the state of a lease.
+//!    Every interleaving can therefore be simulated.
+//! 2. A call is in line, granted, answered or gone: exactly one of them.
+//! 3. Calls are granted in the order of their ids, except that readers join readers.
+//! 4. What the task has to do follows from the state alone ([`State::need`]). A change wakes the task only if that is
+//!    something else than what it sleeps for.
+
+use std::collections::BTreeMap;
+use std::mem;
+use std::time::Instant;
+
+use crate::client::settings::Queueing;
+
+use super::held::{Admission, Handle, HeldNode, Kind, NodeId, Side};
+
+/// The identity of a call, and its place in line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct CallId(pub(super) u64);
+
+/// Whether a call, or a contender, waits for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Manner {
+    Wait,
+    Try,
+}
+
+/// One call in line.
+#[derive(Debug)]
+#[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
+pub(super) struct Call<C> {
+    pub(super) id: CallId,
+    pub(super) side: Side,
+    pub(super) manner: Manner,
+    /// `None` waits forever.
+    pub(super) deadline: Option<Instant>,
+    pub(super) caller: C,
+}
+
+/// A contender to enter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Entry {
+    pub(super) side: Side,
+    pub(super) manner: Manner,
+}
+
+/// The contender of this client that is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Contender {
+    entry: Entry,
+    /// The last call that had come when it entered.
+    newest: CallId,
+    /// The number of contenders in front; `None` while that is not known.
+    pub(super) ahead: Option<usize>,
+    pub(super) is_withdrawn: bool,
+}
+
+/// What the task of a queue has to do, or to wait for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Need {
+    /// Contend for the lock, or for permits.
+    Contend(Entry),
+    /// Withdraw the contender, because no call in line can use it.
+    Withdraw,
+    /// Release a node that nobody uses, unless a call comes for it in a moment. It has had this many grants.
+    Leave(NodeId, u32),
+    /// Let other clients' readers in beside the readers that hold this node.
+    Downgrade(NodeId),
+    /// Wait for a change: of the calls, of the contender, or of these nodes.
+    Wait(Vec<Watched>),
+    /// Nothing is left to do, and the task ends.
+    Nothing,
+}
+
+/// A held node whose changes matter to the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Watched {
+    pub(super) node: NodeId,
+    /// Whether the first call in line waits only until the state of the lease is known.
+    pub(super) is_open: bool,
+    /// Whether others may wait for the lock, as far as the queue has noticed.
+    pub(super) has_company: bool,
+}
+
+/// Whether a task does the work of a queue.
+#[derive(Debug)]
+#[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
+enum Task {
+    Absent,
+    /// The task sleeps until this instant, until the nodes that it watches change, or until it is woken.
+    Asleep {
+        until: Option<Instant>,
+        watched: Vec<Watched>,
+    },
+    Awake,
+}
+
+/// The task to wake after a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wake {
+    Nobody,
+    Task,
+    /// There is no task. The caller has to start one.
+    NewTask,
+}
+
+/// The reason why a call does not get into the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rejected {
+    /// The call does not wait for others, and would have to.
+    Contended,
+    Closed,
+}
+
+/// A call that is granted the lock.
+#[derive(Debug)]
+pub(super) struct Granted<C, L> {
+    pub(super) call: Call<C>,
+    pub(super) lease: L,
+    pub(super) node: NodeId,
+    /// The number of earlier grants under the same node.
+    pub(super) handoff: u32,
+}
+
+/// The effects of a change.
+#[derive(Debug)]
+#[must_use = "the grants and the leases belong to others"]
+pub(super) struct Effects<C, L> {
+    pub(super) grants: Vec<Granted<C, L>>,
+    /// Leases that are no longer kept. Each is released once its last holder has given it back.
+    pub(super) left: Vec<L>,
+}
+
+/// The calls of one client that wait for one lock or semaphore, and what they share of it.
+#[derive(Debug)]
+#[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
+pub(super) struct State<C, L> {
+    kind: Kind,
+    queueing: Queueing,
+    next_call: u64,
+    waiting: BTreeMap<CallId, Call<C>>,
+    /// Not later than the earliest deadline of a call.
+    deadline: Option<Instant>,
+    pub(super) next_node: u64,
+    /// In the order in which they came. A lock has at most one.
+    pub(super) held: Vec<HeldNode<L>>,
+    pub(super) contender: Option<Contender>,
+    task: Task,
+    is_closed: bool,
+}
+
+/// What calls do.
+impl<C, L: Handle> State<C, L> {
+    pub(super) fn new(queueing: Queueing, kind: Kind) -> Self {
+        Self {
+            kind,
+            queueing,
+            next_call: 0,
+            waiting: BTreeMap::new(),
+            deadline: None,
+            next_node: 0,
+            held: Vec::new(),
+            contender: None,
+            task: Task::Absent,
+            is_closed: false,
+        }
+    }
+
+    /// Returns the id of the next call.
+    pub(super) fn id(&mut self) -> CallId {
+        self.next_call += 1;
+        CallId(self.next_call)
+    }
+
+    /// Puts a call into the line, at the place of its id.
+    pub(super) fn arrive(&mut self, call: Call<C>, now: Instant) -> Result<Effects<C, L>, Rejected> {
+        if self.is_closed {
+            return Err(Rejected::Closed);
+        }
+        if call.manner == Manner::Try && self.is_contended(call.side) {
+            return Err(Rejected::Contended);
+        }
+        self.deadline = self.deadline.into_iter().chain(call.deadline).min();
+        self.waiting.insert(call.id, call);
+        Ok(self.serve(now))
+    }
+
+    /// Removes a call whose caller no longer waits.
+    pub(super) fn gone(&mut self, id: CallId, now: Instant) -> Effects<C, L> {
+        match self.waiting.remove(&id) {
+            Some(_) => self.serve(now),
+            None => Effects::default(),
+        }
+    }
+
+    /// Handles the end of a grant. Under a node that is no longer kept, it changes nothing.
+    pub(super) fn given_back(&mut self, node: NodeId, now: Instant) -> Effects<C, L> {
+        self.change_held(node, now, HeldNode::give_back)
+    }
+
+    /// Treats the node as a reader's from now on, because its downgrade has been ordered.
+    pub(super) fn downgraded(&mut self, node: NodeId, now: Instant) -> Effects<C, L> {
+        self.change_held(node, now, HeldNode::downgrade)
+    }
+
+    fn change_held(&mut self, node: NodeId, now: Instant, change: fn(&mut HeldNode<L>)) -> Effects<C, L> {
+        let Some(held) = self.held.iter_mut().find(|held| held.id() == node) else {
+            return Effects::default();
+        };
+        change(held);
+        self.serve(now)
+    }
+
+    /// Grants the nodes to as many calls as they admit.
+    pub(super) fn serve(&mut self, now: Instant) -> Effects<C, L> {
+        let mut effects = Effects::default();
+        // Readers that are let in together count as one grant.
+        let mut is_batch = false;
+        let mut index = 0;
+        while let (Some(side), Some(held)) = (self.first().map(|call| call.side), self.held.get_mut(index)) {
+            match held.admits(side, is_batch, (self.queueing, now)) {
+                Admission::Later => index += 1,
+                // The task lets other clients' readers in before the node leaves.
+                Admission::Never if held.shuts_readers_out() => index += 1,
+                Admission::Never => effects.left.push(self.held.remove(index).into_lease()),
+                Admission::Now => {
+                    let Some((_, call)) = self.waiting.pop_first() else { break };
+                    let begins_batch = held.is_vacant() && side == Side::Shared;
+                    let handoff = held.grant(side, is_batch, now);
+                    is_batch |= begins_batch;
+                    let (lease, node) = (held.lease().clone(), held.id());
+                    effects.grants.push(Granted { call, lease, node, handoff });
+                }
+            }
+        }
+        if self.kind != Kind::Lock {
+            effects.left.extend(self.leave());
+        }
+        effects
+    }
+
+    /// Refuses all calls from now on, and returns those that wait.
+    pub(super) fn close(&mut self) -> Vec<Call<C>> {
+        self.is_closed = true;
+        self.drain()
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    fn drain(&mut self) -> Vec<Call<C>> {
+        mem::take(&mut self.waiting).into_values().collect()
+    }
+}
+
+/// What is known of the line.
+impl<C, L: Handle> State<C, L> {
+    /// Returns the number of calls that wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Returns the call that has waited for the longest time.
+    pub(super) fn first(&self) -> Option<&Call<C>> {
+        self.waiting.first_key_value().map(|(_, call)| call)
+    }
+
+    /// Returns the callers that wait, each with the number of contenders in front: those of other clients, and calls of this
+    /// one. There are none while the place of this client is not known.
+    pub(super) fn queued(&mut self) -> impl Iterator<Item = (usize, &mut C)> {
+        let ahead = self.ahead();
+        let callers = self.waiting.values_mut().map(|call| &mut call.caller);
+        ahead.into_iter().flat_map(|ahead| ahead..).zip(callers)
+    }
+
+    /// Returns the caller of this call with the number of contenders in front of it, if that is known.
+    pub(super) fn queued_as(&mut self, id: CallId) -> Option<(usize, &mut C)> {
+        let ahead = self.ahead()?;
+        let is_last = self.waiting.last_key_value().is_some_and(|(last, _)| *last == id);
+        let in_front = if is_last { self.waiting.len() - 1 } else { self.waiting.range(..id).count() };
+        Some((ahead + in_front, &mut self.waiting.get_mut(&id)?.caller))
+    }
+
+    /// Returns the number of contenders in front of the first call, if the place of this client is known.
+    fn ahead(&self) -> Option<usize> {
+        let others = self.contender.and_then(|contender| contender.ahead);
+        let own = match self.kind {
+            Kind::Lock => usize::from(self.is_in_use()),
+            // A contender stands behind the permits of its client.
+            Kind::Permits { .. } if self.has_all() => self.held.len(),
+            Kind::Permits { .. } => 0,
+        };
+        self.is_queued().then(|| others.unwrap_or(0) + own)
+    }
+
+    /// Returns whether a contender of this client is in the queue, behind others or behind its own node.
+    pub(super) fn is_queued(&self) -> bool {
+        let is_behind_own = match self.kind {
+            Kind::Lock => !self.held.is_empty(),
+            Kind::Permits { .. } => self.has_all() || self.held.iter().any(HeldNode::is_vacant),
+        };
+        is_behind_own || self.is_contender_queued()
+    }
+
+    fn is_contender_queued(&self) -> bool {
+        self.contender.is_some_and(|contender| contender.ahead.is_some())
+    }
+
+    /// Returns whether calls in line wait for calls of this client that hold the lock, and for no other client.
+    pub(super) fn is_behind_own(&self) -> bool {
+        match self.kind {
+            Kind::Lock => self.is_in_use() && !self.is_contender_queued(),
+            Kind::Permits { .. } => self.has_all(),
+        }
+    }
+
+    /// Returns whether a call of this client holds the lock under the held node.
+    fn is_in_use(&self) -> bool {
+        self.held.iter().any(|held| !held.is_vacant())
+    }
+
+    /// Returns whether this client has as many permits as it can have.
+    fn has_all(&self) -> bool {
+        matches!(self.kind, Kind::Permits { most: Some(most), .. } if self.held.len() >= most)
+    }
+
+    /// Returns whether a call of this side would have to wait for others.
+    fn is_contended(&self, side: Side) -> bool {
+        let mut waiting = self.waiting.values();
+        if self.kind != Kind::Lock {
+            // The permits that the client holds do not tell whether the servers have another one.
+            return waiting.any(|call| call.manner == Manner::Wait);
+        }
+        let is_in_front = waiting.any(|call| (side, call.side) != (Side::Shared, Side::Shared));
+        // A contender that no call uses any more is in nobody's way, unless others are in front of it.
+        let is_withdrawn = self.contender.is_some_and(|contender| contender.is_withdrawn);
+        // A reader that only the bound keeps out enters with a node of its own.
+        let is_in_use = self.held.iter().any(|held| !held.is_open_to(side));
+        is_in_front || (self.is_contender_queued() && !is_withdrawn) || is_in_use
+    }
+
+    /// Returns the node with this id, while it is held.
+    pub(super) fn node(&self, node: NodeId) -> Option<&HeldNode<L>> {
+        self.held.iter().find(|held| held.id() == node)
+    }
+}
+
+/// What happens to the contender and to the held nodes.
+impl<C, L: Handle> State<C, L> {
+    /// Takes note of the number of contenders in front, and returns the calls that do not wait for them. Those for permits are
+    /// not among them: others at the gate do not tell whether there are permits.
+    pub(super) fn behind(&mut self, count: usize) -> Vec<Call<C>> {
+        if let Some(contender) = &mut self.contender {
+            contender.ahead = Some(count);
+        }
+        match self.kind {
+            Kind::Lock => self.take_out(|call| call.manner == Manner::Try),
+            Kind::Permits { .. } => Vec::new(),
+        }
+    }
+
+    /// Takes note that the contender has no place in the queue, because the session ended.
+    pub(super) fn restarted(&mut self) {
+        if let Some(contender) = &mut self.contender {
+            contender.ahead = None;
+        }
+    }
+
+    /// Takes over a node that has come to the head of its queue.
+    pub(super) fn headed(&mut self, lease: L, now: Instant) -> Effects<C, L> {
+        let side = self.contender.take().map_or(Side::Exclusive, |contender| contender.entry.side);
+        self.next_node += 1;
+        // The node before is gone, or this one would not be at the head.
+        let before = match self.kind {
+            Kind::Lock => mem::take(&mut self.held),
+            Kind::Permits { .. } => Vec::new(),
+        };
+        self.held.push(HeldNode::new(NodeId(self.next_node), (lease, self.kind), side, now));
+        let mut effects = self.serve(now);
+        effects.left.extend(before.into_iter().map(HeldNode::into_lease));
+        effects
+    }
+
+    /// Takes note that the contender has left.
+    pub(super) fn withdrawn(&mut self) {
+        self.contender = None;
+    }
+
+    /// Takes note that a contender that does not wait has found others in the way. Returns the calls that do not wait either, and
+    /// that had come before it looked.
+    pub(super) fn contended(&mut self) -> Vec<Call<C>> {
+        let newest = self.contender.take().map(|contender| contender.newest);
+        self.take_out(|call| call.manner == Manner::Try && Some(call.id) <= newest)
+    }
+
+    /// Takes note that the contender was refused, and returns all calls that wait.
+    pub(super) fn refused(&mut self) -> Vec<Call<C>> {
+        self.contender = None;
+        self.drain()
+    }
+
+    /// Takes a node out of the queue that is lost, or that has to be left to its present holders.
+    pub(super) fn part(&mut self, node: NodeId) -> Option<L> {
+        let index = self.held.iter().position(|held| held.id() == node)?;
+        Some(self.held.remove(index).into_lease())
+    }
+
+    /// Takes the nodes out that nobody uses, unless a call waits.
+    pub(super) fn leave(&mut self) -> Vec<L> {
+        if !self.waiting.is_empty() {
+            return Vec::new();
+        }
+        self.held.extract_if(.., |held| held.is_vacant()).map(HeldNode::into_lease).collect()
+    }
+
+    /// Removes the calls whose deadlines have passed, and returns them.
+    pub(super) fn expire(&mut self, now: Instant) -> Vec<Call<C>> {
+        if self.deadline.is_none_or(|deadline| deadline > now) {
+            return Vec::new();
+        }
+        self.take_out(|call| call.deadline.is_some_and(|deadline| deadline <= now))
+    }
+
+    fn take_out(&mut self, which: impl Fn(&Call<C>) -> bool) -> Vec<Call<C>> {
+        let ids: Vec<_> = self.waiting.values().filter(|call| which(call)).map(|call| call.id).collect();
+        ids.iter().filter_map(|id| self.waiting.remove(id)).collect()
+    }
+}
+
+/// What the task does.
+impl<C, L: Handle> State<C, L> {
+    /// Tells whether the task has something to do after a change that it does not know of, and takes note that it is woken.
+    pub(super) fn wake(&mut self, now: Instant) -> Wake {
+        match mem::replace(&mut self.task, Task::Awake) {
+            Task::Awake => Wake::Nobody,
+            Task::Absent if self.need(now) == Need::Nothing => {
+                self.task = Task::Absent;
+                Wake::Nobody
+            }
+            Task::Absent => Wake::NewTask,
+            Task::Asleep { until, watched } => {
+                if self.is_news(&watched, now) || is_before(self.soonest(), until) {
+                    return Wake::Task;
+                }
+                self.task = Task::Asleep { until, watched };
+                Wake::Nobody
+            }
+        }
+    }
+
+    /// Returns whether a task that watches these nodes has something to do, or has to watch others.
+    fn is_news(&mut self, watched: &[Watched], now: Instant) -> bool {
+        match self.need(now) {
+            Need::Wait(to_watch) => to_watch != watched,
+            // The task sleeps on beside a node that is in use, for the next call. It must not keep one that leaves.
+            Need::Nothing => !watched.iter().all(|watched| self.node(watched.node).is_some()),
+            Need::Contend(_) | Need::Withdraw | Need::Leave(..) | Need::Downgrade(_) => true,
+        }
+    }
+
+    /// Returns what the task has to do next, and takes note that it does so. If it has to wait, it does for at most this long.
+    pub(super) fn next(&mut self, now: Instant) -> (Need, Option<Instant>) {
+        let (need, mut until) = (self.need(now), None);
+        match &need {
+            Need::Contend(entry) => {
+                let (entry, newest) = (*entry, CallId(self.next_call));
+                self.contender = Some(Contender { entry, newest, ahead: None, is_withdrawn: false });
+            }
+            Need::Withdraw => self.contender.iter_mut().for_each(|contender| contender.is_withdrawn = true),
+            Need::Leave(..) | Need::Downgrade(_) => {}
+            Need::Wait(watched) => {
+                self.deadline = self.waiting.values().filter_map(|call| call.deadline).min();
+                until = self.soonest();
+                self.task = Task::Asleep { until, watched: watched.clone() };
+            }
+            Need::Nothing => self.task = Task::Absent,
+        }
+        (need, until)
+    }
+
+    /// Takes note that there is no task any more, so that a later call starts another one. Returns the calls that wait, and the
+    /// leases.
+    ///
+    /// Holders that give their locks back later find no held node, so that the last of them releases it.
+    pub(super) fn abandon(&mut self) -> (Vec<Call<C>>, Vec<L>) {
+        (self.contender, self.task) = (None, Task::Absent);
+        (self.drain(), mem::take(&mut self.held).into_iter().map(HeldNode::into_lease).collect())
+    }
+
+    /// Returns what the task has to do.
+    fn need(&mut self, now: Instant) -> Need {
+        if let Some(vacant) = self.held.iter().find(|held| held.is_vacant() && self.waiting.is_empty()) {
+            return Need::Leave(vacant.id(), vacant.handoffs());
+        }
+        if let Some(node) = self.node_to_downgrade(now) {
+            return Need::Downgrade(node);
+        }
+        let needed = self.needed();
+        match (self.contender, needed) {
+            (Some(contender), needed) if !contender.is_withdrawn && !contender.serves(needed) => {
+                Need::Withdraw
+            }
+            (None, Some(entry)) => Need::Contend(entry),
+            (contender, _) => {
+                let watched = self.nodes_to_watch();
+                let is_over = self.waiting.is_empty() && watched.is_empty() && contender.is_none();
+                if is_over { Need::Nothing } else { Need::Wait(watched) }
+            }
+        }
+    }
+
+    /// Returns the contender that the first call in line needs, if what is held is of no use to it.
+    fn needed(&self) -> Option<Entry> {
+        let &Call { side, manner, .. } = self.first()?;
+        let is_needed = match self.kind {
+            Kind::Lock => self.held.iter().all(|held| held.keeps_out(side)),
+            // A call that does not wait asks the servers.
+            Kind::Permits { .. } => manner == Manner::Try || !self.has_all(),
+        };
+        is_needed.then_some(Entry { side, manner })
+    }
+
+    /// Returns the nodes whose leases matter to the queue while nothing else happens.
+    fn nodes_to_watch(&mut self) -> Vec<Watched> {
+        let first = self.first().map(|call| call.side);
+        let held = self.held.iter_mut().filter(|held| first.is_some() || held.shuts_readers_out());
+        let watched = held.map(|held| {
+            let is_open = first.is_some_and(|side| held.is_open_to(side));
+            Watched { node: held.id(), is_open, has_company: held.has_company() }
+        });
+        watched.collect()
+    }
+
+    /// Returns an instant that is not later than the next deadline or bound.
+    fn soonest(&mut self) -> Option<Instant> {
+        self.deadline.into_iter().chain(self.shuts_out_until()).min()
+    }
+
+    /// Returns the node under which local readers no longer may keep other clients' readers out. The first call in line is
+    /// such a reader where the node does not admit it.
+    fn node_to_downgrade(&mut self, now: Instant) -> Option<NodeId> {
+        let (is_read, limits) =
+            (self.first().is_some_and(|call| call.side == Side::Shared), (self.queueing, now));
+        let is_over = self.shuts_out_until().is_some_and(|until| until <= now);
+        let held = self.held.first_mut().filter(|held| held.shuts_readers_out())?;
+        let is_closed = is_read && held.admits(Side::Shared, false, limits) == Admission::Never;
+        (is_closed || is_over).then(|| held.id())
+    }
+
+    /// Returns the instant at which local readers have to let other clients' readers in, if that is bounded.
+    fn shuts_out_until(&mut self) -> Option<Instant> {
+        let queueing = self.queueing;
+        self.held.first_mut().and_then(|held| held.shuts_out_until(queueing))
+    }
+}
+
+impl Contender {
+    /// Returns whether it goes on if this one is needed. One that does not wait may find the lock free for a call that waits.
+    fn serves(&self, needed: Option<Entry>) -> bool {
+        needed.is_some_and(|needed| {
+            needed.side == self.entry.side
+                && (self.entry.manner == Manner::Try || needed.manner == Manner::Wait)
+        })
+    }
+}
+
+impl<C, L> Default for Effects<C, L> {
+    fn default() -> Self {
+        Self { grants: Vec::new(), left: Vec::new() }
+    }
+}
+
+/// Returns whether the first instant is earlier. `None` is never.
+fn is_before(first: Option<Instant>, second: Option<Instant>) -> bool {
+    first.is_some_and(|first| second.is_none_or(|second| first < second))
+}

@@ -1,0 +1,290 @@
+//! The task of a local queue, on the client's thread: it contends for the lock, leaves its queue, and watches deadlines.
+
+use std::future::pending;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::future::select_all;
+use tokio::task::yield_now;
+use tokio::time::sleep_until;
+use tokio_util::sync::CancellationToken;
+
+use crate::client::settings::{LongWait, WaitWarning};
+use crate::contend::{self, Contested};
+use crate::error::LockError;
+use crate::session::drive::{Contention, Progress};
+
+use super::key::Key;
+use super::queue::{Answer, Caller, LocalQueue};
+use super::state::{Call, Entry, Manner, Need, Watched};
+
+/// The task of a local queue. If it ends early, because the client's thread ended or a bug made it panic, it fails the calls,
+/// and later calls start another task.
+struct Task {
+    queue: Arc<LocalQueue>,
+    is_over: bool,
+}
+
+impl LocalQueue {
+    /// Starts the task.
+    pub(super) fn start(self: &Arc<Self>) {
+        // Made here rather than in the future, which may be dropped before its first poll.
+        let task = Task { queue: self.clone(), is_over: false };
+        // Boxed, because Tokio aligns tasks in a way that keeps the C library from using the memory of a large one
+        // for the next one.
+        self.worker.spawn(Box::pin(async move {
+            task.queue.run().await;
+            task.end();
+        }));
+    }
+
+    /// Does what the calls need until nobody waits.
+    async fn run(self: &Arc<Self>) {
+        let closing = self.worker.closing();
+        // In the memory of the task: most tasks have a contender from the beginning.
+        let mut contest = pin!(None);
+        let mut cancel: Option<CancellationToken> = None;
+        let mut warning = WaitWarning::new(self.worker.settings());
+        let mut seen_vacant = None;
+        loop {
+            let log = self.log_long_wait(&mut warning);
+            self.expire();
+            let (need, until) = self.state().next(Instant::now());
+            match need {
+                Need::Contend(entry) => {
+                    let cancel = cancel.insert(CancellationToken::new());
+                    contest.set(Some(self.contend(entry, cancel)));
+                }
+                Need::Withdraw => cancel.iter().for_each(CancellationToken::cancel),
+                // The calls of a client that gives a lock back often come again in a moment.
+                Need::Leave(node, grants) => {
+                    if closing.is_cancelled() || seen_vacant.replace((node, grants)) == Some((node, grants)) {
+                        let left = self.state().leave();
+                        drop(left);
+                    }
+                    // The keeper deletes the node before another one is created.
+                    yield_now().await;
+                }
+                Need::Downgrade(node) => {
+                    let leases = self.state().part(node);
+                    // The last claim ends after the order, so that the keeper performs both.
+                    leases.iter().flatten().for_each(|lease| drop(lease.downgrade()));
+                }
+                Need::Wait(watched) => {
+                    let is_closed = self.state().is_closed();
+                    tokio::select! {
+                        biased;
+                        () = closing.cancelled(), if !is_closed => self.close(),
+                        end = ended(contest.as_mut()) => {
+                            contest.set(None);
+                            self.conclude(end);
+                        }
+                        () = self.changed() => {}
+                        () = self.any_changes(watched) => {}
+                        () = until_either(until, log) => {}
+                    }
+                }
+                Need::Nothing => return,
+            }
+        }
+    }
+
+    /// Begins to contend.
+    fn contend(
+        self: &Arc<Self>,
+        entry: Entry,
+        cancel: &CancellationToken,
+    ) -> impl Future<Output = Contested> + Send + use<> {
+        let contention = match entry.manner {
+            Manner::Wait => Contention::Wait,
+            Manner::Try => Contention::Leave,
+        };
+        let (queue, wanted) = (self.clone(), (self.key().wanted(entry.side), contention));
+        contend::contend(
+            cancel,
+            &self.worker,
+            self.path(),
+            wanted,
+            Arc::new(move |progress| queue.note(progress)),
+        )
+    }
+
+    /// Takes note of the progress of the contender.
+    fn note(&self, progress: Progress) {
+        // A contender at the gate of a semaphore has no permit.
+        let front = match (&progress, self.key()) {
+            (Progress::Behind(holder), Key::Lock { .. }) => Some(holder.clone()),
+            _ => None,
+        };
+        self.meet(front);
+        match progress {
+            Progress::Queued(count) => {
+                let contended = self.state().behind(count);
+                turn_away(contended);
+                self.tell_queued();
+            }
+            Progress::Connecting => self.state().restarted(),
+            Progress::Entering | Progress::Behind(_) => {}
+        }
+    }
+
+    /// Handles the end of a contender.
+    fn conclude(self: &Arc<Self>, end: Contested) {
+        self.meet(None);
+        match end {
+            Ok(Some(leases)) => {
+                let effects = self.state().headed(leases, Instant::now());
+                self.deliver(effects);
+                self.tell_queued();
+            }
+            Ok(None) => {
+                let contended = self.state().contended();
+                turn_away(contended);
+            }
+            // It was withdrawn.
+            Err(LockError::Closed { .. }) => self.state().withdrawn(),
+            Err(error) => {
+                let calls = self.state().refused();
+                self.fail(calls, |_| error.clone());
+            }
+        }
+    }
+
+    /// Waits until one of these may be passed on, is lost, or has company.
+    async fn any_changes(self: &Arc<Self>, watched: Vec<Watched>) {
+        if watched.is_empty() {
+            return pending().await;
+        }
+        select_all(watched.into_iter().map(|watched| Box::pin(self.node_changes(watched)))).await;
+    }
+
+    async fn node_changes(self: &Arc<Self>, Watched { node, is_open, has_company }: Watched) {
+        let tenures: Vec<_> = {
+            let state = self.state();
+            let Some(held) = state.node(node) else { return };
+            held.lease().iter().map(|lease| lease.tenure().clone()).collect()
+        };
+        if is_open {
+            for tenure in &tenures {
+                tenure.passable().await;
+            }
+            return self.serve();
+        }
+        tenures.iter().for_each(|tenure| tenure.urge());
+        let accompanied = tenures.iter().map(|tenure| Box::pin(tenure.accompanied()));
+        tokio::select! {
+            _ = select_all(tenures.iter().map(|tenure| Box::pin(tenure.lost()))) => {
+                let left = self.state().part(node);
+                drop(left);
+            }
+            _ = select_all(accompanied), if !has_company => {}
+        }
+    }
+
+    /// Refuses all calls from now on.
+    fn close(self: &Arc<Self>) {
+        let calls = self.state().close();
+        self.fail(calls, |_| self.closed());
+        self.serve();
+    }
+
+    /// Answers the calls whose time is over.
+    fn expire(self: &Arc<Self>) {
+        let calls = self.state().expire(Instant::now());
+        if !calls.is_empty() {
+            self.fail(calls, |waited| self.timeout(waited));
+            self.serve();
+        }
+    }
+
+    /// Serves the calls that are left, which may need another node, or none.
+    fn serve(self: &Arc<Self>) {
+        let effects = self.state().serve(Instant::now());
+        self.deliver(effects);
+    }
+
+    /// Logs that the calls wait long, if it is time for that. Returns the next time.
+    fn log_long_wait(&self, warning: &mut WaitWarning) -> Option<Instant> {
+        let since = self.state().first()?.caller.since;
+        warning.check(since, || {
+            let ((phase, holder), calls) = (self.in_the_way(), self.state().waiting());
+            LongWait { path: self.path(), phase, holder, calls }
+        })
+    }
+}
+
+impl Task {
+    fn end(mut self) {
+        self.is_over = true;
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.queue.meet(None);
+            // What is held stays with its present holders.
+            let (calls, leases) = self.queue.state().abandon();
+            drop(leases);
+            self.queue.fail(calls, |_| self.queue.closed());
+        }
+    }
+}
+
+/// Answers calls that do not wait for others.
+fn turn_away(calls: Vec<Call<Caller>>) {
+    for Call { caller, .. } in calls {
+        caller.reply.send(Answer::Contended).ok();
+    }
+}
+
+async fn ended(contest: Pin<&mut Option<impl Future<Output = Contested>>>) -> Contested {
+    match contest.as_pin_mut() {
+        Some(contest) => contest.await,
+        None => pending().await,
+    }
+}
+
+/// Waits until the earlier one of these instants. `None` is never.
+async fn until_either(one: Option<Instant>, other: Option<Instant>) {
+    match one.into_iter().chain(other).min() {
+        Some(instant) => sleep_until(instant.into()).await,
+        None => pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use zklock_testkit::EmbeddedServer;
+
+    use crate::Config;
+    use crate::error::Holder;
+    use crate::local_queue::LocalQueues;
+    use crate::path::NodePath;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_contender_that_enters_again_is_behind_nobody_that_was_in_front_of_it_before() {
+        let server = EmbeddedServer::start().unwrap();
+        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let _guard = client.mutex("/a").unwrap().lock().await.unwrap();
+        let queues: &LocalQueues = client.local_queues().get_or_default();
+        let path = NodePath::new(client.worker().root(), "/a").unwrap();
+        let line = &queues.registry.at(&path)[0];
+        let holder = || match line.timeout(Duration::ZERO) {
+            LockError::Timeout { holder, .. } => holder,
+            other => panic!("{other}"),
+        };
+        let gone = Holder::other(b"billing-7", 7, 0, 1);
+        // It has work to do from now on.
+        line.state().behind(1);
+        line.note(Progress::Behind(gone.clone()));
+        assert_eq!(holder(), Some(gone));
+        line.note(Progress::Entering);
+        assert_eq!(holder(), Some(Holder::this_client(1)));
+    }
+}

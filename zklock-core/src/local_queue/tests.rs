@@ -1,0 +1,145 @@
+//! Scenes of one line, step by step. The simulation tries the other interleavings.
+
+mod bounds;
+mod endings;
+mod passing;
+mod permits;
+mod sides;
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use crate::client::settings::Queueing;
+
+use super::held::{Handle, Kind, Look, NodeId, Ready, Side};
+use super::state::{Call, CallId, Effects, Entry, Manner, Need, Rejected, State, Wake, Watched};
+
+use Side::{Exclusive, Shared};
+
+const WITHIN: Duration = Duration::from_millis(50);
+
+/// A line whose calls are named by their ids.
+struct Scene {
+    state: State<(), Lease>,
+    lease: Lease,
+    now: Instant,
+    node: NodeId,
+}
+
+impl Scene {
+    fn new() -> Self {
+        Self::within(64, WITHIN)
+    }
+
+    fn within(turns: u32, within: Duration) -> Self {
+        let (state, lease) = (State::new(Queueing::new(turns, within), Kind::Lock), Lease::new());
+        Self { state, lease, now: Instant::now(), node: NodeId(0) }
+    }
+
+    fn of(kind: Kind) -> Self {
+        Self { state: State::new(Queueing::new(64, WITHIN), kind), ..Self::new() }
+    }
+
+    /// A line with a node of this side, which the first call of it holds.
+    fn held(side: Side) -> Self {
+        let mut scene = Self::new();
+        scene.wait(side);
+        scene.enter(side);
+        assert_eq!(scene.head(), [(1, 0)]);
+        scene
+    }
+
+    fn call(&mut self, side: Side, manner: Manner) -> Call<()> {
+        Call { id: self.state.id(), side, manner, deadline: None, caller: () }
+    }
+
+    fn wait(&mut self, side: Side) -> Vec<(u64, u32)> {
+        let call = self.call(side, Manner::Wait);
+        grants(&self.state.arrive(call, self.now).unwrap())
+    }
+
+    fn attempt(&mut self, side: Side) -> Result<Vec<(u64, u32)>, Rejected> {
+        let call = self.call(side, Manner::Try);
+        self.state.arrive(call, self.now).map(|served| grants(&served))
+    }
+
+    /// A call that waits until a later instant.
+    fn wait_for(&mut self, wait: Duration) {
+        let mut call = self.call(Exclusive, Manner::Wait);
+        call.deadline = Some(self.now + wait);
+        assert_eq!(grants(&self.state.arrive(call, self.now).unwrap()), []);
+    }
+
+    #[track_caller]
+    fn enter(&mut self, side: Side) {
+        assert!(
+            matches!(self.state.next(self.now).0, Need::Contend(entered) if entered == Entry { side, manner: Manner::Wait })
+        );
+    }
+
+    /// The task lets other clients' readers in, and leaves the node to its holders.
+    #[track_caller]
+    fn downgrade(&mut self) {
+        assert_eq!(self.state.next(self.now).0, Need::Downgrade(self.node));
+        assert!(self.state.part(self.node).is_some());
+    }
+
+    #[track_caller]
+    fn rest(&mut self) {
+        assert!(matches!(self.state.next(self.now).0, Need::Wait(_) | Need::Nothing));
+    }
+
+    fn head(&mut self) -> Vec<(u64, u32)> {
+        self.node = NodeId(self.state.next_node + 1);
+        self.lease = Lease::new();
+        grants(&self.state.headed(self.lease.clone(), self.now))
+    }
+
+    fn give_back(&mut self) -> (Vec<(u64, u32)>, usize) {
+        let served = self.state.given_back(self.node, self.now);
+        (grants(&served), served.left.len())
+    }
+
+    fn gone(&mut self, id: u64) -> Vec<(u64, u32)> {
+        grants(&self.state.gone(CallId(id), self.now))
+    }
+}
+
+/// The calls that are granted, and their numbers under the node.
+fn grants(served: &Effects<(), Lease>) -> Vec<(u64, u32)> {
+    served.grants.iter().map(|granted| (granted.call.id.0, granted.handoff)).collect()
+}
+
+/// A lease whose state a test sets.
+#[derive(Clone, Debug)]
+pub(super) struct Lease(Rc<Cell<Look>>);
+
+impl Handle for Lease {
+    fn look(&self) -> Look {
+        self.0.get()
+    }
+}
+
+impl Lease {
+    pub(super) fn new() -> Self {
+        Self(Rc::new(Cell::new(Look { ready: Ready::Now, is_writing: false, company: None })))
+    }
+
+    pub(super) fn becomes(&self, ready: Ready) {
+        self.0.set(Look { ready, ..self.0.get() });
+    }
+
+    pub(super) fn writes(&self, is_writing: bool) {
+        self.0.set(Look { is_writing, ..self.0.get() });
+    }
+
+    pub(super) fn meets(&self, company: Instant) {
+        self.0.set(Look { company: Some(company), ..self.0.get() });
+    }
+
+    /// Returns the number of claims to this lease, this one included.
+    pub(super) fn claims(&self) -> usize {
+        Rc::strong_count(&self.0)
+    }
+}
