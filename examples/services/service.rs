@@ -108,7 +108,6 @@ fn status(error: &LockError) -> StatusCode {
         LockError::AuthFailed { .. }
         | LockError::Denied { .. }
         | LockError::InvalidConfig { .. }
-        | LockError::Kerberos { .. }
         | LockError::Tls { .. } => StatusCode::INTERNAL_SERVER_ERROR,
         // A guarded write was not applied, or may have been applied.
         LockError::Refused { .. } | LockError::OutcomeUnknown { .. } => StatusCode::INTERNAL_SERVER_ERROR,

@@ -209,16 +209,6 @@ pub enum LockError {
         reason: String,
     },
 
-    /// This client gets no Kerberos ticket with which it could log in.
-    #[error("no login to ZooKeeper at {endpoints} with Kerberos: {reason}")]
-    #[non_exhaustive]
-    Kerberos {
-        /// The servers of the connect string.
-        endpoints: String,
-        /// The reason, and what to do about it.
-        reason: String,
-    },
-
     /// A request was refused, and was not applied.
     #[error("request on {path} refused: {refusal}")]
     #[non_exhaustive]
@@ -330,10 +320,9 @@ impl From<LockError> for std::io::Error {
         use std::io::ErrorKind;
         let kind = match &error {
             LockError::Timeout { .. } => ErrorKind::TimedOut,
-            LockError::Denied { .. }
-            | LockError::AuthFailed { .. }
-            | LockError::Tls { .. }
-            | LockError::Kerberos { .. } => ErrorKind::PermissionDenied,
+            LockError::Denied { .. } | LockError::AuthFailed { .. } | LockError::Tls { .. } => {
+                ErrorKind::PermissionDenied
+            }
             LockError::Connect { .. } => ErrorKind::NotConnected,
             LockError::Closed { .. } => ErrorKind::BrokenPipe,
             LockError::Refused { refusal: Refusal::NoNode, .. } => ErrorKind::NotFound,
@@ -380,7 +369,6 @@ impl fmt::Debug for LockError {
             Denied { path, permission }
             AuthFailed { endpoints }
             Tls { endpoints, reason }
-            Kerberos { endpoints, reason }
             Refused { path, refusal }
             OutcomeUnknown { path, reason }
             Forked { path }

@@ -225,7 +225,6 @@ impl Outcome {
             LockError::Denied { .. }
             | LockError::AuthFailed { .. }
             | LockError::Tls { .. }
-            | LockError::Kerberos { .. }
             | LockError::Refused { .. }
             | LockError::MixedRecipes { .. }
             | LockError::PermitsDiffer { .. }

@@ -19,9 +19,8 @@
 //! * [`queues`] remembers queues, and the numbers by which a contender knows without a list that it is first.
 //! * [`bounds`] bounds the requests of contenders that are under way, and [`tally`] counts those that have ended.
 //! * [`counter`] reads and sets a shared number.
-//! * [`bounded`] reads files of credentials and certificates.
 //! * [`security`] has the credentials and the certificates of a client, `login` its login by SASL, and `tls` its
-//!   encrypted connections. [`apart`] starts work that blocks.
+//!   encrypted connections.
 //!
 //! # Connections
 //!
@@ -31,8 +30,6 @@
 pub(crate) mod acl;
 pub(crate) mod address;
 pub(crate) mod addresses;
-mod apart;
-pub(crate) mod bounded;
 pub(crate) mod bounds;
 pub(crate) mod clock;
 mod connection;

@@ -65,7 +65,7 @@ impl Code {
                 Self::Unavailable
             }
             E::Lost { .. } | E::NotLeader { .. } => Self::Lost,
-            E::Denied { .. } | E::AuthFailed { .. } | E::Tls { .. } | E::Kerberos { .. } => Self::Denied,
+            E::Denied { .. } | E::AuthFailed { .. } | E::Tls { .. } => Self::Denied,
             E::InvalidConfig { .. } => Self::Config,
             _ if error.is_invalid() => Self::Usage,
             _ => Self::Failed,

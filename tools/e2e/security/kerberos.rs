@@ -107,17 +107,6 @@ async fn a_keytab_is_enough() {
 }
 
 #[tokio::test]
-async fn a_forwardable_ticket_is_told() {
-    let realm = realm();
-    for (options, is_told) in [(["-f"], true), (["-F"], false)] {
-        let mut agent = realm.agent(Scene::Connect, realm.worker.ticket(&options).unwrap()).start();
-        assert_eq!(agent.told(), "connected");
-        let line = agent.output().into_iter().find(|line| line.contains("the ticket is forwardable"));
-        assert_eq!(line.is_some(), is_told, "{line:?}");
-    }
-}
-
-#[tokio::test]
 async fn no_line_of_a_log_shows_a_ticket() {
     let realm = realm();
     let cache = realm.worker.ticket(&[]).unwrap();

@@ -252,7 +252,6 @@ impl Config {
     /// * [`LockError::Connect`] if no server opens a session within the connect timeout.
     /// * [`LockError::AuthFailed`] if the servers refuse the credentials.
     /// * [`LockError::Tls`] if the servers and this client do not trust each other's certificates.
-    /// * [`LockError::Kerberos`] if there is no Kerberos ticket for a login by GSSAPI.
     ///
     /// # Cancel safety
     ///

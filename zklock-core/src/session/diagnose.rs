@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::address::Address;
-use super::apart::Single;
 use super::deadline::{Bounded, is_late};
 use super::failure::OpenError;
 #[cfg(feature = "tls")]
@@ -30,7 +30,7 @@ pub(crate) struct Diagnosis(Arc<Search>);
 
 #[derive(Default)]
 struct Search {
-    running: Single<()>,
+    running: Arc<tokio::sync::Mutex<()>>,
     /// The findings of the last search, for each server.
     found: Mutex<Vec<(String, Finding)>>,
 }
@@ -47,8 +47,7 @@ enum Finding {
 }
 
 impl Diagnosis {
-    /// Looks at each of these servers, for about `within`. Returns what is found in time, or `None` if no search could be
-    /// started.
+    /// Looks at each of these servers, for about `within`. Returns what is found in time, or `None` if the servers are fine.
     ///
     /// A search that is under way is waited for. If it waits for a name service that does not answer, this returns what it
     /// has found so far.
@@ -60,13 +59,17 @@ impl Diagnosis {
     ) -> Option<OpenError> {
         let search = self.0.clone();
         let servers: Vec<_> = servers.split(',').map(str::to_owned).collect();
-        let run = move || search.run(servers, certificates.as_ref(), within);
-        let looked = self.0.running.outcome("zklock-diagnosis", run);
+        let looked = async {
+            let turn = search.running.clone().lock_owned().await;
+            let run = move || {
+                search.run(servers, certificates.as_ref(), within);
+                drop(turn);
+            };
+            spawn_blocking(run).await
+        };
         // The name service has no bound of its own.
-        match timeout(within * LOOKS, looked).await {
-            Ok(Err(_)) => None,
-            Ok(Ok(())) | Err(_) => told(&self.0.found()),
-        }
+        timeout(within * LOOKS, looked).await.ok();
+        told(&self.0.found())
     }
 }
 

@@ -18,9 +18,6 @@ pub(crate) enum OpenError {
     /// Client and servers do not trust each other's certificates.
     #[cfg(feature = "tls")]
     Untrusted(String),
-    /// There is no Kerberos ticket for any server.
-    #[cfg(feature = "sasl-gssapi")]
-    NoTicket(String),
     /// The configuration cannot work.
     Invalid(LockError),
 }
@@ -40,8 +37,6 @@ impl fmt::Display for OpenError {
             Self::AuthFailed => f.write_str("the servers refuse the credentials"),
             #[cfg(feature = "tls")]
             Self::Untrusted(reason) => f.write_str(reason),
-            #[cfg(feature = "sasl-gssapi")]
-            Self::NoTicket(reason) => f.write_str(reason),
             Self::Invalid(error) => error.fmt(f),
         }
     }

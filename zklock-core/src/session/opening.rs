@@ -103,8 +103,6 @@ impl Opening {
             OpenError::AuthFailed => LockError::AuthFailed { endpoints },
             #[cfg(feature = "tls")]
             OpenError::Untrusted(reason) => LockError::Tls { endpoints, reason: reason.clone() },
-            #[cfg(feature = "sasl-gssapi")]
-            OpenError::NoTicket(reason) => LockError::Kerberos { endpoints, reason: reason.clone() },
             OpenError::Expired => LockError::Connect { endpoints, waited, reason: error.to_string() },
             OpenError::Invalid(error) => error.clone(),
         }

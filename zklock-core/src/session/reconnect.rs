@@ -23,8 +23,6 @@ impl Opening {
     /// Opens a session. Must run on the client's runtime, where the session's tasks stay.
     pub(crate) async fn open(&self) -> Result<Arc<Session>, OpenError> {
         let silence = self.silence.of(self.timeout);
-        // A center that does not answer takes a second.
-        self.security.prepare(&self.servers, silence * 2).await?;
         let mut first = match self.connect(None, silence).await {
             // The library does not tell the reason of each server.
             Err(OpenError::Unreachable(reason)) => {

@@ -1,6 +1,8 @@
 //! How a client proves who it is, and how it knows its servers.
 
-use std::time::Duration;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
 
 use super::addresses::Target;
 use super::connection::Connection;
@@ -42,17 +44,6 @@ impl Security {
         connector
     }
 
-    /// Gets what a login at these servers needs.
-    #[cfg_attr(not(feature = "sasl-gssapi"), expect(clippy::unused_async, reason = "tickets take time"))]
-    pub(crate) async fn prepare(&self, servers: &str, within: Duration) -> Result<(), OpenError> {
-        #[cfg(feature = "sasl-gssapi")]
-        if let Some(Login::Gssapi(tickets)) = &self.login {
-            return tickets.prepare(servers, within).await;
-        }
-        let _ = (servers, within);
-        Ok(())
-    }
-
     /// Connects to one address, and gives the connection this number.
     pub(super) async fn connect(
         &self,
@@ -61,8 +52,8 @@ impl Security {
         number: u64,
     ) -> Result<Connection, OpenError> {
         #[cfg(feature = "sasl-gssapi")]
-        if let Some(Login::Gssapi(tickets)) = &self.login {
-            return tickets.connect(connector, target, number).await;
+        if let Some(Login::Gssapi(kerberos)) = &self.login {
+            return kerberos.connect(connector, target, number).await;
         }
         Ok(Connection::open(connector, &target.address, number).await?)
     }
@@ -88,4 +79,16 @@ impl Security {
         #[cfg(not(feature = "tls"))]
         None
     }
+}
+
+/// Reads a file of at most this many bytes. Blocks the thread for as long as the file takes.
+pub(crate) fn read(file: &Path, longest: u64) -> io::Result<String> {
+    let mut text = String::new();
+    if File::open(file)?.take(longest + 1).read_to_string(&mut text)? as u64 > longest {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it is longer than {longest} bytes"),
+        ));
+    }
+    Ok(text)
 }

@@ -9,7 +9,7 @@ mod material;
 mod transport;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(super) use self::handshake::{Shaken, shake};
@@ -23,8 +23,7 @@ pub(crate) use self::transport::Transport;
 ///
 /// All texts and files are PEM. Files are read when the client starts, before it opens a session, and once a second
 /// while the connection of a session is broken, so that a rotated certificate needs no restart. If files cannot be used
-/// then, because they are half written or a pipe that nobody writes to for a second, the client logs that and goes on
-/// with the earlier certificates.
+/// then, because they are half written or pipes, the client logs that and goes on with the earlier certificates.
 ///
 /// The cryptography is that of the process's default provider of the crate `rustls`. If there is none, the client
 /// installs `aws-lc-rs`, whose build needs a C compiler.
@@ -74,6 +73,14 @@ impl Tls {
     #[must_use]
     pub fn identity_pem(self, certificate: impl Into<String>, key: impl Into<String>) -> Self {
         Self { identity: Some((Pem::text(certificate), Pem::text(key))), ..self }
+    }
+
+    fn files(&self) -> impl Iterator<Item = &Path> {
+        let identity = self.identity.iter().flat_map(|(certificate, key)| [certificate, key]);
+        std::iter::once(&self.authorities).chain(identity).filter_map(|pem| match pem {
+            Pem::File(file) => Some(file.as_path()),
+            Pem::Text(_) => None,
+        })
     }
 
     /// Returns `true` if the client proves its name.

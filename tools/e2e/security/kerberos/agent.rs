@@ -190,7 +190,6 @@ async fn connect() {
         Ok(_) => tell("connected"),
         Err(error) => {
             let kind = match &error {
-                LockError::Kerberos { .. } => "Kerberos",
                 LockError::AuthFailed { .. } => "AuthFailed",
                 LockError::Connect { .. } => "Connect",
                 _ => "other",

@@ -6,14 +6,13 @@ use crate::client::connect_string::Scheme;
 use crate::error::LockError;
 use crate::session::acl::{Acl, NodeAcls};
 use crate::session::address::Address;
-use crate::session::bounded;
 #[cfg(feature = "sasl-digest")]
 use crate::session::login::Digest;
 #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 use crate::session::login::Login;
 #[cfg(feature = "sasl-gssapi")]
-use crate::session::login::{Gssapi, Tickets};
-use crate::session::security::{Connector, Security};
+use crate::session::login::{Gssapi, Kerberos};
+use crate::session::security::{self, Connector, Security};
 #[cfg(feature = "tls")]
 use crate::session::tls::{Tls, Transport};
 
@@ -64,9 +63,9 @@ impl Config {
     /// Logs in by SASL with the mechanism GSSAPI, which is Kerberos.
     ///
     /// ACLs know the client by its principal, such as `worker@EXAMPLE.ORG`, unless the servers map it to another name.
-    /// A client without a ticket fails with [`LockError::Kerberos`], which has the reason. A client that the servers do
-    /// not log in is refused with [`LockError::AuthFailed`]. A login by [`sasl_digest`](Self::sasl_digest) besides is
-    /// invalid.
+    /// A client without a ticket gets no session: its calls fail with [`LockError::Connect`], and the client library logs
+    /// the reason. A client that the servers do not log in is refused with [`LockError::AuthFailed`]. A login by
+    /// [`sasl_digest`](Self::sasl_digest) besides is invalid.
     #[cfg(feature = "sasl-gssapi")]
     #[cfg_attr(not(feature = "sasl-digest"), allow(rustdoc::broken_intra_doc_links))]
     #[must_use]
@@ -124,9 +123,6 @@ impl Config {
     #[doc(hidden)]
     pub async fn equip(&self, connector: Connector) -> Result<Connector, LockError> {
         let opening = self.clone().validated()?.opening;
-        let within = self.connect_timeout;
-        let prepared = opening.security.prepare(&opening.servers, within).await;
-        prepared.map_err(|error| opening.failure(&error, within))?;
         Ok(opening.security.equip(connector).await)
     }
 
@@ -186,7 +182,7 @@ impl Config {
             }
             Some(gssapi) => {
                 gssapi.check().map_err(|reason| invalid("sasl_gssapi", reason))?;
-                Some(Login::Gssapi(Tickets::new(gssapi.clone())))
+                Some(Login::Gssapi(Kerberos::new(gssapi.clone())))
             }
             None => login,
         };
@@ -259,7 +255,7 @@ fn only(file: &Path) -> Result<String, String> {
 /// Reads a file with one digest per line. The error names the file and the line, and shows nothing of the line.
 fn read(file: &Path) -> Result<Vec<String>, String> {
     let name = file.display();
-    let text = bounded::text(file, LONGEST_FILE).map_err(|error| format!("cannot read {name}: {error}"))?;
+    let text = security::read(file, LONGEST_FILE).map_err(|error| format!("cannot read {name}: {error}"))?;
     let lines = text.lines().map(|line| line.trim_end_matches('\r')).enumerate();
     let mut digests = Vec::new();
     for (index, line) in lines.filter(|(_, line)| !line.is_empty()) {
@@ -409,7 +405,7 @@ mod tests {
         assert_eq!(read_from(b"\n\n").unwrap_err(), "FILE has no digest");
         assert_eq!(read_from(b"a:b\n\nsecret\n").unwrap_err(), "line 3 of FILE is not `user:password`");
         assert_eq!(read_from(b":secret\n").unwrap_err(), "line 1 of FILE is not `user:password`");
-        assert_eq!(read_from(b"a:secret\xff\n").unwrap_err(), "cannot read FILE: it is not UTF-8");
+        assert_eq!(read_from(b"a:secret\xff\n").unwrap_err(), "cannot read FILE: stream did not contain valid UTF-8");
         let long = vec![b'x'; 64 * 1024 + 1];
         assert_eq!(read_from(&long).unwrap_err(), "cannot read FILE: it is longer than 65536 bytes");
         let missing = digests(Vec::new(), &["/no/such/file".into()]).unwrap_err().to_string();

@@ -1,6 +1,16 @@
-//! The name of the servers in Kerberos.
+//! The login by Kerberos, whose tickets the client library gets.
 
 use std::str::FromStr;
+use std::sync::Arc;
+
+use futures_lite::future::block_on;
+use tokio::sync::Mutex;
+use tokio::task::{JoinHandle, spawn_blocking};
+use zookeeper_client as zk;
+
+use crate::session::addresses::Target;
+use crate::session::connection::Connection;
+use crate::session::failure::OpenError;
 
 /// A login by SASL with the mechanism GSSAPI, which is Kerberos: the name of the servers.
 ///
@@ -14,11 +24,10 @@ use std::str::FromStr;
 ///
 /// Each connection logs in again, and each login asks a key distribution center (KDC). A broken connection comes back
 /// when a KDC has answered, or when the Kerberos library gives up. Locks whose lease expires before that are lost in
-/// time, because the connections of such a client have a thread of their own.
+/// time, because such a client connects on a thread of its own.
 ///
-/// The client library hands a *forwardable* ticket to the servers, which can then act in the name of the client. The
-/// client logs a warning about it. `kinit -F`, or `forwardable = false` in the configuration of Kerberos, gets a ticket
-/// that is not forwardable.
+/// The client library hands a *forwardable* ticket to the servers, which can then act in the name of the client.
+/// `kinit -F`, or `forwardable = false` in the configuration of Kerberos, gets a ticket that is not forwardable.
 ///
 /// # Examples
 ///
@@ -63,14 +72,6 @@ impl Gssapi {
         }
         Ok(())
     }
-
-    pub(super) fn service_name(&self) -> &str {
-        &self.service
-    }
-
-    pub(super) fn instance_name(&self) -> Option<&str> {
-        self.instance.as_deref()
-    }
 }
 
 /// The service `zookeeper` on each host.
@@ -100,6 +101,59 @@ impl TryFrom<String> for Gssapi {
         text.parse()
     }
 }
+
+/// The logins of a client, one at a time.
+#[derive(Clone)]
+pub(crate) struct Kerberos {
+    gssapi: Gssapi,
+    under_way: Arc<Mutex<Option<Connecting>>>,
+}
+
+type Connecting = JoinHandle<Result<Connection, zk::Error>>;
+
+impl Kerberos {
+    pub(crate) fn new(gssapi: Gssapi) -> Self {
+        Self { gssapi, under_way: Arc::default() }
+    }
+
+    /// Returns the options for a server of this host. Without one, it is that of the address to connect to.
+    pub(super) fn options(&self, host: Option<&str>) -> zk::SaslOptions {
+        let options = zk::SaslOptions::gssapi().with_username(self.gssapi.service.clone());
+        match self.gssapi.instance.as_deref().or(host) {
+            Some(instance) => options.with_hostname(instance.to_owned()).into(),
+            None => options.into(),
+        }
+    }
+
+    /// Connects to one address, on another thread: the login blocks it for as long as the Kerberos library waits for the
+    /// network. A login that an earlier call has given up is waited for, because it may be the one that succeeds.
+    pub(in crate::session) async fn connect(
+        &self,
+        connector: zk::Connector,
+        target: &Target,
+        number: u64,
+    ) -> Result<Connection, OpenError> {
+        let address = target.address.clone();
+        // The principal of the server has its name.
+        let connector = connector.with_sasl(self.options(Some(&target.host)));
+        let mut under_way = self.under_way.lock().await;
+        let login = under_way.get_or_insert_with(|| {
+            spawn_blocking(move || block_on(Connection::open(connector, &address, number)))
+        });
+        let connected = login.await;
+        *under_way = None;
+        match connected {
+            Ok(Ok(connection)) if connection.live().number == number => Ok(connection),
+            Ok(Ok(_)) => Err(OpenError::Unreachable("an earlier login was under way".to_owned())),
+            Ok(Err(zk::Error::NoHosts)) => Err(OpenError::Unreachable(FAILED.to_owned())),
+            Ok(Err(error)) => Err(error.into()),
+            Err(panicked) => Err(OpenError::Unreachable(format!("the login ended early: {panicked}"))),
+        }
+    }
+}
+
+const FAILED: &str =
+    "no server accepted the connection and the login by Kerberos; the client library logs the reason";
 
 #[cfg(test)]
 mod tests {

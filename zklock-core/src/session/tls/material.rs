@@ -1,9 +1,6 @@
 //! Certificates and keys, read and checked.
 
-use std::io;
-use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -13,7 +10,7 @@ use rustls::{ClientConfig, RootCertStore};
 use zookeeper_client as zk;
 
 use super::{Pem, Tls};
-use crate::session::bounded;
+use crate::session::security;
 
 /// The texts of the certificates, and of the key.
 #[derive(Clone, PartialEq, Eq)]
@@ -32,18 +29,10 @@ pub(super) struct Material {
 impl Texts {
     /// Reads the files, and blocks the thread for as long as they take. The error names the one that cannot be read.
     pub(super) fn read(tls: &Tls) -> Result<Self, String> {
-        Self::read_by(tls, |file| bounded::text(file, LONGEST_FILE))
-    }
-
-    /// Reads the files as [`read`](Self::read) does, and waits for pipes until a deadline.
-    pub(super) fn read_until(deadline: Instant, tls: &Tls) -> Result<Self, String> {
-        Self::read_by(tls, |file| bounded::text_until(deadline, file, LONGEST_FILE))
-    }
-
-    fn read_by(tls: &Tls, text: impl Fn(&Path) -> io::Result<String>) -> Result<Self, String> {
         let read = |pem: &Pem| match pem {
             Pem::Text(text) => Ok(text.to_string()),
-            Pem::File(file) => text(file).map_err(|error| format!("cannot read {}: {error}", file.display())),
+            Pem::File(file) => security::read(file, LONGEST_FILE)
+                .map_err(|error| format!("cannot read {}: {error}", file.display())),
         };
         let authorities = read(&tls.authorities)?;
         let identity = tls.identity.as_ref();

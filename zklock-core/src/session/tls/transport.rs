@@ -1,98 +1,101 @@
 //! The certificates that connections use.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rustls::ClientConfig;
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use zookeeper_client as zk;
 
 use super::Tls;
 use super::material::{Material, Texts};
-use crate::session::apart::Single;
 
-/// The certificates of a client, which are read again when they may have been rotated.
+/// The certificates of a client, which are read again for each connection, because they may have been rotated.
 #[derive(Clone)]
 pub(crate) struct Transport(Arc<Inner>);
 
 struct Inner {
     tls: Tls,
-    /// Those of the connections from now on.
-    certs: zk::TlsDynamicCerts,
     used: Mutex<Used>,
-    /// The thread that reads the files.
-    reading: Single<Result<(), String>>,
-    /// Why the certificates could not be used the last time.
-    told: Mutex<Option<String>>,
+    /// Held by the thread that reads the files.
+    reading: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// The texts that are in use, and what they are for a handshake.
+/// The certificates that are in use.
 struct Used {
     texts: Texts,
-    config: Arc<ClientConfig>,
+    material: Material,
+    /// Why later ones could not be used.
+    failure: Option<String>,
 }
 
 impl Transport {
     /// Reads and checks the certificates. Blocks the thread for as long as the files take.
     pub(crate) fn new(tls: Tls) -> Result<Self, String> {
         let texts = Texts::read(&tls)?;
-        let Material { certs, config } = texts.check(&tls)?;
-        let used = Mutex::new(Used { texts, config });
-        let (certs, told) = (zk::TlsDynamicCerts::new(certs), Mutex::default());
-        Ok(Self(Arc::new(Inner { tls, certs, used, reading: Single::default(), told })))
+        let used = Used { material: texts.check(&tls)?, texts, failure: None };
+        Ok(Self(Arc::new(Inner { tls, used: Mutex::new(used), reading: Arc::default() })))
     }
 
     /// Returns the options of a connection.
     pub(in crate::session) fn options(&self) -> zk::TlsOptions {
-        zk::TlsOptions::new().with_certs(self.0.certs.clone())
+        zk::TlsOptions::new().with_certs(self.0.used().material.certs.clone())
     }
 
     /// Reads the certificates again. Those that cannot be used are logged, and the earlier ones stay.
     pub(in crate::session) async fn renew(&self) {
-        let transport = self.clone();
-        let renewed = self.0.reading.outcome_if_idle(THREAD, move || transport.0.renew());
-        self.tell(match timeout(RENEW_WITHIN, renewed).await {
-            // Connections do not wait again for files that have not answered in time.
-            Ok(None) => return,
-            Ok(Some(Ok(renewed))) => renewed.err(),
-            Ok(Some(Err(error))) => Some(format!("the files were not read: {error}")),
+        // No other thread waits for files that have not answered in time.
+        let Ok(turn) = self.0.reading.clone().try_lock_owned() else { return };
+        let inner = self.0.clone();
+        let renewed = spawn_blocking(move || {
+            let renewed = inner.renew();
+            drop(turn);
+            renewed
+        });
+        self.0.tell(match timeout(RENEW_WITHIN, renewed).await {
+            Ok(Ok(renewed)) => renewed.err(),
+            Ok(Err(panicked)) => Some(format!("the files were not read: {panicked}")),
             Err(_) => Some("the files were not read in time".to_owned()),
         });
     }
 
     /// Returns the certificates for a handshake of zklock's own.
     pub(in crate::session) fn certificates(&self) -> Arc<ClientConfig> {
-        self.0.used.lock().unwrap_or_else(PoisonError::into_inner).config.clone()
-    }
-
-    /// Logs why the certificates cannot be used, if that is news.
-    fn tell(&self, failure: Option<String>) {
-        let mut told = self.0.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(error) = failure.as_deref().filter(|_| failure != *told) {
-            tracing::warn!(error, "cannot use the certificates for TLS; the earlier ones stay in use");
-        }
-        *told = failure;
+        self.0.used().material.config.clone()
     }
 }
 
 impl Inner {
+    fn used(&self) -> MutexGuard<'_, Used> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn renew(&self) -> Result<(), String> {
-        let texts = Texts::read_until(Instant::now() + PIPES_WITHIN, &self.tls)?;
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        if used.texts == texts {
+        // A pipe may have no writer any more, and the thread would wait for one for ever.
+        if let Some(file) = self.tls.files().find(|file| !file.is_file()) {
+            return Err(format!("{} is not a regular file", file.display()));
+        }
+        let texts = Texts::read(&self.tls)?;
+        if self.used().texts == texts {
             return Ok(());
         }
-        let Material { certs, config } = texts.check(&self.tls)?;
-        self.certs.update(certs);
-        *used = Used { texts, config };
+        let material = texts.check(&self.tls)?;
+        let mut used = self.used();
+        (used.texts, used.material) = (texts, material);
         tracing::info!("the certificates for TLS were read again");
         Ok(())
     }
+
+    /// Logs why the certificates cannot be used, if that is news.
+    fn tell(&self, failure: Option<String>) {
+        let mut used = self.used();
+        if let Some(error) = failure.as_deref().filter(|_| failure != used.failure) {
+            tracing::warn!(error, "cannot use the certificates for TLS; the earlier ones stay in use");
+        }
+        used.failure = failure;
+    }
 }
 
-/// The name of the threads.
-const THREAD: &str = "zklock-tls";
 /// The longest wait for the files, which may be on a file system that does not answer.
 const RENEW_WITHIN: Duration = Duration::from_secs(5);
-/// The longest wait for files that are pipes. The thread goes on after that, so that later files can be read.
-const PIPES_WITHIN: Duration = Duration::from_secs(1);
