@@ -25,7 +25,7 @@ use crate::error::LossReason;
 use crate::event::{LockEventKind, Outcome};
 use crate::mode::Mode;
 use crate::session::Health;
-use crate::session::tally::Tally;
+use crate::session::counts::Tally;
 
 /// The counts of one client.
 #[derive(Debug, Default)]

@@ -5,22 +5,17 @@
 //! A session lives on the runtime of its client's own thread, so heartbeats and withdrawals
 //! continue while the user's runtimes are blocked, shut down or absent.
 //!
-//! * [`opening`] has the settings of sessions, [`failure`] classifies the failures to open one, and [`diagnose`] finds the reason of
-//!   each server. [`address`] reads the address of a server, and [`addresses`] looks up its name.
-//! * [`connection`] is one connection to one server. [`reconnect`] opens the session and keeps it by one
-//!   after the other.
+//! * [`connection`] is one connection to one server. [`addresses`] has the servers, [`opening`] the settings of sessions and the
+//!   failures to open one, and [`reconnect`] opens the session and keeps it by one connection after the other.
 //! * [`ops`] performs the requests, and [`fault`] classifies those that fail. [`watches`] has the watches that they set.
-//! * [`acl`] has the access control lists of the nodes that it creates.
+//!   [`counts`] counts them, and bounds those of contenders.
 //! * [`clock`] is the lease clock: until when the session is certain to be alive. [`heartbeat`] keeps it running.
 //! * [`drive`] performs the actions of an acquisition, [`janitor`] withdraws or downgrades its
-//!   contender, and [`presence`] detects that its node is gone.
-//! * [`state`] is what is known of the session and its connection.
-//! * [`sentry`] has the news of a held node's watches.
+//!   contender, and [`presence`] detects that its node is gone. [`sentry`] has the news of a held node's watches.
 //! * [`queues`] remembers queues, and the numbers by which a contender knows without a list that it is first.
-//! * [`bounds`] bounds the requests of contenders that are under way, and [`tally`] counts those that have ended.
 //! * [`counter`] reads and sets a shared number.
-//! * [`security`] has the credentials and the certificates of a client, `login` its login by SASL, and `tls` its
-//!   encrypted connections.
+//! * [`acl`] has the access control lists of nodes, [`security`] the credentials and the certificates of a client, `login` its
+//!   login by SASL, and `tls` its encrypted connections. [`diagnose`] finds the reason of each server that opens no session.
 //!
 //! # Connections
 //!
@@ -28,16 +23,13 @@
 //! connection alone. When it is over, its watches fire, requests wait for the next one, and everyone looks again there.
 
 pub(crate) mod acl;
-pub(crate) mod address;
 pub(crate) mod addresses;
-pub(crate) mod bounds;
 pub(crate) mod clock;
 mod connection;
 pub(crate) mod counter;
-mod deadline;
+pub(crate) mod counts;
 pub(crate) mod diagnose;
 pub(crate) mod drive;
-mod failure;
 pub(crate) mod fault;
 pub(crate) mod heartbeat;
 pub(crate) mod janitor;
@@ -52,11 +44,8 @@ pub(crate) mod security;
 pub(crate) mod sentry;
 #[cfg(test)]
 mod staged;
-mod state;
-pub(crate) mod tally;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
-mod uptime;
 pub(crate) mod watches;
 
 use std::collections::HashSet;
@@ -67,24 +56,47 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use self::bounds::Bounds;
-use self::clock::LeaseClock;
+use self::clock::{LeaseClock, Origin};
 use self::connection::Live;
+use self::counts::Bounds;
 use self::ops::Ops;
 use self::queues::Queues;
-use self::uptime::Origin;
 
 use crate::change::Signal;
 use crate::tasks::panics;
 
 pub(crate) use self::addresses::Addresses;
 pub(crate) use self::diagnose::Diagnosis;
-pub(crate) use self::failure::OpenError;
-pub(crate) use self::opening::{Opening, Silence};
+pub(crate) use self::opening::{OpenError, Opening, Silence};
 
 pub use self::clock::Heartbeat;
-pub use self::state::Health;
-pub(crate) use self::state::Link;
+
+/// The health of a client's session, as far as the client can know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Health {
+    /// The session is connected.
+    Connected,
+    /// The connection is broken, or is restored but has not answered a request yet. The session may
+    /// still be alive.
+    Suspended,
+    /// The session ended. The client opens the next one.
+    Lost,
+}
+
+/// The health of a session, and the number of its present or last connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) connection: u64,
+    pub(crate) health: Health,
+}
+
+impl Link {
+    /// Returns whether this connection is the present one, and is not broken.
+    pub(crate) fn is_on(self, connection: u64) -> bool {
+        self == Self { connection, health: Health::Connected }
+    }
+}
 
 pub(crate) struct Session {
     id: i64,

@@ -113,12 +113,12 @@ const BOUNDS: [(&str, &str, &str); 14] = [
         "that one client remembers | 100,000 |",
     ),
     (
-        "zklock-core/src/session/bounds.rs",
+        "zklock-core/src/session/counts.rs",
         "REQUESTS: usize = 128;",
         "requests of contenders of one client that are under way | 128 |",
     ),
     (
-        "zklock-core/src/session/bounds.rs",
+        "zklock-core/src/session/counts.rs",
         "BYTES: usize = 900 * 1024;",
         "paths of 900 KiB (921,600 bytes) together",
     ),

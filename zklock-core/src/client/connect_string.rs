@@ -4,7 +4,7 @@
 use rustls::pki_types::ServerName;
 
 use crate::path;
-use crate::session::address::Address;
+use crate::session::addresses::Address;
 
 /// The servers and the chroot of a connect string.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -22,10 +22,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use boot_time::Instant;
+
 use crate::error::LockError;
 
 use super::fault::Fault;
-use super::uptime::Origin;
 
 /// The requests by which a session that holds locks proves that it is alive.
 ///
@@ -138,6 +139,28 @@ impl Terms {
             Ack::Read => self.read.unwrap_or_default(),
             Ack::Write => self.write,
         }
+    }
+}
+
+/// A reading of the clock of leases, which goes on while the machine is suspended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin(Instant);
+
+impl Origin {
+    pub(crate) fn now() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Returns the nanoseconds from an earlier reading to this one. There are none if the clock has gone back, as in a process
+    /// that is restored from a checkpoint on another machine.
+    fn since(self, earlier: Self) -> u64 {
+        // 64 bits of nanoseconds are 584 years.
+        self.0.saturating_duration_since(earlier.0).as_nanos() as u64
+    }
+
+    /// Returns the nanoseconds since then.
+    fn elapsed(self) -> u64 {
+        Self::now().since(self)
     }
 }
 

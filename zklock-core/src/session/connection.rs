@@ -20,7 +20,7 @@ use futures_util::FutureExt;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use zookeeper_client as zk;
 
-use super::uptime::Origin;
+use super::clock::Origin;
 
 /// A connection of a session, for those who send requests.
 pub(super) struct Live {

@@ -4,7 +4,7 @@
 //! client is configured for.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,9 +12,8 @@ use std::time::{Duration, Instant};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::address::Address;
-use super::deadline::{Bounded, is_late};
-use super::failure::OpenError;
+use super::addresses::Address;
+use super::opening::OpenError;
 #[cfg(feature = "tls")]
 use super::tls::{Shaken, shake};
 
@@ -294,6 +293,47 @@ fn hello() -> Vec<u8> {
     let head = [0x16, 3, 1, 0, 45, 1, 0, 0, 41, 3, 3];
     let one_suite_and_no_compression = [0, 0, 2, 0, 0x2f, 1, 0];
     [&head[..], &[0; 32], &one_suite_and_no_compression].concat()
+}
+
+/// A connection with one deadline for all that it does.
+pub(super) struct Bounded {
+    stream: TcpStream,
+    pub(super) deadline: Instant,
+}
+
+impl Bounded {
+    pub(super) fn connect(address: SocketAddr, deadline: Instant) -> io::Result<Self> {
+        Ok(Self { stream: TcpStream::connect_timeout(&address, left(deadline)?)?, deadline })
+    }
+}
+
+/// Returns the time that is left.
+fn left(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
+}
+
+/// Returns whether the deadline has passed.
+pub(super) fn is_late(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock)
+}
+
+impl Read for Bounded {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(left(self.deadline)?))?;
+        self.stream.read(buffer)
+    }
+}
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(Some(left(self.deadline)?))?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
 }
 
 /// How often a look may take its time: to connect, to speak, and both again in another way.

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::error::{LockError, Refusal};
+use crate::error::{Holder, LockError, Refusal};
 use crate::path::NodePath;
 use crate::queue::acquisition::{Acquisition, Action, End, Event, Node};
 use crate::queue::claim::Claim;
@@ -21,12 +21,64 @@ use super::watches::Watch;
 use super::{Health, Session};
 
 mod entering;
-mod locating;
-mod outcome;
 mod requests;
 mod waiting;
 
-pub(crate) use self::outcome::{Contention, Numbers, Outcome, Progress};
+/// The reaction to contenders in front.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Contention {
+    Wait,
+    Leave,
+}
+
+/// The progress of an acquisition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// No session is open.
+    Connecting,
+    /// The place in the queue is not confirmed yet.
+    Entering,
+    /// This many contenders are in front.
+    Queued(usize),
+    /// This one is the nearest of them. It follows `Queued`, which tells their number.
+    Behind(Holder),
+}
+
+/// The outcome of an acquisition.
+pub(crate) enum Outcome<T = Node> {
+    /// It is the contender's turn, its node belongs to this session, and the lease is valid.
+    Held(T),
+    /// Others are in front; the contender was withdrawn.
+    Contended,
+    /// The caller cancelled, and the contender was withdrawn.
+    Cancelled,
+    /// The lock cannot be acquired, for this reason.
+    Refused(LockError),
+    /// The session ended, and the contender with it.
+    SessionLost,
+}
+
+impl<T> Outcome<T> {
+    pub(crate) fn map<U>(self, held: impl FnOnce(T) -> U) -> Outcome<U> {
+        match self {
+            Self::Held(value) => Outcome::Held(held(value)),
+            Self::Contended => Outcome::Contended,
+            Self::Cancelled => Outcome::Cancelled,
+            Self::Refused(error) => Outcome::Refused(error),
+            Self::SessionLost => Outcome::SessionLost,
+        }
+    }
+}
+
+/// Whether an acquisition may know without a list that it is first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Numbers {
+    /// The contender of a mutex or a read-write lock.
+    Used,
+    /// A candidate of an election, a contender at a semaphore, or one where a semaphore's nodes are. So is one whose paths
+    /// are too long for the transaction that creates a queue.
+    Ignored,
+}
 
 /// The parameters of an acquisition.
 pub(crate) struct Bid {

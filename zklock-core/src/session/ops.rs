@@ -6,38 +6,31 @@
 
 mod data;
 mod entry;
-mod founding;
-mod listing;
-mod parents;
 mod request;
-mod watching;
 
 use std::sync::Arc;
 
-use futures_util::future::join;
+use futures_util::future::{TryFutureExt, join};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use zookeeper_client as zk;
 
 use crate::error::{Permission, Refusal};
+use crate::path::NodePath;
 use crate::queue::acquisition::Node;
 use crate::queue::contender::{Contender, ContenderId};
 
-use super::acl::NodeAcls;
-use super::clock::{Ack, LeaseClock, Moment};
+use super::acl::{NodeAcl, NodeAcls};
+use super::clock::{Ack, LeaseClock, Moment, Origin};
 use super::connection::Live;
+use super::counts::Tally;
 use super::fault::Fault;
-use super::tally::Tally;
-use super::uptime::Origin;
 use super::watches::Watch;
 
 pub(crate) use self::data::{Base, Glimpse, Guarded, Guards, Stamped, Write};
-pub(crate) use self::entry::{Entry, Flight, Newcomer, Queue};
-pub(crate) use self::founding::Unfounded;
-pub(crate) use self::listing::Described;
-pub(crate) use self::watching::Watched;
+pub(crate) use self::entry::{Entry, Flight, Newcomer, Queue, Unfounded};
 
-use self::request::Transaction;
+use self::request::{Length, Transaction};
 
 /// A list of children, with the watch that signals a change.
 pub(crate) struct Children {
@@ -53,6 +46,34 @@ pub(crate) struct Stat {
     /// The zxid of its creation.
     pub(crate) zxid: i64,
     pub(crate) children: u32,
+}
+
+/// A node that is watched.
+pub(crate) struct Watched {
+    pub(crate) watch: Watch,
+    pub(crate) data: Vec<u8>,
+    /// The session that owns an ephemeral node, or zero.
+    pub(crate) owner: i64,
+    /// The server time at which the node was created, in milliseconds.
+    pub(crate) created_ms: i64,
+    /// The connection that has answered.
+    pub(crate) connection: u64,
+}
+
+/// The name and data of a node, and the part of its stat that describes a contender.
+#[derive(Clone, Debug)]
+pub(crate) struct Described {
+    pub(crate) name: String,
+    pub(crate) owner: i64,
+    pub(crate) zxid: i64,
+    pub(crate) created_ms: i64,
+    pub(crate) data: Vec<u8>,
+}
+
+impl Described {
+    fn new(name: String, data: Vec<u8>, stat: zk::Stat) -> Self {
+        Self { name, owner: stat.ephemeral_owner, zxid: stat.czxid, created_ms: stat.ctime, data }
+    }
 }
 
 pub(crate) struct Ops {
@@ -150,6 +171,67 @@ impl Ops {
         self.note(Ack::Read, sent, listed)
     }
 
+    /// Watches an existing node for its deletion and for changes of its data.
+    ///
+    /// The watch is set by reading the data. A watch set by `exists` on a node that is gone would
+    /// stay forever (CURATOR-107).
+    pub(crate) async fn watch_node(&self, path: &str) -> Result<Watched, Fault> {
+        let client = self.client().await?;
+        let sent = self.clock.now();
+        let watched = client.get_and_watch_data(path).await;
+        let (data, stat, watcher) = self.note(Ack::Read, sent, watched)?;
+        Ok(Watched {
+            watch: Watch::of(watcher, &client),
+            data,
+            owner: stat.ephemeral_owner,
+            created_ms: stat.ctime,
+            connection: client.number,
+        })
+    }
+
+    /// Issues a list of children, with a watch.
+    pub(super) fn listing<'a>(
+        &self,
+        client: &'a Live,
+        dir: &'a str,
+    ) -> impl Future<Output = Result<Children, zk::Error>> + Send + use<'a> {
+        let request = client.list_and_watch_children(dir);
+        request.map_ok(|(names, watcher)| Children { names, watch: Watch::of(watcher, client) })
+    }
+
+    /// Lists the names of children, and sets no watch.
+    pub(crate) async fn names(&self, dir: &str) -> Result<Vec<String>, Fault> {
+        let client = self.client().await?;
+        let sent = self.clock.now();
+        self.note(Ack::Read, sent, client.list_children(dir).await)
+    }
+
+    /// Describes these children of a node. Those that vanish meanwhile are left out.
+    pub(crate) async fn describe_each(
+        &self,
+        dir: &str,
+        mut names: impl Iterator<Item = String>,
+    ) -> Result<Vec<Described>, Fault> {
+        let client = self.client().await?;
+        let mut described = Vec::new();
+        loop {
+            let sent = self.clock.now();
+            // The reads are issued together, so that most queues take only one more round trip.
+            let some = names.by_ref().take(AT_A_TIME);
+            let reads: Vec<_> = some.map(|name| (client.get_data(&format!("{dir}/{name}")), name)).collect();
+            if reads.is_empty() {
+                return Ok(described);
+            }
+            for (read, name) in reads {
+                match self.note(Ack::Read, sent, read.await) {
+                    Ok((data, stat)) => described.push(Described::new(name, data, stat)),
+                    Err(Fault::NoNode) => {}
+                    Err(fault) => return Err(fault),
+                }
+            }
+        }
+    }
+
     /// Describes a node as the server knows it, which may lag behind the others. Returns `None` if there is no node.
     pub(crate) async fn stat(&self, path: &str) -> Result<Option<Stat>, Fault> {
         let client = self.client().await?;
@@ -201,6 +283,54 @@ impl Ops {
             outcome => outcome.map(drop),
         };
         self.note(Ack::Write, sent, outcome)
+    }
+
+    /// Creates a queue, its lock if that is another node, and the missing parents of the lock.
+    ///
+    /// Begins with the nearest node, because a client may be permitted to create nodes there and not further up.
+    pub(crate) async fn prepare(&self, lock: &NodePath, queue: &str) -> Result<(), Fault> {
+        match self.make_own(lock.full(), queue).await {
+            Err(Fault::NoNode) if !lock.parent().is_empty() => {
+                self.prepare_parents(lock.parent()).await?;
+                self.make_own(lock.full(), queue).await
+            }
+            made => made,
+        }
+    }
+
+    /// Creates a parent and its missing ancestors.
+    pub(crate) async fn prepare_parents(&self, dir: &str) -> Result<(), Fault> {
+        let mut missing = vec![dir];
+        while let Some(path) = missing.last() {
+            match (self.make(path, &self.acls.parents).await, path.rsplit_once('/')) {
+                (Ok(()), _) => drop(missing.pop()),
+                (Err(Fault::NoNode), Some((parent, _))) if !parent.is_empty() => missing.push(parent),
+                (Err(fault), _) => return Err(fault),
+            }
+        }
+        Ok(())
+    }
+
+    async fn make_own(&self, lock: &str, queue: &str) -> Result<(), Fault> {
+        match self.make(queue, &self.acls.own).await {
+            Err(Fault::NoNode) if lock != queue => {
+                self.make(lock, &self.acls.own).await?;
+                self.make(queue, &self.acls.own).await
+            }
+            made => made,
+        }
+    }
+
+    /// Creates one container, unless it is there.
+    async fn make(&self, path: &str, acl: &NodeAcl) -> Result<(), Fault> {
+        let client = self.client().await?;
+        Length::of_create(path, b"", acl.acls()).check()?;
+        let options = zk::CreateMode::Container.with_acls(acl.acls());
+        let sent = self.clock.now();
+        match self.note(Ack::Write, sent, client.create(path, b"", &options).await) {
+            Ok(_) | Err(Fault::Refused(Refusal::NodeExists)) => Ok(()),
+            Err(fault) => Err(fault.lacking(Permission::Create)),
+        }
     }
 
     /// Sends a request that gets an answer of this kind and changes nothing.
@@ -266,3 +396,6 @@ fn unless_refused(outcome: Result<(), Fault>) -> Result<(), Fault> {
         outcome => outcome,
     }
 }
+
+/// At most this many reads of one list are under way, so that the reads that prove leases wait for no more.
+const AT_A_TIME: usize = 256;

@@ -11,12 +11,12 @@ use tokio::time::{sleep, timeout};
 use zookeeper_client as zk;
 
 use super::addresses::Target;
+use super::clock::Origin;
 use super::clock::{LeaseClock, Terms};
 use super::connection::Connection;
-use super::failure::OpenError;
+use super::opening::OpenError;
 use super::opening::Opening;
 use super::ops::{self, Ops};
-use super::uptime::Origin;
 use super::{CLOSE_WITHIN, Session, heartbeat};
 
 impl Opening {

@@ -7,9 +7,9 @@ use std::path::Path;
 use super::addresses::Target;
 use super::connection::Connection;
 use super::diagnose::Certificates;
-use super::failure::OpenError;
 #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 use super::login::Login;
+use super::opening::OpenError;
 #[cfg(feature = "tls")]
 use super::tls::Transport;
 

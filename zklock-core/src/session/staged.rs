@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::acl::NodeAcls;
+use super::clock::Origin;
 use super::clock::{Ack, LeaseClock, Terms};
 use super::fault::Fault;
 use super::ops::Ops;
 use super::sentry::{Seen, Sentry};
-use super::uptime::Origin;
 use super::{Health, Heartbeat, Session};
 
 impl Session {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::client::connect_string::Scheme;
 use crate::error::LockError;
 use crate::session::acl::{Acl, NodeAcls};
-use crate::session::address::Address;
+use crate::session::addresses::Address;
 #[cfg(feature = "sasl-digest")]
 use crate::session::login::Digest;
 #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
@@ -405,7 +405,10 @@ mod tests {
         assert_eq!(read_from(b"\n\n").unwrap_err(), "FILE has no digest");
         assert_eq!(read_from(b"a:b\n\nsecret\n").unwrap_err(), "line 3 of FILE is not `user:password`");
         assert_eq!(read_from(b":secret\n").unwrap_err(), "line 1 of FILE is not `user:password`");
-        assert_eq!(read_from(b"a:secret\xff\n").unwrap_err(), "cannot read FILE: stream did not contain valid UTF-8");
+        assert_eq!(
+            read_from(b"a:secret\xff\n").unwrap_err(),
+            "cannot read FILE: stream did not contain valid UTF-8"
+        );
         let long = vec![b'x'; 64 * 1024 + 1];
         assert_eq!(read_from(&long).unwrap_err(), "cannot read FILE: it is longer than 65536 bytes");
         let missing = digests(Vec::new(), &["/no/such/file".into()]).unwrap_err().to_string();

@@ -1,4 +1,5 @@
-//! Creates contenders, in the way that what is known of the queue allows. See `session::queues`.
+//! Creates contenders, in the way that what is known of the queue allows, and finds those whose creation had an unknown
+//! outcome. See `session::queues`.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -90,6 +91,22 @@ impl Driver {
             self.sentry = Arc::default();
         }
         self.renew_connection();
+    }
+
+    pub(super) async fn locate(&mut self, id: ContenderId) -> Event {
+        let session = self.session.clone();
+        match session.ops().locate(self.path.full(), id).await {
+            Ok(nodes) => Event::Located(nodes),
+            Err(Fault::NoNode) => Event::ParentMissing,
+            Err(fault) => self.failed(fault),
+        }
+    }
+
+    /// Gives the session up, because the server has replaced it without telling so.
+    pub(super) fn session_replaced(&self) -> Event {
+        tracing::warn!(path = %self.path, "the server replaced the session by another one");
+        self.session.give_up();
+        Event::SessionLost
     }
 
     fn founded(&mut self, founded: Result<Node, Unfounded>) -> Event {

@@ -10,7 +10,7 @@ use zookeeper_client as zk;
 
 use crate::session::addresses::Target;
 use crate::session::connection::Connection;
-use crate::session::failure::OpenError;
+use crate::session::opening::OpenError;
 
 /// A login by SASL with the mechanism GSSAPI, which is Kerberos: the name of the servers.
 ///

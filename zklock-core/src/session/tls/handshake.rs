@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, Stream};
 
-use crate::session::deadline::{Bounded, is_late};
+use crate::session::diagnose::{Bounded, is_late};
 
 /// The reason why a handshake failed.
 #[derive(Debug)]

@@ -12,13 +12,6 @@ use zookeeper_client as zk;
 use super::{Pem, Tls};
 use crate::session::security;
 
-/// The texts of the certificates, and of the key.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct Texts {
-    authorities: String,
-    identity: Option<(String, String)>,
-}
-
 /// Certificates that connections can use.
 pub(super) struct Material {
     pub(super) certs: zk::TlsCerts,
@@ -26,29 +19,18 @@ pub(super) struct Material {
     pub(super) config: Arc<ClientConfig>,
 }
 
-impl Texts {
-    /// Reads the files, and blocks the thread for as long as they take. The error names the one that cannot be read.
-    pub(super) fn read(tls: &Tls) -> Result<Self, String> {
-        let read = |pem: &Pem| match pem {
-            Pem::Text(text) => Ok(text.to_string()),
-            Pem::File(file) => security::read(file, LONGEST_FILE)
-                .map_err(|error| format!("cannot read {}: {error}", file.display())),
-        };
-        let authorities = read(&tls.authorities)?;
-        let identity = tls.identity.as_ref();
-        let identity = identity.map(|(certificate, key)| Ok::<_, String>((read(certificate)?, read(key)?)));
-        Ok(Self { authorities, identity: identity.transpose()? })
-    }
-
-    /// Checks the texts. The error names the one that is wrong, and shows nothing of it.
-    pub(super) fn check(&self, tls: &Tls) -> Result<Material, String> {
+impl Material {
+    /// Reads and checks the certificates. Blocks the thread for as long as the files take. The error names the text that
+    /// is wrong, and shows nothing of it.
+    pub(super) fn load(tls: &Tls) -> Result<Self, String> {
         let wrong = |pem: &Pem, part: &str, reason: &str| format!("{}: {reason}", named(pem, part));
-        let roots = authorities(&self.authorities)
-            .map_err(|reason| wrong(&tls.authorities, "the authorities", &reason))?;
-        let ca = zk::TlsCa::from_pem(&self.authorities)
+        let text = read(&tls.authorities)?;
+        let roots =
+            authorities(&text).map_err(|reason| wrong(&tls.authorities, "the authorities", &reason))?;
+        let ca = zk::TlsCa::from_pem(&text)
             .map_err(|error| wrong(&tls.authorities, "the authorities", &error.to_string()))?;
-        let lists = revocations(&self.authorities)
-            .map_err(|reason| wrong(&tls.authorities, "the revocation lists", &reason))?;
+        let lists =
+            revocations(&text).map_err(|reason| wrong(&tls.authorities, "the revocation lists", &reason))?;
         let provider = provider();
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone());
         let verifier = verifier
@@ -60,20 +42,29 @@ impl Texts {
             .map_err(|error| error.to_string())?
             .with_webpki_verifier(verifier);
         let certs = zk::TlsCerts::builder().with_ca(ca);
-        let (certs, config) = match (&tls.identity, &self.identity) {
-            (Some((chain_pem, key_pem)), Some((chain, key))) => {
-                let own = chain_of(chain).map_err(|reason| wrong(chain_pem, "the certificate", &reason))?;
-                let own_key = key_of(key).map_err(|reason| wrong(key_pem, "the key", &reason))?;
+        let (certs, config) = match &tls.identity {
+            Some((chain_pem, key_pem)) => {
+                let (chain, key) = (read(chain_pem)?, read(key_pem)?);
+                let own = chain_of(&chain).map_err(|reason| wrong(chain_pem, "the certificate", &reason))?;
+                let own_key = key_of(&key).map_err(|reason| wrong(key_pem, "the key", &reason))?;
                 let config = builder.with_client_auth_cert(own, own_key);
                 let config = config.map_err(|error| wrong(key_pem, "the key", &error.to_string()))?;
-                let identity = zk::TlsIdentity::from_pem(chain, key)
+                let identity = zk::TlsIdentity::from_pem(&chain, &key)
                     .map_err(|error| wrong(chain_pem, "the certificate", &error.to_string()))?;
                 (certs.with_identity(identity), config)
             }
-            _ => (certs, builder.with_no_client_auth()),
+            None => (certs, builder.with_no_client_auth()),
         };
         let certs = certs.build().map_err(|error| error.to_string())?;
-        Ok(Material { certs, config: Arc::new(config) })
+        Ok(Self { certs, config: Arc::new(config) })
+    }
+}
+
+fn read(pem: &Pem) -> Result<String, String> {
+    match pem {
+        Pem::Text(text) => Ok(text.to_string()),
+        Pem::File(file) => security::read(file, LONGEST_FILE)
+            .map_err(|error| format!("cannot read {}: {error}", file.display())),
     }
 }
 

@@ -1,12 +1,14 @@
-//! The bounds of a session: how many requests of contenders are under way, and how long the paths of its nodes are.
+//! Counts the requests of sessions and the bytes of their nodes: what is bounded, and what metrics tell.
 //!
-//! The requests that prove leases do not pass here, so that they never wait behind many others.
+//! The requests that prove leases pass no bound, so that they never wait behind many others.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::error::Refusal;
+
+use super::clock::Ack;
 
 /// The requests of contenders that are under way in a session, and the nodes that it has or may have.
 #[derive(Debug)]
@@ -57,6 +59,53 @@ const REQUESTS: usize = 128;
 /// The bytes that the paths of a session's nodes may have together: 900 KiB, which leaves room below the default of
 /// `jute.maxbuffer` for the four bytes in front of each path.
 const BYTES: usize = 900 * 1024;
+
+/// The counts of all sessions of one client.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    reads: AtomicU64,
+    writes: AtomicU64,
+    sessions: AtomicU64,
+    reconnects: AtomicU64,
+}
+
+impl Tally {
+    /// Counts a request, such as a transaction, when it has ended with an answer or a failure.
+    pub(super) fn note_request(&self, kind: Ack) {
+        let count = match kind {
+            Ack::Read => &self.reads,
+            Ack::Write => &self.writes,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn note_session(&self) {
+        self.sessions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn note_reconnect(&self) {
+        self.reconnects.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(feature = "metrics")]
+impl Tally {
+    pub(crate) fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn writes(&self) -> u64 {
+        self.writes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn sessions(&self) -> u64 {
+        self.sessions.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn reconnects(&self) -> u64 {
+        self.reconnects.load(Ordering::Relaxed)
+    }
+}
 
 #[cfg(test)]
 mod tests {
