@@ -5,9 +5,9 @@
 //! A session lives on the runtime of its client's own thread, so heartbeats and withdrawals
 //! continue while the user's runtimes are blocked, shut down or absent.
 //!
-//! * [`connection`] is one connection to one server. [`addresses`] has the servers, [`opening`] the settings of sessions and the
-//!   failures to open one, and [`reconnect`] opens the session and keeps it by one connection after the other.
-//! * [`ops`] performs the requests, and [`fault`] classifies those that fail. [`watches`] has the watches that they set.
+//! * [`connection`] is one connection to one server, with its watches. [`addresses`] has the servers, [`opening`] the
+//!   settings of sessions, and [`reconnect`] opens the session and keeps it by one connection after the other.
+//! * [`ops`] performs the requests, and [`fault`] classifies those that fail.
 //!   [`counts`] counts them, and bounds those of contenders.
 //! * [`clock`] is the lease clock: until when the session is certain to be alive. [`heartbeat`] keeps it running.
 //! * [`drive`] performs the actions of an acquisition, [`janitor`] withdraws or downgrades its
@@ -15,7 +15,8 @@
 //! * [`queues`] remembers queues, and the numbers by which a contender knows without a list that it is first.
 //! * [`counter`] reads and sets a shared number.
 //! * [`acl`] has the access control lists of nodes, [`security`] the credentials and the certificates of a client, `login` its
-//!   login by SASL, and `tls` its encrypted connections. [`diagnose`] finds the reason of each server that opens no session.
+//!   login by SASL, and `tls` its encrypted connections. [`bounded`] reads their files, and
+//!   [`diagnose`] finds the reason of each server that opens no session.
 //!
 //! # Connections
 //!
@@ -24,8 +25,9 @@
 
 pub(crate) mod acl;
 pub(crate) mod addresses;
+pub(crate) mod bounded;
 pub(crate) mod clock;
-mod connection;
+pub(crate) mod connection;
 pub(crate) mod counter;
 pub(crate) mod counts;
 pub(crate) mod diagnose;
@@ -46,7 +48,6 @@ pub(crate) mod sentry;
 mod staged;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
-pub(crate) mod watches;
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -66,8 +67,9 @@ use crate::change::Signal;
 use crate::tasks::panics;
 
 pub(crate) use self::addresses::Addresses;
+pub(crate) use self::connection::OpenError;
 pub(crate) use self::diagnose::Diagnosis;
-pub(crate) use self::opening::{OpenError, Opening, Silence};
+pub(crate) use self::opening::{Opening, Silence};
 
 pub use self::clock::Heartbeat;
 

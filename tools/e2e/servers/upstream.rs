@@ -55,7 +55,7 @@ const EXPIRED: Finding = finding("The end of a session is reported late", "`sess
 const REPLACED: Finding = finding("A replaced session is not reported", "`attempt` of `session::reconnect`");
 const ERRORS: Finding = finding("A broken connection has several errors", "`session::fault`");
 const PAUSES: Finding = finding("Pauses between attempts double", "`pause` of `session::reconnect`");
-const RUNTIME: Finding = finding("Watchers outlive the runtime of their session", "`session::watches`");
+const RUNTIME: Finding = finding("Watchers outlive the runtime of their session", "`session::connection`");
 const LOCK: Finding = finding("A cancelled lock leaves its node", "the choice against `Client::lock`");
 
 const LISTS: Finding = finding("A list reserves memory for as many elements as it claims", HOSTILE);

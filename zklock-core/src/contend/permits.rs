@@ -23,10 +23,10 @@ use crate::path::NodePath;
 use crate::queue::claim::{Claim, GATE, LEASES, Role};
 use crate::queue::contender;
 use crate::session::Session;
+use crate::session::connection::Watch;
 use crate::session::counter::Counter;
 use crate::session::drive::{Bid, Contention, Driver, Outcome};
 use crate::session::fault::Fault;
-use crate::session::watches::Watch;
 
 use super::agreement::{self, Agreement, Stated};
 use super::contender::{Contender, Count, Leases, Permits};

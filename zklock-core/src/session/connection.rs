@@ -1,4 +1,4 @@
-//! One connection of a session: a client of the library, whose task we poll ourselves.
+//! One connection of a session: a client of the library, whose task we poll ourselves; and the watches that belong to it.
 //!
 //! The library connects again on its own, with pauses that become longer than a lease, and does not tell everything that
 //! has happened meanwhile. Its task is therefore taken from it, and is not polled any more once its connection is broken.
@@ -9,7 +9,9 @@
 //!   dropped first.
 //! * A watch panics if its task is gone. Whoever waits for one waits for the end of the connection, too, and first.
 
-use std::future::poll_fn;
+use std::convert::Infallible;
+use std::fmt;
+use std::future::{pending, poll_fn, ready};
 use std::ops::Deref;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,6 +21,8 @@ use asyncs::task::{Spawn, Task, enter};
 use futures_util::FutureExt;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use zookeeper_client as zk;
+
+use crate::error::LockError;
 
 use super::clock::Origin;
 
@@ -140,6 +144,126 @@ impl Taken {
     }
 }
 
+/// The change that fired a watch, as far as anybody wants to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// The watched node was deleted.
+    Deleted,
+    /// Anything else. The node may have been deleted as well.
+    Other,
+    /// The connection is over, and the watch with it.
+    Disconnected,
+}
+
+/// A signal to look at a node or at a list of children again. It belongs to one connection, and fires at its end.
+pub(crate) struct Watch(Pin<Box<dyn Future<Output = Change> + Send + Sync>>);
+
+impl Watch {
+    /// Returns a watch of the client library, which panics if it is polled after the end of the connection.
+    pub(super) fn of(watcher: zk::OneshotWatcher, connection: &Live) -> Self {
+        let over = connection.over().clone();
+        Self(Box::pin(async move {
+            tokio::select! {
+                biased;
+                () = over.cancelled() => Change::Disconnected,
+                event = watcher.changed() => match event.event_type {
+                    zk::EventType::NodeDeleted => Change::Deleted,
+                    _ => Change::Other,
+                },
+            }
+        }))
+    }
+
+    /// Returns a watch that fires when this is done.
+    #[cfg(test)]
+    pub(super) fn when(fires: impl Future<Output = ()> + Send + Sync + 'static) -> Self {
+        Self(Box::pin(fires.map(|()| Change::Other)))
+    }
+
+    /// Returns this watch, which keeps another one until it fires.
+    pub(crate) fn keeping(self, other: Option<Self>) -> Self {
+        Self(Box::pin(self.0.map(move |change| {
+            drop(other);
+            change
+        })))
+    }
+
+    /// Returns a watch that has fired.
+    pub(crate) fn fired() -> Self {
+        Self(Box::pin(ready(Change::Other)))
+    }
+
+    /// Waits for the change. After that, it must not be asked again.
+    pub(crate) async fn change(&mut self) -> Change {
+        (&mut self.0).await
+    }
+
+    /// Tells whether the watch has fired. After that, it must not be asked again.
+    pub(crate) fn has_fired(&mut self) -> bool {
+        (&mut self.0).now_or_never().is_some()
+    }
+
+    /// Drops a watch when it fires. Never resolves.
+    pub(crate) async fn spend(watch: &mut Option<Self>) -> Infallible {
+        if let Some(fires) = watch {
+            fires.change().await;
+            *watch = None;
+        }
+        pending().await
+    }
+}
+
+/// The reason why no session was opened.
+#[derive(Clone, Debug)]
+pub(crate) enum OpenError {
+    /// No session could be opened now. Another attempt may succeed.
+    Unreachable(String),
+    /// The session that was to be kept is over.
+    Expired,
+    /// The servers refused the credentials.
+    AuthFailed,
+    /// Client and servers do not trust each other's certificates.
+    #[cfg(feature = "tls")]
+    Untrusted(String),
+    /// The configuration cannot work.
+    Invalid(LockError),
+}
+
+impl OpenError {
+    /// Returns `true` if another attempt cannot succeed.
+    pub(crate) fn is_final(&self) -> bool {
+        !matches!(self, Self::Unreachable(_) | Self::Expired)
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreachable(reason) => f.write_str(reason),
+            Self::Expired => f.write_str("the session has expired"),
+            Self::AuthFailed => f.write_str("the servers refuse the credentials"),
+            #[cfg(feature = "tls")]
+            Self::Untrusted(reason) => f.write_str(reason),
+            Self::Invalid(error) => error.fmt(f),
+        }
+    }
+}
+
+impl From<zk::Error> for OpenError {
+    fn from(error: zk::Error) -> Self {
+        match error {
+            zk::Error::AuthFailed => Self::AuthFailed,
+            zk::Error::SessionExpired => Self::Expired,
+            zk::Error::BadArguments(reason) => {
+                Self::Invalid(LockError::InvalidConfig { setting: "connect", reason: (*reason).to_owned() })
+            }
+            zk::Error::NoHosts => Self::Unreachable("no server accepted the connection".into()),
+            zk::Error::Timeout => Self::Unreachable("no server answered".into()),
+            other => Self::Unreachable(other.to_string()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -150,7 +274,6 @@ mod tests {
     use zklock_testkit::wire::Opcode;
     use zklock_testkit::{EmbeddedServer, How, Proxy};
 
-    use super::super::watches::{Change, Watch};
     use super::*;
 
     const LONG: Duration = Duration::from_secs(30);

@@ -6,9 +6,9 @@ use crate::error::Refusal;
 use crate::path::NodePath;
 
 use super::Session;
+use super::connection::Watch;
 use super::fault::Fault;
 use super::ops::Ops;
-use super::watches::Watch;
 
 /// A shared number, and the watch that signals a change.
 pub(crate) struct Counter {

@@ -13,11 +13,11 @@ use crate::queue::acquisition::{Acquisition, Action, End, Event, Node};
 use crate::queue::claim::Claim;
 use crate::queue::contender::ContenderId;
 
+use super::connection::Watch;
 use super::counter::Counter;
 use super::fault::Fault;
 use super::queues::{WatchId, Way};
 use super::sentry::{Seen, Sentry};
-use super::watches::Watch;
 use super::{Health, Session};
 
 mod entering;

@@ -22,10 +22,9 @@ use crate::queue::contender::{Contender, ContenderId};
 
 use super::acl::{NodeAcl, NodeAcls};
 use super::clock::{Ack, LeaseClock, Moment, Origin};
-use super::connection::Live;
+use super::connection::{Live, Watch};
 use super::counts::Tally;
 use super::fault::Fault;
-use super::watches::Watch;
 
 pub(crate) use self::data::{Base, Glimpse, Guarded, Guards, Stamped, Write};
 pub(crate) use self::entry::{Entry, Flight, Newcomer, Queue, Unfounded};

@@ -10,10 +10,10 @@ use crate::error::LossReason;
 use crate::path::NodePath;
 
 use super::Session;
+use super::connection::{Change, Watch};
 use super::drive::Driver;
 use super::fault::Fault;
 use super::sentry::{MOMENT, Seen, Sentry};
-use super::watches::{Change, Watch};
 
 /// A session, and the path of an own node.
 type Own = (Arc<Session>, Arc<str>);

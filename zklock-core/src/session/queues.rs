@@ -13,7 +13,7 @@
 //!
 //! What is known of queues belongs to one connection. A new one begins without it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use crate::path::NodePath;
 use crate::queue::contender::Sequence;
 
-use super::watches::Watch;
+use super::connection::Watch;
 
 /// The way in which a contender enters a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,10 +59,10 @@ struct Memory {
     /// The connection.
     connection: u64,
     queues: HashMap<NodePath, Queue>,
-    /// The queues, the least recently proved one first.
-    order: BTreeMap<u64, NodePath>,
-    /// Counts proofs and watches, on all connections.
-    count: u64,
+    /// When queues that were proved too long ago were forgotten the last time.
+    swept: Option<Instant>,
+    /// Counts watches, on all connections.
+    watches: u64,
     /// The size of the watched paths.
     bytes: usize,
     /// The parents of queues for which a founding was refused.
@@ -74,8 +74,6 @@ struct Memory {
 /// A queue whose node existed at this time.
 struct Queue {
     proved: Instant,
-    /// The key in the order of proofs.
-    nth: u64,
     usage: Use,
 }
 
@@ -104,7 +102,7 @@ impl Queues {
     /// Returns the way into a queue, and takes its last number. `is_missing` tells that a list found no queue.
     pub(super) fn way(&self, path: &NodePath, connection: u64, is_missing: bool) -> Way {
         let mut memory = self.of(connection);
-        memory.forget_older_than(Instant::now());
+        memory.sweep(Instant::now());
         memory.look_at_watch(path);
         let has_room = memory.has_room(path);
         let Some(queue) = memory.queues.get_mut(path) else {
@@ -140,7 +138,8 @@ impl Queues {
         let mut memory = self.of(connection);
         memory.look_at_watch(path);
         memory.prove(path, Use::Entered);
-        let (id, is_current) = (WatchId(memory.next()), memory.connection == connection);
+        memory.watches += 1;
+        let (id, is_current) = (WatchId(memory.watches), memory.connection == connection);
         let has_room = memory.has_room(path);
         if let Some(queue) = memory.queues.get_mut(path)
             && matches!(queue.usage, Use::Entered)
@@ -203,8 +202,8 @@ impl Queues {
         let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if memory.connection < connection {
             let parents = std::mem::take(&mut memory.parents);
-            let (count, is_closed) = (memory.count, memory.is_closed);
-            *memory = Memory { connection, parents, count, is_closed, ..Memory::default() };
+            let (watches, is_closed) = (memory.watches, memory.is_closed);
+            *memory = Memory { connection, parents, watches, is_closed, ..Memory::default() };
         }
         memory
     }
@@ -233,29 +232,23 @@ impl Memory {
     }
 
     fn prove(&mut self, path: &NodePath, usage: Use) {
-        let (proved, nth) = (Instant::now(), self.next());
+        let proved = Instant::now();
         if let Some(queue) = self.queues.get_mut(path) {
-            self.order.remove(&queue.nth);
-            (queue.proved, queue.nth) = (proved, nth);
+            queue.proved = proved;
             if let Use::Met = queue.usage {
                 queue.usage = usage;
             }
-        } else {
-            while self.queues.len() >= MOST_QUEUES {
-                self.forget_oldest();
-            }
-            self.queues.insert(path.clone(), Queue { proved, nth, usage });
+            return;
         }
-        self.order.insert(nth, path.clone());
+        if self.queues.len() >= MOST_QUEUES {
+            // Those with watches are few, and the end of a watch costs a request.
+            self.retain(|queue| matches!(queue.usage, Use::Watched { .. }));
+        }
+        self.queues.insert(path.clone(), Queue { proved, usage });
     }
 
     fn has_room(&self, path: &NodePath) -> bool {
         self.bytes + path.full().len() <= MOST_BYTES
-    }
-
-    fn next(&mut self) -> u64 {
-        self.count += 1;
-        self.count
     }
 
     /// Forgets a queue whose node has changed, and may have been deleted.
@@ -268,33 +261,45 @@ impl Memory {
         }
     }
 
-    fn forget_older_than(&mut self, now: Instant) {
-        let is_old = |queue: &Queue| now.saturating_duration_since(queue.proved) >= RETENTION;
-        while self.order.first_key_value().is_some_and(|(_, path)| self.queues.get(path).is_some_and(is_old))
-        {
-            self.forget_oldest();
+    /// Forgets the queues that were proved too long ago, from time to time.
+    fn sweep(&mut self, now: Instant) {
+        if self.swept.is_none_or(|swept| now.saturating_duration_since(swept) >= SWEEP_EVERY) {
+            self.swept = Some(now);
+            self.retain(|queue| now.saturating_duration_since(queue.proved) < RETENTION);
         }
     }
 
-    fn forget_oldest(&mut self) {
-        if let Some((_, path)) = self.order.first_key_value() {
-            let path = path.clone();
-            self.forget(&path);
-        }
+    fn retain(&mut self, keeps: impl Fn(&Queue) -> bool) {
+        let Self { queues, bytes, .. } = self;
+        queues.retain(|path, queue| {
+            let is_kept = keeps(queue);
+            if !is_kept {
+                *bytes -= queue.watched_bytes(path);
+            }
+            is_kept
+        });
     }
 
     fn forget(&mut self, path: &NodePath) {
         if let Some(queue) = self.queues.remove(path) {
-            self.order.remove(&queue.nth);
-            if let Use::Watched { .. } = queue.usage {
-                self.bytes -= path.full().len();
-            }
+            self.bytes -= queue.watched_bytes(path);
+        }
+    }
+}
+
+impl Queue {
+    fn watched_bytes(&self, path: &NodePath) -> usize {
+        match self.usage {
+            Use::Watched { .. } => path.full().len(),
+            Use::Met | Use::Entered => 0,
         }
     }
 }
 
 /// The time for which a queue is taken to exist. Servers look for unused containers once a minute.
 const RETENTION: Duration = Duration::from_secs(60);
+/// The shortest time between two looks for queues that were proved longer ago than that.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
 /// The number of queues that are remembered.
 const MOST_QUEUES: usize = 16_384;
 /// The number of parents that are remembered.
@@ -395,12 +400,13 @@ mod tests {
         let queues = Queues::default();
         (0..=MOST_QUEUES).for_each(|n| queues.prove(&path(n), 0));
         assert_eq!(queues.way(&path(0), 0, false), Way::Founding, "it made room for the last one");
-        assert_eq!(queues.of(0).order.len(), MOST_QUEUES);
+        assert!(queues.of(0).queues.len() <= MOST_QUEUES);
         let most = MOST_BYTES / path(0).full().len();
         let _fires: Vec<_> = (1..=most).map(|n| leave(&queues, n, 0, 0)).collect();
-        assert_eq!(queues.way(&path(most + 1), 0, false), Way::List, "there is no room for a watch");
+        queues.prove(&path(0), 0);
+        assert_eq!(queues.way(&path(0), 0, false), Way::List, "there is no room for a watch");
         (1..=most).for_each(|n| queues.forget(&path(n), 0));
-        let memory = queues.of(0);
-        assert_eq!((memory.bytes, memory.order.len()), (0, MOST_QUEUES - most));
+        assert_eq!(queues.of(0).bytes, 0);
+        assert_eq!(queues.way(&path(0), 0, false), Way::ListAndWatch);
     }
 }

@@ -1,15 +1,10 @@
 //! How a client proves who it is, and how it knows its servers.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::Path;
-
 use super::addresses::Target;
-use super::connection::Connection;
+use super::connection::{Connection, OpenError};
 use super::diagnose::Certificates;
 #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 use super::login::Login;
-use super::opening::OpenError;
 #[cfg(feature = "tls")]
 use super::tls::Transport;
 
@@ -79,16 +74,4 @@ impl Security {
         #[cfg(not(feature = "tls"))]
         None
     }
-}
-
-/// Reads a file of at most this many bytes. Blocks the thread for as long as the file takes.
-pub(crate) fn read(file: &Path, longest: u64) -> io::Result<String> {
-    let mut text = String::new();
-    if File::open(file)?.take(longest + 1).read_to_string(&mut text)? as u64 > longest {
-        return Err(io::Error::new(
-            io::ErrorKind::FileTooLarge,
-            format!("it is longer than {longest} bytes"),
-        ));
-    }
-    Ok(text)
 }

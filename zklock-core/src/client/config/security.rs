@@ -6,13 +6,14 @@ use crate::client::connect_string::Scheme;
 use crate::error::LockError;
 use crate::session::acl::{Acl, NodeAcls};
 use crate::session::addresses::Address;
+use crate::session::bounded;
 #[cfg(feature = "sasl-digest")]
 use crate::session::login::Digest;
 #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 use crate::session::login::Login;
 #[cfg(feature = "sasl-gssapi")]
 use crate::session::login::{Gssapi, Kerberos};
-use crate::session::security::{self, Connector, Security};
+use crate::session::security::{Connector, Security};
 #[cfg(feature = "tls")]
 use crate::session::tls::{Tls, Transport};
 
@@ -255,7 +256,7 @@ fn only(file: &Path) -> Result<String, String> {
 /// Reads a file with one digest per line. The error names the file and the line, and shows nothing of the line.
 fn read(file: &Path) -> Result<Vec<String>, String> {
     let name = file.display();
-    let text = security::read(file, LONGEST_FILE).map_err(|error| format!("cannot read {name}: {error}"))?;
+    let text = bounded::read(file, LONGEST_FILE).map_err(|error| format!("cannot read {name}: {error}"))?;
     let lines = text.lines().map(|line| line.trim_end_matches('\r')).enumerate();
     let mut digests = Vec::new();
     for (index, line) in lines.filter(|(_, line)| !line.is_empty()) {

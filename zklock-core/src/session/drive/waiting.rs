@@ -7,11 +7,11 @@ use crate::queue::acquisition::Event;
 use crate::queue::claim::Claim;
 use crate::queue::turn::{Ahead, Obstacle};
 use crate::session::Session;
+use crate::session::connection::{Change, Watch};
 use crate::session::counter::Counter;
 use crate::session::fault::Fault;
 use crate::session::ops::Watched;
 use crate::session::sentry::Seen;
-use crate::session::watches::{Change, Watch};
 
 use super::{Driver, Progress};
 

@@ -9,8 +9,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use zookeeper_client as zk;
 
 use crate::session::addresses::Target;
-use crate::session::connection::Connection;
-use crate::session::opening::OpenError;
+use crate::session::connection::{Connection, OpenError};
 
 /// A login by SASL with the mechanism GSSAPI, which is Kerberos: the name of the servers.
 ///

@@ -9,9 +9,8 @@ use crate::queue::acquisition::Node;
 use crate::queue::claim::Role;
 use crate::queue::contender::ContenderId;
 use crate::session::clock::Ack;
-use crate::session::connection::Live;
+use crate::session::connection::{Live, Watch};
 use crate::session::fault::Fault;
-use crate::session::watches::Watch;
 
 use super::request::{Length, Transaction};
 use super::{Children, Ops};

@@ -10,7 +10,7 @@ use rustls::{ClientConfig, RootCertStore};
 use zookeeper_client as zk;
 
 use super::{Pem, Tls};
-use crate::session::security;
+use crate::session::bounded;
 
 /// Certificates that connections can use.
 pub(super) struct Material {
@@ -63,7 +63,7 @@ impl Material {
 fn read(pem: &Pem) -> Result<String, String> {
     match pem {
         Pem::Text(text) => Ok(text.to_string()),
-        Pem::File(file) => security::read(file, LONGEST_FILE)
+        Pem::File(file) => bounded::read(file, LONGEST_FILE)
             .map_err(|error| format!("cannot read {}: {error}", file.display())),
     }
 }
