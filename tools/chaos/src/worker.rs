@@ -23,12 +23,12 @@ use std::process::{ExitCode, exit};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::history::{Event, Process, Source};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use zklock::{Client, Config};
-use zklock_testkit::history::{Event, Process, Source};
 
 use crate::clock;
 use crate::journal::{Journal, at_rest};
@@ -137,7 +137,6 @@ fn begin(tasks: &mut JoinSet<()>, (workload, nth): (Workload, u32), task: Task) 
         (Workload::Register, _) => tasks.spawn(mutex::register(task)),
         (Workload::FencedRegister, _) => tasks.spawn(mutex::fenced(task)),
         (Workload::Guarded, _) => tasks.spawn(mutex::guarded(task)),
-        (Workload::Fairness, _) => tasks.spawn(mutex::fairness(task)),
         (Workload::ReadWrite, _) => tasks.spawn(tables::run(task)),
         (Workload::Permits, _) => tasks.spawn(permits::run(task)),
         (Workload::Multi, _) => tasks.spawn(pairs::run(task)),

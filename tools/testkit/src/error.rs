@@ -126,17 +126,6 @@ pub enum Error {
         waited: Duration,
     },
 
-    /// A line of a history is not a record.
-    #[error("line {line} of {file} is not a record: {reason}")]
-    NotARecord {
-        /// The name of the file.
-        file: String,
-        /// The number of the line, from 1 on.
-        line: usize,
-        /// The reason.
-        reason: String,
-    },
-
     /// An operation on files, sockets, threads or processes failed.
     #[error("cannot {action}")]
     Io {

@@ -1,7 +1,7 @@
 //! The reads and writes of resources.
 
+use crate::history::{Outcome, Way};
 use zklock::{FencingToken, LockError};
-use zklock_testkit::history::{Outcome, Way};
 
 use crate::clock;
 use crate::service;

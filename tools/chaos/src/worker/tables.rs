@@ -3,7 +3,7 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use zklock_testkit::history::{Kind, Outcome, Way};
+use crate::history::{Kind, Outcome, Way};
 
 use crate::clock;
 

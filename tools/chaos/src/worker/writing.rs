@@ -1,7 +1,7 @@
 //! The records of reads and writes.
 
+use crate::history::{Event, Outcome, Token, Way};
 use zklock::FencingToken;
-use zklock_testkit::history::{Event, Outcome, Token, Way};
 
 use crate::clock;
 
