@@ -74,7 +74,8 @@ fn checks() -> Vec<Step> {
     // Annotated functions in two editions. Their source says which lints it denies.
     let every_lint = "--package lints-2021 --package lints-2024 --package lints-forbidding --all-targets";
     let features = "metrics,sasl-digest,serde,tls";
-    let documented = "zklock/metrics,zklock/sasl-digest,zklock/serde,zklock/testing,zklock/tls,zklock-testkit/tls";
+    let documented =
+        "zklock/metrics,zklock/sasl-digest,zklock/serde,zklock/testing,zklock/tls,zklock-testkit/tls";
     vec![
         Step::cargo("clippy --locked --workspace --all-targets -- -D warnings"),
         Step::cargo(
