@@ -1,16 +1,14 @@
 //! One process of a campaign: a client with many tasks that take locks.
 //!
 //! * `task`: the calls of one task, and what they note in the history.
-//! * `places`, `files`, `store`, `writing`: the resources, and the records of reads and writes.
+//! * `store`, `writing`: the resources, and the records of reads and writes.
 //! * `mutex`, `tables`, `pairs`, `permits`, `terms`: the loops of the tasks.
 //!
 //! Uses the floors below: `orders`, `service`, `journal`, `settings`, `workload` and `clock`.
 
-mod files;
 mod mutex;
 mod pairs;
 mod permits;
-mod places;
 mod store;
 mod tables;
 mod task;
@@ -36,7 +34,7 @@ use crate::orders::Orders;
 use crate::settings::{NAMESPACE, SESSION, SYNC_LIMIT, TICK, WAIT};
 use crate::workload::Workload;
 
-use self::places::Places;
+use self::store::Places;
 use self::task::{Task, Ways};
 
 /// Works until the standard input says `stop`, then gives all locks back, and keeps its session until the input says `end`.

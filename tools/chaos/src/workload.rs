@@ -11,7 +11,7 @@ pub(crate) enum Workload {
     FencedRegister,
     /// Counts in ZooKeeper by writes through the guard.
     Guarded,
-    /// Writers change two files that readers must find alike.
+    /// Reads and writes under one read-write lock.
     ReadWrite,
     /// Takes permits of a semaphore, one or several.
     Permits,

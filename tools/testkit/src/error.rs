@@ -61,14 +61,6 @@ pub enum Error {
     )]
     NoPromtool,
 
-    /// No `tmux` was found in any of the places searched.
-    #[error(
-        "no tmux was found; install it (Debian: `apt-get install {package}`), \
-         or set TMUX_PROGRAM to the path of the program",
-        package = crate::packages::TMUX_PACKAGE
-    )]
-    NoTmux,
-
     /// An environment variable points to a place that lacks the expected files.
     #[error("the environment variable {variable} is `{value}`, which contains {missing}")]
     BadLocation {

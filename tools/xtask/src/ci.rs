@@ -32,8 +32,7 @@ pub(crate) fn run() -> Outcome<Vec<Report>> {
 /// The programs that are built already, which mostly wait for servers.
 fn tests(built: &Built) -> Outcome<Vec<Step>> {
     let servers = &built.example("with_zookeeper")?.path;
-    let installs =
-        Step::program("ZooKeeper, Curator, PostgreSQL, promtool and tmux", servers).arguments("true");
+    let installs = Step::program("ZooKeeper, Curator, PostgreSQL and promtool", servers).arguments("true");
     let mut steps = vec![installs];
     steps.extend(built.tests.iter().map(test));
     for (name, arguments, last_line) in EXAMPLES {

@@ -27,7 +27,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs everything that `cargo test` leaves out, with a real ZooKeeper, Curator, PostgreSQL, promtool and tmux, which are
+    /// Runs everything that `cargo test` leaves out, with a real ZooKeeper, Curator, PostgreSQL and promtool, which are
     /// installed if missing.
     Ci,
     /// Runs the long form of every test, with Kerberos too, and takes the guards out.

@@ -10,9 +10,7 @@ use super::source::{CallId, Source};
 /// One call for a lock, and all that its process wrote of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
-    /// The name of the call.
     pub(crate) id: CallId,
-    /// The request.
     pub(crate) asked: Asked,
     /// The grants, of which there is one at most in a sound history.
     pub(crate) grants: Vec<Grant>,
@@ -31,13 +29,10 @@ pub(crate) struct Call {
 /// The request of a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
-    /// The time of the request.
     pub(crate) at: u64,
-    /// The name of the lock.
     pub(crate) lock: Arc<str>,
     /// The kind of place that the call wants.
     pub(crate) kind: Kind,
-    /// The time that the call may take.
     pub(crate) within: Option<u64>,
 }
 
@@ -46,7 +41,6 @@ pub(crate) struct Asked {
 pub(crate) struct Grant {
     /// The time after the call had returned.
     pub(crate) at: u64,
-    /// The fencing token.
     pub(crate) token: Option<Token>,
 }
 
@@ -54,22 +48,11 @@ pub(crate) struct Grant {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// The call ended without the lock.
-    GaveUp {
-        /// The time.
-        at: u64,
-        /// The reason.
-        why: Why,
-    },
+    GaveUp { at: u64, why: Why },
     /// The lock was given back.
-    Released {
-        /// The time.
-        at: u64,
-    },
+    Released { at: u64 },
     /// The release failed.
-    ReleaseFailed {
-        /// The time.
-        at: u64,
-    },
+    ReleaseFailed { at: u64 },
 }
 
 impl End {

@@ -9,13 +9,10 @@ use super::source::{Process, Source};
 /// A fault that the campaign injected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// The number of the fault.
     pub(crate) fault: u64,
-    /// The kind of the fault.
     pub(crate) kind: String,
     /// The target and the figures of the fault.
     pub(crate) description: String,
-    /// The time of its beginning.
     pub(crate) began: u64,
     /// The time of its end, or `None` for a fault that lasted until the end of the history.
     pub(crate) ended: Option<u64>,
@@ -24,7 +21,6 @@ pub(crate) struct Fault {
 /// One life of a process, as the campaign wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Life {
-    /// The time of the start.
     pub(crate) started: Option<u64>,
     /// The end of the life, or `None` if it lasted until the end of the history.
     pub(crate) death: Option<Death>,
@@ -48,7 +44,6 @@ pub(crate) enum Death {
 /// A time for which a process was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stop {
-    /// The time of the stop.
     pub(crate) from: u64,
     /// The time at which the process went on, or `None` if it never did.
     pub(crate) to: Option<u64>,
@@ -57,7 +52,6 @@ pub(crate) struct Stop {
 /// A request of the campaign that takes effect between its beginning and its answer, or a moment later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Force {
-    /// The time before the request.
     pub(crate) began: u64,
     /// The time after the answer, or `None` if there is none.
     pub(crate) answered: Option<u64>,
@@ -114,7 +108,6 @@ fn between(stops: &[Stop], from: u64, to: u64) -> u64 {
 pub(crate) struct Campaign {
     /// The faults, by the time of their beginning.
     pub(crate) faults: Vec<Fault>,
-    /// The lives of the processes.
     pub(crate) lives: BTreeMap<Process, Life>,
     /// The times at which each lock was broken by force, with the zxid of the creation of the deleted node, if it is known.
     pub(crate) broken: BTreeMap<String, Vec<(Force, Option<u64>)>>,

@@ -49,43 +49,30 @@ pub(crate) enum Event {
     /// The holder has given the lock back. It is the end of the call.
     Released,
     /// The release failed, and the holder does not know when the lock is free. It is the end of the call.
-    ReleaseFailed {
-        /// The text of the error.
-        text: String,
-    },
+    ReleaseFailed { text: String },
     /// The call ends without the lock.
-    GaveUp {
-        /// The reason.
-        why: Why,
-    },
+    GaveUp { why: Why },
 
     /// The call read a resource. The time is taken after the answer.
     Read {
-        /// The name of the resource.
         resource: String,
-        /// The time at which the read began.
         began: u64,
-        /// The cells of the resource that were read. A resource whose cells are written one by one, and are equal
-        /// between two writes, shows a torn state by cells that differ. It is empty if the outcome is unknown.
-        cells: Vec<u64>,
+        /// The value of the resource, or nothing if the outcome is unknown.
+        value: Option<u64>,
         /// The place of the latest write in the resource's own order of writes, such as a `mzxid`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         position: Option<u64>,
     },
     /// The call wrote a resource. The time is taken after the answer.
     Wrote {
-        /// The name of the resource.
         resource: String,
-        /// The protection of the resource.
         way: Way,
-        /// The time at which the write began.
         began: u64,
         /// The value. The writers of a resource never write the same value twice.
         value: u64,
         /// The token that the writer passed to the resource.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<Token>,
-        /// The answer of the resource.
         outcome: Outcome,
         /// The place of this write in the resource's own order of writes, such as a `zxid`, if it is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,9 +80,7 @@ pub(crate) enum Event {
     },
     /// Work that starts once per period has started.
     Started {
-        /// The name of the work.
         work: String,
-        /// The length of the period.
         period: u64,
         /// The time before the attempt to start began. The servers decided between this time and that of the record.
         began: u64,
@@ -111,16 +96,12 @@ pub(crate) enum Event {
         description: String,
     },
     /// The campaign ended a fault.
-    FaultEnded {
-        /// The number of the fault.
-        fault: u64,
-    },
+    FaultEnded { fault: u64 },
     /// The campaign breaks a lock by force, by deleting a node of it. Its holders of this time may not know of their loss
     /// yet when the next one is granted, and holds of the next second may be on a node that is about to be deleted. None
     /// of these are valid from here on. It is noted before the request and once more after the answer, which servers may
     /// give late.
     LockBroken {
-        /// The name of the lock.
         lock: String,
         /// The zxid of the node's creation, or `None` if it is not known. Holds for one holder whose token shows that they
         /// are under another node stay valid.
@@ -129,46 +110,22 @@ pub(crate) enum Event {
     },
     /// The campaign makes a server end a session of a process, with the same consequences for all of its holds. It is noted
     /// before the request and once more after the answer.
-    SessionEnded {
-        /// The process.
-        process: Process,
-    },
+    SessionEnded { process: Process },
     /// The campaign started a process. The time is taken before the start.
-    ProcessStarted {
-        /// The process.
-        process: Process,
-    },
+    ProcessStarted { process: Process },
     /// The campaign killed a process with SIGKILL. The time is taken before the signal.
-    ProcessKilled {
-        /// The process.
-        process: Process,
-    },
+    ProcessKilled { process: Process },
     /// The campaign stopped a process with SIGSTOP. The time is taken before the signal.
-    ProcessStopped {
-        /// The process.
-        process: Process,
-    },
+    ProcessStopped { process: Process },
     /// The campaign let a stopped process go on. The time is taken after the signal.
-    ProcessContinued {
-        /// The process.
-        process: Process,
-    },
+    ProcessContinued { process: Process },
     /// A process has ended by itself, after its last record.
-    ProcessExited {
-        /// The process.
-        process: Process,
-    },
+    ProcessExited { process: Process },
     /// The process had no processor for this time, which ends here, or was stopped. It says so itself.
-    Stalled {
-        /// The time in nanoseconds.
-        nanos: u64,
-    },
+    Stalled { nanos: u64 },
     /// The nodes below the locks when every process had ended and every session was over. It is empty if nothing was
     /// left behind.
-    NodesLeft {
-        /// The paths of the nodes.
-        paths: Vec<String>,
-    },
+    NodesLeft { paths: Vec<String> },
 
     /// An event that this version does not know.
     #[serde(other)]
@@ -189,7 +146,6 @@ pub(crate) enum Kind {
     Permits {
         /// The number of permits that the call wants.
         n: u32,
-        /// The number of all permits.
         of: u32,
     },
     /// A term of a leader.

@@ -15,21 +15,14 @@ use super::source::{CallId, Process};
 /// end that it reported counts.
 #[derive(Clone, Debug)]
 pub(crate) struct Hold {
-    /// The call that has the hold.
     pub(crate) call: CallId,
-    /// The name of the lock.
     pub(crate) lock: Arc<str>,
-    /// The kind of the place in the lock.
     pub(crate) kind: Kind,
-    /// The time at which the call began.
     pub(crate) asked: u64,
-    /// The time of the grant.
     pub(crate) granted: u64,
-    /// The fencing token.
     pub(crate) token: Option<Token>,
     /// The time from which on the hold is not valid any more.
     pub(crate) end: u64,
-    /// The reason of that end.
     pub(crate) ending: Ending,
 }
 

@@ -14,7 +14,6 @@ use super::source::Source;
 pub(crate) struct Record {
     /// The time in nanoseconds, by `CLOCK_BOOTTIME`.
     pub(crate) at: u64,
-    /// The source of the record.
     pub(crate) by: Source,
     /// The event.
     #[serde(flatten)]

@@ -31,7 +31,6 @@ pub(crate) struct Process {
 /// The name of a call, which is unique in a history. Its text is `process/task/call`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct CallId {
-    /// The process that makes the call.
     pub(crate) process: Process,
     /// The number of the task within the process.
     pub(crate) task: u32,

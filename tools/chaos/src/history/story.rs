@@ -54,9 +54,9 @@ impl Story {
     }
 
     /// A read of the resource `r`, which takes one nanosecond.
-    pub(crate) fn reads(self, call: &str, at: u64, cells: &[u64]) -> Self {
-        let (resource, cells) = ("r".to_owned(), cells.to_vec());
-        self.at(at, call, Event::Read { resource, began: at - 1, cells, position: None })
+    pub(crate) fn reads(self, call: &str, at: u64, value: u64) -> Self {
+        let (resource, value) = ("r".to_owned(), Some(value));
+        self.at(at, call, Event::Read { resource, began: at - 1, value, position: None })
     }
 
     /// A write of the resource `r`, which takes one nanosecond.

@@ -14,7 +14,6 @@ use super::violation::millis;
 /// The counts of a history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Summary {
-    /// The number of calls.
     pub(crate) calls: u64,
     /// The number of holds, by the reason of their end.
     pub(crate) holds: BTreeMap<Ending, u64>,

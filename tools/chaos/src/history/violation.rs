@@ -11,11 +11,9 @@ use super::source::CallId;
 /// Its text names the promise and the figures, and then has one line for each record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Violation {
-    /// The promise.
     pub(crate) rule: Rule,
     /// The figures, in a sentence.
     pub(crate) text: String,
-    /// The records that show it.
     pub(crate) records: Vec<Record>,
 }
 
@@ -57,7 +55,6 @@ pub(crate) enum Rule {
 /// The violations of a check, and the number of findings that no promise covers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Findings {
-    /// The broken promises.
     pub(crate) violations: Vec<Violation>,
     /// The findings that faults, or holds that were not valid any more, explain.
     pub(crate) excused: Vec<Violation>,

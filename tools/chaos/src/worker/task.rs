@@ -15,7 +15,7 @@ use crate::journal::Journal;
 use crate::settings::WAIT;
 use crate::workload::Pace;
 
-use super::places::Places;
+use super::store::Places;
 
 /// The client, the history and the resources that all tasks of a process share.
 pub(super) struct Ways {

@@ -12,7 +12,6 @@ use super::super::source::{CallId, Source};
 /// A resource, and all accesses to it by the time of their ends.
 #[derive(Debug, Default)]
 pub(crate) struct Resource<'a> {
-    /// The accesses.
     pub(crate) accesses: Vec<Access<'a>>,
     /// The protection of the resource, if it was ever written.
     pub(crate) way: Option<Way>,
@@ -21,36 +20,24 @@ pub(crate) struct Resource<'a> {
 /// A read or a write.
 #[derive(Clone, Debug)]
 pub(crate) struct Access<'a> {
-    /// The call.
     pub(crate) call: CallId,
-    /// The time of the beginning.
     pub(crate) began: u64,
-    /// The time of the end.
     pub(crate) ended: u64,
-    /// The read or the write.
-    pub(crate) act: Act<'a>,
+    pub(crate) act: Act,
     /// The place in the resource's own order.
     pub(crate) position: Option<u64>,
     /// The hold of the call, if it has one.
     pub(crate) hold: Option<&'a Hold>,
-    /// The record.
     pub(crate) record: &'a Record,
 }
 
 /// The kind of an access.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Act<'a> {
-    /// A read of these cells.
-    Read(&'a [u64]),
+pub(crate) enum Act {
+    /// A read of this value, if it is known.
+    Read(Option<u64>),
     /// A write.
-    Write {
-        /// The value.
-        value: u64,
-        /// The token that the resource saw.
-        token: Option<Token>,
-        /// The answer.
-        outcome: Outcome,
-    },
+    Write { value: u64, token: Option<Token>, outcome: Outcome },
 }
 
 impl<'a> Access<'a> {
@@ -67,8 +54,8 @@ impl<'a> Access<'a> {
     fn of(record: &'a Record, holds: &BTreeMap<CallId, &'a Hold>) -> Option<(&'a str, Option<Way>, Self)> {
         let Source::Call(call) = record.by else { return None };
         let (resource, way, began, act, position) = match &record.event {
-            Event::Read { resource, began, cells, position } => {
-                (resource, None, *began, Act::Read(cells), *position)
+            Event::Read { resource, began, value, position } => {
+                (resource, None, *began, Act::Read(*value), *position)
             }
             Event::Wrote { resource, way, began, value, token, outcome, position } => {
                 let act = Act::Write { value: *value, token: *token, outcome: *outcome };

@@ -118,9 +118,9 @@ fn phantoms(name: &str, resource: &Resource<'_>) -> Vec<Violation> {
     }
     let mut violations = Vec::new();
     for access in &resource.accesses {
-        let Act::Read(cells) = access.act else { continue };
-        let writes = cells.iter().filter_map(|cell| *refused.get(cell)?);
-        violations.extend(writes.take(1).map(|write| {
+        let Act::Read(Some(value)) = access.act else { continue };
+        let writes = refused.get(&value).copied().flatten().into_iter();
+        violations.extend(writes.map(|write| {
             let text =
                 format!("{} read a value of {name} that {} was refused to write", access.call, write.call);
             Violation::new(Rule::Phantom, text, [write.record.clone(), access.record.clone()])
@@ -151,7 +151,7 @@ fn lost_updates(name: &str, resource: &Resource<'_>) -> Vec<Violation> {
         let mut base: Option<(u64, &Access<'_>)> = None;
         for access in accesses {
             base = match access.act {
-                Act::Read(cells) => cells.first().map(|value| (*value, *access)),
+                Act::Read(value) => value.map(|value| (value, *access)),
                 Act::Write { value, outcome: Outcome::Applied, .. } => {
                     if let Some((base, read)) = base.filter(|(_, read)| is_sure(resource, [read, access])) {
                         by_base.entry(base).or_default().push([read, access]);
@@ -202,14 +202,14 @@ mod tests {
         let refused = |way, then| {
             let story = two().writes(FIRST, 45, way, 7, Outcome::Refused).told_lost(FIRST, 47);
             let story = story.writes(SECOND, 65, way, 8, then);
-            found(story.reads(SECOND, 70, &[7]).reads(SECOND, 80, &[8]).releases(FIRST, 95))
+            found(story.reads(SECOND, 70, 7).reads(SECOND, 80, 8).releases(FIRST, 95))
         };
         for way in [Way::Guarded, Way::Fenced] {
             assert_eq!(refused(way, Outcome::Applied), [Rule::Phantom], "{way:?}");
         }
         let again = two().writes(FIRST, 45, Way::Guarded, 7, Outcome::Refused);
         let again = again.writes(FIRST, 47, Way::Guarded, 7, Outcome::Applied).told_lost(FIRST, 48);
-        assert_eq!(found(again.reads(SECOND, 70, &[7])), []);
+        assert_eq!(found(again.reads(SECOND, 70, 7)), []);
     }
 
     fn placed(story: Story, call: &str, at: u64, position: u64) -> Story {
@@ -251,8 +251,8 @@ mod tests {
         assert_eq!(found(writes(1, 2)), []);
         assert_eq!(found(writes(2, 1)), [Rule::LateWrite]);
         let read = |position| {
-            let (resource, cells, position) = ("r".to_owned(), vec![1], Some(position));
-            placed(two(), FIRST, 59, 5).at(70, SECOND, Event::Read { resource, began: 69, cells, position })
+            let (resource, value, position) = ("r".to_owned(), Some(1), Some(position));
+            placed(two(), FIRST, 59, 5).at(70, SECOND, Event::Read { resource, began: 69, value, position })
         };
         assert_eq!(found(read(5)), []);
         assert_eq!(found(read(4)), [Rule::LateWrite]);
@@ -282,8 +282,8 @@ mod tests {
     #[test]
     fn two_updates_of_one_value_are_found_if_both_holds_were_valid_or_the_writes_are_guarded() {
         let found = |way, end, second| {
-            let first = two().reads(FIRST, 20, &[7]).writes(FIRST, end, way, 8, Outcome::Applied);
-            found(first.reads(SECOND, 70, &[second]).writes(SECOND, 80, way, 9, Outcome::Applied))
+            let first = two().reads(FIRST, 20, 7).writes(FIRST, end, way, 8, Outcome::Applied);
+            found(first.reads(SECOND, 70, second).writes(SECOND, 80, way, 9, Outcome::Applied))
         };
         assert_eq!([found(Way::Plain, 30, 7), found(Way::Guarded, 55, 7)], [[Rule::LostUpdate]; 2]);
         assert_eq!([found(Way::Plain, 30, 8), found(Way::Plain, 55, 7)], [[]; 2]);
