@@ -22,7 +22,7 @@ pub(crate) struct History {
 impl History {
     /// Merges records. Those of one call must come in the order in which they were written.
     ///
-    /// Any records make a history. [`check::outcomes`](super::check::outcomes) reports those that contradict each
+    /// Any records make a history. The check of outcomes reports those that contradict each
     /// other.
     pub(crate) fn new(records: impl IntoIterator<Item = Record>) -> Self {
         let mut records: Vec<_> = records.into_iter().collect();
