@@ -14,7 +14,7 @@
 //! # Ok::<(), zklock_testkit::Error>(())
 //! ```
 //!
-//! The embedded server is also a program: `cargo run -p zklock-testkit -- --listen 127.0.0.1:2181`.
+//! The command `zklock serve` runs the embedded server alone.
 //!
 //! A real server listens on a free loopback port and keeps its data in a temporary directory.
 //! [`Installation`] finds the Java classes that it needs, or installs them. The server ends with the process

@@ -1,8 +1,7 @@
 //! The operations that only the embedded server has, and the clients that it must withstand.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Output, Stdio};
+use std::io::Write;
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use zklock_testkit::conversation::ConversationError;
@@ -55,49 +54,12 @@ fn it_starts_in_less_than_20_ms() {
     assert!(best < Duration::from_millis(20), "{best:?}");
 }
 
-fn program(listen: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_zklock-testkit"));
-    command.args(["--listen", listen]).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-/// Ends the program even if the test fails.
-struct Ended(Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-#[tokio::test]
-async fn the_program_tells_where_it_listens_and_serves_until_it_is_killed() {
-    let mut program = Ended(program("127.0.0.1:0").spawn().unwrap());
-    let mut line = String::new();
-    BufReader::new(program.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let address = line.strip_prefix("listening on ").and_then(|rest| rest.strip_suffix('\n')).unwrap();
-    let address: SocketAddr = address.parse().unwrap();
-    assert_eq!(line, format!("listening on 127.0.0.1:{}\n", address.port()));
-    let mut client = Conversation::open(address).await.unwrap();
-    assert_eq!(create(&mut client, "/a", CreateFlags::PERSISTENT).await.unwrap(), "/a");
-    program.0.kill().unwrap();
-    program.0.wait().unwrap();
-    assert_eq!(client.until_closed().await.unwrap(), []);
-    TcpStream::connect(address).unwrap_err();
-}
-
 #[test]
-fn the_program_says_in_one_line_why_it_cannot_listen() {
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let taken = taken.local_addr().unwrap().to_string();
-    for (listen, why) in [("0.0.0.0:0", "only on a loopback address"), (&taken, "cannot listen: ")] {
-        let Output { status, stdout, stderr } = program(listen).output().unwrap();
-        let stderr = String::from_utf8(stderr).unwrap();
-        assert_eq!((status.code(), &stdout[..]), (Some(1), &[][..]));
-        assert_eq!(stderr.lines().count(), 1, "{stderr}");
-        assert!(stderr.contains(why), "{stderr}");
-    }
+fn it_listens_only_on_a_loopback_address_which_is_free() {
+    let listen = |address: &str| EmbeddedServer::builder().listen(address.parse().unwrap()).start();
+    assert!(matches!(listen("0.0.0.0:0"), Err(Error::NotLoopback { .. })));
+    let first = server();
+    assert!(matches!(listen(first.connect_string()), Err(Error::Io { .. })));
 }
 
 #[tokio::test]
