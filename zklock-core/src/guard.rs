@@ -66,7 +66,7 @@ impl<K> Guard<K> {
     /// Nothing is lost.
     pub async fn revoked(&self) {
         self.watch_revocation();
-        select_all(self.holds.iter().map(|hold| Box::pin(hold.tenure().asked()))).await;
+        select_all(self.holds.iter().map(|hold| Box::pin(hold.lease().asked()))).await;
     }
 
     /// Calls `callback` on a new thread when another client asks this holder to release the lock.
@@ -76,14 +76,14 @@ impl<K> Guard<K> {
     /// it is not called, it is dropped with the guard. See [`revoked`](Self::revoked).
     pub fn on_revoke(&self, callback: impl FnOnce() + Send + 'static) {
         self.watch_revocation();
-        let tenures = self.holds.iter().map(|hold| hold.tenure().clone()).collect();
-        self.client().worker().spawn(self.callbacks.keep(Box::new(callback), tenures));
+        let leases = self.holds.iter().map(|hold| hold.lease().clone()).collect();
+        self.client().worker().spawn(self.callbacks.keep(Box::new(callback), leases));
     }
 
     /// Starts tasks that watch the nodes' data for a request to release, unless there are some already.
     fn watch_revocation(&self) {
-        for tenure in self.holds.iter().map(|hold| hold.tenure()) {
-            tenure.watch_requests();
+        for lease in self.holds.iter().map(|hold| hold.lease()) {
+            lease.watch_requests();
         }
     }
 
@@ -152,9 +152,9 @@ impl<K> Deref for Guard<K> {
 
 impl<K> fmt::Debug for Guard<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tenures = self.holds.iter().map(|hold| (hold.tenure().path().relative(), hold.token()));
+        let leases = self.holds.iter().map(|hold| (hold.lease().path().relative(), hold.token()));
         f.debug_struct("Guard")
-            .field("held", &tenures.collect::<Vec<_>>())
+            .field("held", &leases.collect::<Vec<_>>())
             .field("state", &self.state())
             .finish()
     }

@@ -59,7 +59,7 @@ use crate::deadline::Patience;
 use crate::error::{Holder, LockError};
 use crate::events::Witness;
 use crate::path::NodePath;
-use crate::queue::claim::Role;
+use crate::queue::predicate::Role;
 
 use self::held::Side;
 use self::key::{Key, Recipe};

@@ -231,7 +231,7 @@ impl MultiLock {
 impl MultiGuard {
     /// Returns the paths of the locks, in the order in which they were acquired.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
-        self.holds().iter().map(|hold| hold.tenure().path().relative())
+        self.holds().iter().map(|hold| hold.lease().path().relative())
     }
 
     /// Returns the number by which the resource behind the lock at `path` can tell this holder from earlier
@@ -240,7 +240,7 @@ impl MultiGuard {
     /// The result is `None` if that lock is not a member. Tokens of different locks must not be compared.
     pub fn fencing_token(&self, path: &str) -> Option<FencingToken> {
         let mut holds = self.holds().iter();
-        holds.find(|hold| hold.tenure().path().relative() == path).map(|hold| hold.token())
+        holds.find(|hold| hold.lease().path().relative() == path).map(|hold| hold.token())
     }
 }
 

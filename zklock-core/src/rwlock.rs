@@ -14,7 +14,7 @@ use crate::guard::{self, Guard};
 use crate::hold::{self, Access, LockRef};
 use crate::participant::{self, Participant};
 use crate::path::NodePath;
-use crate::queue::claim::Role;
+use crate::queue::predicate::Role;
 use crate::session::drive::Contention;
 
 /// A lock at one path that many readers may hold at a time, or one writer.

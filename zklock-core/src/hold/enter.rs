@@ -44,7 +44,7 @@ pub(crate) async fn enter(
         // If the outer entry has ended meanwhile, another one may be around it.
         let Some(permit) = permit else { if outer.is_over() { continue } else { return Ok(None) } };
         if let Some(hold) = outer.join(lock.access, permit) {
-            hold.tenure().check()?;
+            hold.lease().check()?;
             return Ok(Some(vec![hold]));
         }
     }
@@ -76,7 +76,7 @@ async fn acquire(
 fn first_holds(client: &Client, lock: &LockRef, attempt: Attempt, grants: Vec<Arc<Grant>>) -> Vec<Hold> {
     let Some(token) = grants.iter().map(|grant| grant.token()).min() else { return Vec::new() };
     for (grant, holding) in iter::zip(&grants, attempt.acquired(token, grants.len())) {
-        grant.stint().announce(holding);
+        grant.share().announce(holding);
     }
     let span = HoldSpan::begin(&lock.subject(None), token).map(Arc::new);
     grants.into_iter().map(|grant| Hold::first(client, lock.access, (grant, span.clone()))).collect()
@@ -107,7 +107,7 @@ pub(super) async fn admit(
         // If the caller is gone by now, the permit is dropped with the answer.
         drop(reply.send(permit));
     });
-    let path = outer.tenure().path();
+    let path = outer.lease().path();
     match answer.await {
         Ok(Ok(Ok(permit))) => Ok(Some(permit)),
         Ok(Err(_)) => {

@@ -11,7 +11,7 @@ use crate::error::LockError;
 use crate::hold::{Access, LockRef, UNNAMED};
 use crate::participant::Participant;
 use crate::path::NodePath;
-use crate::queue::claim::{Place, Role};
+use crate::queue::predicate::{Place, Role};
 
 use super::candidate::{CandidateConfig, Policy, Requeue};
 use super::latch::LeaderLatch;

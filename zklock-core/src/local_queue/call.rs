@@ -45,11 +45,11 @@ impl LocalQueue {
                 mem::forget(waiting);
                 match answer {
                     Ok(Answer::Granted(grants)) => {
-                        match grants.iter().find_map(|grant| grant.tenure().check().err()) {
+                        match grants.iter().find_map(|grant| grant.lease().check().err()) {
                             None => {
                                 // The thread that has sent the grants may not have told so yet. An end comes before
                                 // the beginning of the next hold.
-                                grants.iter().for_each(|grant| grant.stint().succeed());
+                                grants.iter().for_each(|grant| grant.share().succeed());
                                 return Ok(Some(grants));
                             }
                             // It was lost before the caller could see it, such as during a pause of the process. The

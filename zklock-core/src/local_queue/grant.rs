@@ -1,13 +1,11 @@
-//! One holder's part of a lock: a share of its lease, and the duty to give it back.
+//! One holder's part of a lock: its share of the lease, and the duty to give it back.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
-
-use smallvec::SmallVec;
+use std::sync::Arc;
 
 use crate::error::{LockError, LossReason};
 use crate::interleaving;
-use crate::lease::{Lease, Share, Stint, Tenure};
+use crate::lease::{Claim, Lease, Share};
 use crate::token::FencingToken;
 
 use super::held::NodeId;
@@ -16,17 +14,13 @@ use super::held::NodeId;
 #[derive(Debug)]
 pub(crate) struct Grant {
     /// The holder's claim, which ends when the lock is given back. The last claim that ends orders the release.
-    lease: Lease,
-    /// The number of holders before this one.
-    handoff: u32,
+    claim: Claim,
+    share: Arc<Share>,
     place: Place,
-    /// Made when it is asked for: most locks that are held for long are held without it.
-    share: OnceLock<Arc<Share>>,
 }
 
-/// The grants of one call, mostly one. They are on the heap from the beginning: each call that waits has room for one, and
-/// the holds of a lock share it.
-pub(crate) type Grants = SmallVec<[Arc<Grant>; 1]>;
+/// The grants of one call, mostly one. Each is shared by the holds of its lock.
+pub(crate) type Grants = Vec<Arc<Grant>>;
 
 /// The place of a grant in a local queue.
 #[derive(Clone)]
@@ -58,73 +52,66 @@ pub(super) enum Fate {
 
 impl Grant {
     /// Returns the grant of a lease to a holder that comes after this many others.
-    pub(super) fn new(lease: Lease, handoff: u32, place: Place) -> Arc<Self> {
-        lease.tenure().note_granted();
-        Arc::new(Self { lease, handoff, place, share: OnceLock::new() })
+    pub(super) fn new(claim: Claim, handoff: u32, place: Place) -> Arc<Self> {
+        claim.lease().note_granted();
+        let share = Arc::new(Share::new(claim.lease(), handoff));
+        Arc::new(Self { claim, share, place })
     }
 
     /// Returns the holder's share of the lease.
     pub(crate) fn share(&self) -> &Arc<Share> {
-        self.share.get_or_init(|| Arc::new(Share::new(self.stint())))
-    }
-
-    /// Returns the holder's time under the lease.
-    pub(crate) fn stint(&self) -> Stint {
-        Stint::new(self.tenure(), self.handoff)
+        &self.share
     }
 
     pub(crate) fn token(&self) -> FencingToken {
-        self.tenure().token().handed_on(self.handoff)
+        self.share.token()
     }
 
-    pub(crate) fn tenure(&self) -> &Arc<Tenure> {
-        self.lease.tenure()
+    pub(crate) fn lease(&self) -> &Arc<Lease> {
+        self.share.lease()
     }
 
     /// Gives the lock back, in this thread and without a request if another call waits for it. If none does, it is released in
     /// a moment.
     pub(crate) fn give_back(mut self) -> Release {
-        let stint = self.stint();
         let fate = self.take_back().unwrap_or(Fate::Leaves);
-        Release { stint, fate }
+        Release { share: self.share.clone(), fate }
     }
 
     /// Undoes a grant that did not reach its holder, and leaves it to the caller to tell the line.
     pub(super) fn undelivered(grant: Arc<Self>) {
         // It has no other holder.
         if let Some(mut grant) = Arc::into_inner(grant) {
-            grant.lease.end();
+            grant.claim.end();
         }
     }
 
     /// Orders that readers may share the lock. The returned future waits until the server has applied it, or the lock is
     /// lost. Nobody has to poll it.
     pub(crate) fn downgrade(&self) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
-        if !self.tenure().is_forked() {
+        if !self.lease().is_forked() {
             self.place.home.clone().downgraded(self.place.node);
         }
-        self.lease.downgrade()
+        self.claim.downgrade()
     }
 
     fn take_back(&mut self) -> Option<Fate> {
-        if self.lease.has_ended() {
+        if self.claim.has_ended() {
             return None;
         }
-        let stint = self.stint();
-        if stint.tenure().is_forked() {
-            self.lease.leave_to_parent();
+        if self.lease().is_forked() {
+            self.claim.leave_to_parent();
             return Some(Fate::Leaves);
         }
-        self.share.get().iter().for_each(|share| share.end());
-        stint.end();
+        self.share.end();
         // The line gives its claim up behind this one, and so orders the release before it wakes its task, which
         // may create another node.
         interleaving::point();
-        let is_last = self.lease.end();
+        let is_last = self.claim.end();
         let fate = if is_last { Fate::Leaves } else { self.place.home.clone().give_back(self.place.node) };
-        let fate = if fate == Fate::Leaves && stint.tenure().is_claimed() { Fate::Shared } else { fate };
+        let fate = if fate == Fate::Leaves && self.lease().is_claimed() { Fate::Shared } else { fate };
         if fate == Fate::Shared {
-            stint.part();
+            self.share.part();
         }
         Some(fate)
     }
@@ -139,7 +126,7 @@ impl Drop for Grant {
 /// The end of a grant.
 #[must_use = "the release may have to be awaited"]
 pub(crate) struct Release {
-    stint: Stint,
+    share: Arc<Share>,
     fate: Fate,
 }
 
@@ -152,14 +139,14 @@ impl Release {
 
     /// Returns the outcome, or `None` if it has to be awaited.
     pub(crate) fn outcome(&self) -> Option<Result<(), LockError>> {
-        let tenure = self.stint.tenure();
-        if tenure.is_forked() {
-            return Some(Err(tenure.lost_error(LossReason::SessionEnded)));
+        let lease = self.share.lease();
+        if lease.is_forked() {
+            return Some(Err(lease.lost_error(LossReason::SessionEnded)));
         }
         match self.fate {
             Fate::PassedOn => Some(Ok(())),
-            Fate::Shared => Some(tenure.check()),
-            Fate::Leaves | Fate::Undecided => self.stint.outcome(),
+            Fate::Shared => Some(lease.check()),
+            Fate::Leaves | Fate::Undecided => self.share.outcome(),
         }
     }
 
@@ -167,7 +154,7 @@ impl Release {
     pub(crate) async fn done(self) -> Result<(), LockError> {
         match self.outcome() {
             Some(outcome) => outcome,
-            None => self.stint.released().await,
+            None => self.share.released().await,
         }
     }
 
@@ -175,7 +162,7 @@ impl Release {
     /// lock. If the connection is broken, this does not wait for it.
     pub(crate) async fn handed_over(self) {
         if let Fate::Leaves | Fate::Undecided = self.fate {
-            self.stint.handed_over().await;
+            self.share.handed_over().await;
         }
     }
 }

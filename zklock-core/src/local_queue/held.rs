@@ -77,7 +77,7 @@ pub(super) enum Admission {
 #[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
 pub(super) struct HeldNode<L> {
     id: NodeId,
-    lease: L,
+    claim: L,
     kind: Kind,
     /// The side of the node.
     side: Side,
@@ -95,17 +95,17 @@ pub(super) struct HeldNode<L> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Usage {
     Vacant,
-    /// By one call, which has this many leases to give back.
+    /// By one call, which has this many claims to give back.
     Alone(u32),
     /// By this many readers, at least one.
     Shared(u32),
 }
 
 impl<L: Handle> HeldNode<L> {
-    pub(super) fn new(id: NodeId, (lease, kind): (L, Kind), side: Side, now: Instant) -> Self {
+    pub(super) fn new(id: NodeId, (claim, kind): (L, Kind), side: Side, now: Instant) -> Self {
         Self {
             id,
-            lease,
+            claim,
             kind,
             side,
             usage: Usage::Vacant,
@@ -120,12 +120,12 @@ impl<L: Handle> HeldNode<L> {
         self.id
     }
 
-    pub(super) fn lease(&self) -> &L {
-        &self.lease
+    pub(super) fn claim(&self) -> &L {
+        &self.claim
     }
 
-    pub(super) fn into_lease(self) -> L {
-        self.lease
+    pub(super) fn into_claim(self) -> L {
+        self.claim
     }
 
     #[cfg(test)]
@@ -188,9 +188,9 @@ impl<L: Handle> HeldNode<L> {
             self.since = self.since.max(now);
         }
         self.grants += u32::from(!is_batch);
-        let leases = if let Kind::Permits { each, .. } = self.kind { each } else { 1 };
+        let claims = if let Kind::Permits { each, .. } = self.kind { each } else { 1 };
         self.usage = match (side, self.usage) {
-            (Side::Exclusive, _) => Usage::Alone(leases),
+            (Side::Exclusive, _) => Usage::Alone(claims),
             (Side::Shared, Usage::Shared(readers)) => Usage::Shared(readers + 1),
             (Side::Shared, _) => Usage::Shared(1),
         };
@@ -207,7 +207,7 @@ impl<L: Handle> HeldNode<L> {
     pub(super) fn give_back(&mut self) {
         self.usage = match self.usage {
             Usage::Shared(readers) if readers > 1 => Usage::Shared(readers - 1),
-            Usage::Alone(leases) if leases > 1 => Usage::Alone(leases - 1),
+            Usage::Alone(claims) if claims > 1 => Usage::Alone(claims - 1),
             _ => Usage::Vacant,
         };
     }
@@ -244,7 +244,7 @@ impl<L: Handle> HeldNode<L> {
 
     /// Looks at the lease. The counts begin again when company is noticed.
     fn look(&mut self) -> Look {
-        let look = self.lease.look();
+        let look = self.claim.look();
         if self.kind != Kind::Lock {
             return look;
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::contend::{Count, Permits, Wanted};
-use crate::queue::claim::{Place, Role};
+use crate::queue::predicate::{Place, Role};
 
 use super::held::{Kind, Side};
 

@@ -138,7 +138,7 @@ pub(super) enum Rejected {
 #[derive(Debug)]
 pub(super) struct Granted<C, L> {
     pub(super) call: Call<C>,
-    pub(super) lease: L,
+    pub(super) claim: L,
     pub(super) node: NodeId,
     /// The number of earlier grants under the same node.
     pub(super) handoff: u32,
@@ -146,7 +146,7 @@ pub(super) struct Granted<C, L> {
 
 /// The effects of a change.
 #[derive(Debug)]
-#[must_use = "the grants and the leases belong to others"]
+#[must_use = "the grants and the claims belong to others"]
 pub(super) struct Effects<C, L> {
     pub(super) grants: Vec<Granted<C, L>>,
     /// Leases that are no longer kept. Each is released once its last holder has given it back.
@@ -244,14 +244,14 @@ impl<C, L: Handle> State<C, L> {
                 Admission::Later => index += 1,
                 // The task lets other clients' readers in before the node leaves.
                 Admission::Never if held.shuts_readers_out() => index += 1,
-                Admission::Never => effects.left.push(self.held.remove(index).into_lease()),
+                Admission::Never => effects.left.push(self.held.remove(index).into_claim()),
                 Admission::Now => {
                     let Some((_, call)) = self.waiting.pop_first() else { break };
                     let begins_batch = held.is_vacant() && side == Side::Shared;
                     let handoff = held.grant(side, is_batch, now);
                     is_batch |= begins_batch;
-                    let (lease, node) = (held.lease().clone(), held.id());
-                    effects.grants.push(Granted { call, lease, node, handoff });
+                    let (claim, node) = (held.claim().clone(), held.id());
+                    effects.grants.push(Granted { call, claim, node, handoff });
                 }
             }
         }
@@ -390,7 +390,7 @@ impl<C, L: Handle> State<C, L> {
     }
 
     /// Takes over a node that has come to the head of its queue.
-    pub(super) fn headed(&mut self, lease: L, now: Instant) -> Effects<C, L> {
+    pub(super) fn headed(&mut self, claim: L, now: Instant) -> Effects<C, L> {
         let side = self.contender.take().map_or(Side::Exclusive, |contender| contender.entry.side);
         self.next_node += 1;
         // The node before is gone, or this one would not be at the head.
@@ -398,9 +398,9 @@ impl<C, L: Handle> State<C, L> {
             Kind::Lock => mem::take(&mut self.held),
             Kind::Permits { .. } => Vec::new(),
         };
-        self.held.push(HeldNode::new(NodeId(self.next_node), (lease, self.kind), side, now));
+        self.held.push(HeldNode::new(NodeId(self.next_node), (claim, self.kind), side, now));
         let mut effects = self.serve(now);
-        effects.left.extend(before.into_iter().map(HeldNode::into_lease));
+        effects.left.extend(before.into_iter().map(HeldNode::into_claim));
         effects
     }
 
@@ -425,7 +425,7 @@ impl<C, L: Handle> State<C, L> {
     /// Takes a node out of the queue that is lost, or that has to be left to its present holders.
     pub(super) fn part(&mut self, node: NodeId) -> Option<L> {
         let index = self.held.iter().position(|held| held.id() == node)?;
-        Some(self.held.remove(index).into_lease())
+        Some(self.held.remove(index).into_claim())
     }
 
     /// Takes the nodes out that nobody uses, unless a call waits.
@@ -433,7 +433,7 @@ impl<C, L: Handle> State<C, L> {
         if !self.waiting.is_empty() {
             return Vec::new();
         }
-        self.held.extract_if(.., |held| held.is_vacant()).map(HeldNode::into_lease).collect()
+        self.held.extract_if(.., |held| held.is_vacant()).map(HeldNode::into_claim).collect()
     }
 
     /// Removes the calls whose deadlines have passed, and returns them.
@@ -507,7 +507,7 @@ impl<C, L: Handle> State<C, L> {
     /// Holders that give their locks back later find no held node, so that the last of them releases it.
     pub(super) fn abandon(&mut self) -> (Vec<Call<C>>, Vec<L>) {
         (self.contender, self.task) = (None, Task::Absent);
-        (self.drain(), mem::take(&mut self.held).into_iter().map(HeldNode::into_lease).collect())
+        (self.drain(), mem::take(&mut self.held).into_iter().map(HeldNode::into_claim).collect())
     }
 
     /// Returns what the task has to do.

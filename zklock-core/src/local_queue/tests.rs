@@ -21,8 +21,8 @@ const WITHIN: Duration = Duration::from_millis(50);
 
 /// A line whose calls are named by their ids.
 struct Scene {
-    state: State<(), Lease>,
-    lease: Lease,
+    state: State<(), Claim>,
+    claim: Claim,
     now: Instant,
     node: NodeId,
 }
@@ -33,8 +33,8 @@ impl Scene {
     }
 
     fn within(turns: u32, within: Duration) -> Self {
-        let (state, lease) = (State::new(Queueing::new(turns, within), Kind::Lock), Lease::new());
-        Self { state, lease, now: Instant::now(), node: NodeId(0) }
+        let (state, claim) = (State::new(Queueing::new(turns, within), Kind::Lock), Claim::new());
+        Self { state, claim, now: Instant::now(), node: NodeId(0) }
     }
 
     fn of(kind: Kind) -> Self {
@@ -92,8 +92,8 @@ impl Scene {
 
     fn head(&mut self) -> Vec<(u64, u32)> {
         self.node = NodeId(self.state.next_node + 1);
-        self.lease = Lease::new();
-        grants(&self.state.headed(self.lease.clone(), self.now))
+        self.claim = Claim::new();
+        grants(&self.state.headed(self.claim.clone(), self.now))
     }
 
     fn give_back(&mut self) -> (Vec<(u64, u32)>, usize) {
@@ -107,21 +107,21 @@ impl Scene {
 }
 
 /// The calls that are granted, and their numbers under the node.
-fn grants(served: &Effects<(), Lease>) -> Vec<(u64, u32)> {
+fn grants(served: &Effects<(), Claim>) -> Vec<(u64, u32)> {
     served.grants.iter().map(|granted| (granted.call.id.0, granted.handoff)).collect()
 }
 
 /// A lease whose state a test sets.
 #[derive(Clone, Debug)]
-pub(super) struct Lease(Rc<Cell<Look>>);
+pub(super) struct Claim(Rc<Cell<Look>>);
 
-impl Handle for Lease {
+impl Handle for Claim {
     fn look(&self) -> Look {
         self.0.get()
     }
 }
 
-impl Lease {
+impl Claim {
     pub(super) fn new() -> Self {
         Self(Rc::new(Cell::new(Look { ready: Ready::Now, is_writing: false, company: None })))
     }

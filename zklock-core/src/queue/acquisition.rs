@@ -44,8 +44,8 @@ mod tests;
 
 use smallvec::smallvec;
 
-use super::claim::Claim;
 use super::contender::{Contender, ContenderId, Names, Sequence};
+use super::predicate::Predicate;
 
 use self::memory::{Intent, Seniority, Standing, Traces};
 
@@ -55,7 +55,7 @@ pub(crate) use self::exchange::{Action, End, Event, Node, Replacement, Sight};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Acquisition {
     id: ContenderId,
-    claim: Claim,
+    predicate: Predicate,
     session: i64,
     state: State,
     intent: Intent,
@@ -81,11 +81,11 @@ enum State {
 
 impl Acquisition {
     /// Starts an acquisition within the session, and returns it with its first action.
-    pub(crate) fn start(id: ContenderId, claim: Claim, session: i64) -> (Self, Action) {
+    pub(crate) fn start(id: ContenderId, predicate: Predicate, session: i64) -> (Self, Action) {
         let state = State::Creating;
         let (intent, traces, seniority) = (Intent::Acquire, Traces::Known, Seniority::Newcomer);
         let standing = Standing::Unknown;
-        let machine = Self { id, claim, session, state, intent, traces, seniority, standing };
+        let machine = Self { id, predicate, session, state, intent, traces, seniority, standing };
         (machine, Action::Enter(id))
     }
 
@@ -102,9 +102,9 @@ impl Acquisition {
         }
     }
 
-    /// Returns the current claim.
-    pub(crate) fn claim(&self) -> &Claim {
-        &self.claim
+    /// Returns the condition under which the turn of this contender comes.
+    pub(crate) fn predicate(&self) -> &Predicate {
+        &self.predicate
     }
 
     pub(crate) fn id(&self) -> ContenderId {
@@ -133,7 +133,7 @@ impl Acquisition {
 
     /// Updates the number of permits. A waiting contender lists the queue again.
     fn recount(&mut self, of: u32) -> Option<Action> {
-        self.claim = Claim::Permit { of };
+        self.predicate = Predicate::Permit { of };
         match &self.state {
             State::Waiting(node) => Some(self.queue(node.clone())),
             _ => None,
@@ -202,7 +202,7 @@ impl Acquisition {
             return self.delete(nodes.into_iter().map(|node| node.name).collect());
         }
         // A node of another role is left from a downgrade whose outcome never became known.
-        let role = self.claim.role();
+        let role = self.predicate.role();
         nodes.retain(|node| Contender::parse(&node.name).is_some_and(|contender| contender.role == role));
         // The node created first has the best place. The list that follows shows the others.
         match nodes.into_iter().min_by_key(|node| node.zxid) {

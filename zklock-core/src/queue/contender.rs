@@ -10,7 +10,7 @@ use std::fmt;
 use smallvec::SmallVec;
 use uuid::Uuid;
 
-use super::claim::{Role, role_of_stranger};
+use super::predicate::{Role, role_of_stranger};
 
 /// The globally unique identity of one acquisition's contender.
 ///

@@ -53,7 +53,7 @@ async fn enter_once(queue: &Arc<LocalQueue>, side: Side) -> Result<Option<Arc<Gr
     let grants = queue.clone().enter(side, (&|| patience, &attempt.witness())).await?;
     let grant = grants.and_then(|mut grants| grants.pop());
     if let Some(grant) = &grant {
-        attempt.acquired(grant.token(), 1).for_each(|holding| grant.stint().announce(holding));
+        attempt.acquired(grant.token(), 1).for_each(|holding| grant.share().announce(holding));
     }
     Ok(grant)
 }
@@ -75,8 +75,8 @@ async fn hold(grant: Arc<Grant>, desk: &Arc<Desk>, side: Side) {
         }
         chance::pause().await;
     }
-    if desk.is_gone(grant.tenure()) {
-        grant.tenure().lost().await;
+    if desk.is_gone(grant.lease()) {
+        grant.lease().lost().await;
     }
     desk.leave(&grant);
     let grant = Arc::into_inner(grant).expect("it has one holder");

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::LockError;
-use crate::lease::{Share, Tenure, WritePermit};
+use crate::lease::{Lease, Share, WritePermit};
 use crate::local_queue::grant::Grant;
 use crate::local_queue::held::Side;
 use crate::session::fault::Fault;
@@ -45,7 +45,7 @@ struct Holder {
 
 /// A guarded write that has no answer, or never had one.
 struct Write {
-    tenure: Arc<Tenure>,
+    lease: Arc<Lease>,
     token: FencingToken,
     side: Side,
 }
@@ -64,8 +64,8 @@ impl Desk {
         let share = grant.share().clone();
         let mut ledger = self.ledger();
         ledger.entered += 1;
-        if self.is_valid(grant.tenure()) {
-            let beside = ledger.holders.iter().filter(|holder| self.is_valid(holder.share.tenure()));
+        if self.is_valid(grant.lease()) {
+            let beside = ledger.holders.iter().filter(|holder| self.is_valid(holder.share.lease()));
             check_beside(self.kind, beside, &share, side);
             ledger.check_writes(&share, side);
             ledger.check_token(self.kind, share.token(), side);
@@ -102,14 +102,14 @@ impl Desk {
     pub(super) async fn write(self: Arc<Self>, permit: WritePermit, side: Side) -> Result<(), LockError> {
         let share = permit.shares()[0].clone();
         let ready = permit.ready().await?;
-        let (tenure, token) = (share.tenure().clone(), share.token());
-        self.ledger().writes.push(Write { tenure: tenure.clone(), token, side });
+        let (lease, token) = (share.lease().clone(), share.token());
+        self.ledger().writes.push(Write { lease: lease.clone(), token, side });
         let is_known = !chance::one_in(4);
         let answer = ready.send(|_| async {
             chance::pause().await;
             if is_known {
                 // It is applied, or refused, before the answer is there.
-                self.settle(&tenure, token);
+                self.settle(&lease, token);
                 Ok(())
             } else {
                 Err(Fault::Unknown("the connection broke".into()))
@@ -120,19 +120,19 @@ impl Desk {
     }
 
     /// Returns whether the lease is in force.
-    fn is_valid(&self, tenure: &Tenure) -> bool {
-        // Unlike `Tenure::check`, this records no loss.
-        tenure.loss().is_none() && !self.is_gone(tenure)
+    fn is_valid(&self, lease: &Lease) -> bool {
+        // Unlike `Lease::check`, this records no loss.
+        lease.loss().is_none() && !self.is_gone(lease)
     }
 
     /// Returns whether the node of this lease is gone although it was not withdrawn, or its session has ended.
-    pub(super) fn is_gone(&self, tenure: &Tenure) -> bool {
-        tenure.session().is_over() || self.servers.has_robbed(tenure)
+    pub(super) fn is_gone(&self, lease: &Lease) -> bool {
+        lease.session().is_over() || self.servers.has_robbed(lease)
     }
 
-    fn settle(&self, tenure: &Arc<Tenure>, token: FencingToken) {
+    fn settle(&self, lease: &Arc<Lease>, token: FencingToken) {
         let mut ledger = self.ledger();
-        let write = |write: &Write| Arc::ptr_eq(&write.tenure, tenure) && write.token == token;
+        let write = |write: &Write| Arc::ptr_eq(&write.lease, lease) && write.token == token;
         let place = ledger.writes.iter().position(write).expect("the write is under way");
         ledger.writes.remove(place);
     }
@@ -156,7 +156,7 @@ impl Ledger {
     fn check_writes(&self, share: &Share, side: Side) {
         let late = |write: &&Write| {
             let is_exclusive = (write.side, side) != (Side::Shared, Side::Shared);
-            Arc::ptr_eq(&write.tenure, share.tenure()) && is_exclusive
+            Arc::ptr_eq(&write.lease, share.lease()) && is_exclusive
         };
         let late: Vec<_> = self.writes.iter().filter(late).map(|write| write.token).collect();
         assert!(late.is_empty(), "{:?} holds while writes of {late:?} may be applied", share.token());

@@ -4,20 +4,20 @@ use crate::local_queue::held::Side;
 use crate::local_queue::held::{HeldNode, Ready};
 use crate::local_queue::state::Manner;
 
-use super::node::{Downgrade, Lease, Node, Watch};
+use super::node::{Claim, Downgrade, Node, Watch};
 use super::setup::Spec;
 use super::world::{CallState, Caller, Foreigner, Share, TURNS, Task, WITHIN, World};
 use crate::local_queue::state::Granted;
 
 impl World {
     /// Checks grants that are made together, before they are sent.
-    pub(super) fn check_batch(&mut self, process: usize, grants: &[Granted<usize, Lease>]) {
+    pub(super) fn check_batch(&mut self, process: usize, grants: &[Granted<usize, Claim>]) {
         for (position, granted) in grants.iter().enumerate() {
             let side = granted.call.side;
-            let (zxid, node) = (granted.lease.zxid, granted.node);
+            let (zxid, node) = (granted.claim.zxid, granted.node);
             let index = granted.call.caller;
             assert!(!self.processes[process].is_closed, "a closed line grants");
-            let is_shared = |granted: &Granted<usize, Lease>| granted.call.side == Side::Shared;
+            let is_shared = |granted: &Granted<usize, Claim>| granted.call.side == Side::Shared;
             let is_batch = position > 0
                 && grants[..=position].iter().all(is_shared)
                 && self.is_vacant(process, zxid, &grants[..position]);
@@ -33,13 +33,13 @@ impl World {
     }
 
     /// Tells whether nobody had the node before these grants.
-    fn is_vacant(&self, process: usize, zxid: usize, before: &[Granted<usize, Lease>]) -> bool {
+    fn is_vacant(&self, process: usize, zxid: usize, before: &[Granted<usize, Claim>]) -> bool {
         let calls = &self.processes[process].calls;
         !before.is_empty() && !calls.iter().any(|call| call.share().is_some_and(|share| share.zxid == zxid))
     }
 
     /// Calls that wait are granted in the order of their ids.
-    fn check_order(&self, process: usize, index: usize, before: &[Granted<usize, Lease>]) {
+    fn check_order(&self, process: usize, index: usize, before: &[Granted<usize, Claim>]) {
         let calls = &self.processes[process].calls;
         let waits = |call: &&Caller| {
             let is_granted = before.iter().any(|granted| Some(granted.call.id) == call.id);
@@ -52,30 +52,30 @@ impl World {
     /// The node may be passed on at this instant.
     fn check_passing(&self, process: usize, zxid: usize, side: Side) {
         let node = self.node_of(zxid);
-        let tenure = node.tenure.expect("a lease has a tenure");
+        let lease = node.lease.expect("a claim has a lease");
         assert!(node.is_of(process));
-        assert_eq!(tenure.look(self.processes[process].is_connected).ready, Ready::Now);
-        assert_ne!(tenure.watch, Watch::None, "the end of the node would go unnoticed");
-        assert!(!tenure.must_know || tenure.company.is_some(), "a reconnect hides company");
+        assert_eq!(lease.look(self.processes[process].is_connected).ready, Ready::Now);
+        assert_ne!(lease.watch, Watch::None, "the end of the node would go unnoticed");
+        assert!(!lease.must_know || lease.company.is_some(), "a reconnect hides company");
         match side {
             Side::Exclusive => {
-                assert_eq!(tenure.writing, None, "a write of an earlier holder is under way");
-                assert_eq!(tenure.downgrade, Downgrade::No, "a writer after a downgrade");
+                assert_eq!(lease.writing, None, "a write of an earlier holder is under way");
+                assert_eq!(lease.downgrade, Downgrade::No, "a writer after a downgrade");
                 assert_eq!(node.side, Side::Exclusive, "a writer by a reader's node");
             }
             Side::Shared => {
-                assert_ne!(tenure.writing, Some(Side::Exclusive), "a reader beside a writer's write");
+                assert_ne!(lease.writing, Some(Side::Exclusive), "a reader beside a writer's write");
             }
         }
     }
 
     fn check_bounds(&mut self, zxid: usize, is_batch: bool) {
         let now = self.now;
-        let tenure = self.node(zxid).tenure();
-        let record = &mut tenure.record;
+        let lease = self.node(zxid).lease();
+        let record = &mut lease.record;
         if !is_batch {
-            let since = record.first.max(tenure.company);
-            if let (Some(_), Some(first)) = (tenure.company, record.first) {
+            let since = record.first.max(lease.company);
+            if let (Some(_), Some(first)) = (lease.company, record.first) {
                 assert!(record.counted < TURNS, "more grants than the bound");
                 let since = since.unwrap_or(first);
                 assert!(now.duration_since(since) < WITHIN, "a grant after the bound of time");
@@ -90,7 +90,7 @@ impl World {
     fn check_token(&mut self, token: (usize, u32), side: Side) {
         assert_eq!(
             token.1 + 1,
-            self.node(token.0).tenure().record.handoffs,
+            self.node(token.0).lease().record.handoffs,
             "a number is skipped or repeated"
         );
         // The servers refuse the token of a node that is gone. Those of several permits have no order.
@@ -155,7 +155,7 @@ impl World {
                 assert!(is_held || line.held.is_empty(), "a line without calls keeps a node");
                 let is_unused = |kept: &HeldNode<_>| self.setup.permits.is_some() && kept.is_vacant();
                 assert!(!line.held.iter().any(is_unused), "a permit is kept that nobody uses");
-                let is_own = |node: &Node| node.is_of(index) && node.tenure.is_none();
+                let is_own = |node: &Node| node.is_of(index) && node.lease.is_none();
                 assert!(!self.nodes.iter().any(is_own), "a contender is forgotten");
             }
         }

@@ -2,8 +2,8 @@
 
 use smallvec::smallvec;
 
-use crate::queue::claim::{Claim, Role};
 use crate::queue::contender::Contender;
+use crate::queue::predicate::{Predicate, Role};
 
 use super::{Acquisition, Action, Event, Intent, Node, Replacement, Standing, State, Traces};
 
@@ -30,7 +30,7 @@ impl Acquisition {
         match outcome {
             _ if self.intent != Intent::Acquire => self.delete(smallvec![new, old.name]),
             Event::Downgraded(name) => {
-                self.claim = Claim::place(Role::Read);
+                self.predicate = Predicate::place(Role::Read);
                 self.hold(Node { name, ..old })
             }
             Event::Refused => self.hold(old),
@@ -68,7 +68,7 @@ mod tests {
     }
 
     fn writer() -> (Acquisition, Node) {
-        let (mut machine, _) = Acquisition::start(id(), Claim::place(Role::Write), SESSION);
+        let (mut machine, _) = Acquisition::start(id(), Predicate::place(Role::Write), SESSION);
         let name = format!("{}0000000001", id().node_prefix(Role::Write));
         let writer = Node { name: name.as_str().into(), zxid: 101, owner: SESSION };
         check(

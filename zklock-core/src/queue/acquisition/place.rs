@@ -35,19 +35,19 @@ impl Acquisition {
         if self.intent != Intent::Acquire {
             return self.delete(smallvec![node.name]);
         }
-        let contenders = turn::contenders(children, self.claim.also_behind());
+        let contenders = turn::contenders(children, self.predicate.also_behind());
         let stale = turn::stale(&contenders, self.id, &node.name);
         if !stale.is_empty() {
             self.state = State::Trimming(node);
             return Action::Delete(stale);
         }
         if self.seniority == Seniority::Newcomer {
-            if let Some(other) = turn::other_recipe(&contenders, &node.name, &self.claim) {
+            if let Some(other) = turn::other_recipe(&contenders, &node.name, &self.predicate) {
                 return self.give_up(node, End::Mixed(other));
             }
             self.seniority = Seniority::Settled;
         }
-        match Turn::of(&contenders, &node.name, &self.claim) {
+        match Turn::of(&contenders, &node.name, &self.predicate) {
             Turn::Missing => self.gone(),
             Turn::Unnumbered => self.give_up(node, End::Unnumbered),
             Turn::Head if contenders.len() == 1 => self.first(node),

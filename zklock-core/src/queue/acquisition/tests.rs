@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::super::claim::Role;
+use super::super::predicate::Role;
 use super::place::number_of;
 use super::*;
 use crate::queue::turn::{Ahead, Obstacle};
@@ -19,7 +19,7 @@ fn node(sequence: u32) -> Node {
 }
 
 fn started() -> Acquisition {
-    let (machine, action) = Acquisition::start(id(), Claim::place(Role::Exclusive), SESSION);
+    let (machine, action) = Acquisition::start(id(), Predicate::place(Role::Exclusive), SESSION);
     assert_eq!(action, Action::Enter(id()));
     machine
 }
@@ -220,7 +220,7 @@ fn the_end_of_the_session_ends_every_state() {
 
 #[test]
 fn a_waiting_permit_looks_again_when_their_number_changes() {
-    let (mut machine, _) = Acquisition::start(id(), Claim::Permit { of: 1 }, SESSION);
+    let (mut machine, _) = Acquisition::start(id(), Predicate::Permit { of: 1 }, SESSION);
     let own = Node { name: format!("{}0000000002", id().node_prefix(Role::Permit)), ..node(2) };
     let children = vec!["a-lease-0000000001".to_owned(), own.name.to_string()];
     let full = Action::Watch(Ahead { obstacle: Obstacle::Anyone, count: 1 });
@@ -256,7 +256,7 @@ fn no_number_is_left_by_an_unanswered_delete_or_beside_others() {
     check(&mut machine, Event::Unknown, delete(&node(1)));
     check(&mut machine, Event::Deleted, Action::Finish(End::Withdrawn));
     assert_eq!(machine.last_number(), None);
-    let (mut reader, _) = Acquisition::start(id(), Claim::place(Role::Read), SESSION);
+    let (mut reader, _) = Acquisition::start(id(), Predicate::place(Role::Read), SESSION);
     let own = Node { name: format!("{}0000000002", id().node_prefix(Role::Read)), ..node(2) };
     let children = vec!["a-__READ__0000000001".to_owned(), own.name.to_string()];
     check(&mut reader, Event::Entered(own.clone(), Sight::Listed(children)), Action::Hold(own));
