@@ -22,7 +22,7 @@ pub(crate) mod acquisition;
 pub(crate) mod contender;
 pub(crate) mod predicate;
 #[cfg(test)]
-mod property;
-#[cfg(test)]
 mod sim;
+#[cfg(test)]
+mod tests;
 pub(crate) mod turn;

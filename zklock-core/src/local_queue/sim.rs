@@ -15,7 +15,7 @@ mod task;
 mod trail;
 mod world;
 
-use rustc_hash::FxHashSet;
+use std::collections::HashSet;
 
 use crate::local_queue::held::Side;
 
@@ -57,8 +57,8 @@ impl World {
 fn explore(setup: &'static Setup) -> usize {
     let mut start = World::new(setup);
     start.settle();
-    let mut seen = FxHashSet::from_iter([start.fingerprint()]);
-    let mut recovering = FxHashSet::default();
+    let mut seen: HashSet<_> = HashSet::from_iter([start.fingerprint()]);
+    let mut recovering = HashSet::default();
     let mut open = vec![start];
     while let Some(world) = open.pop() {
         for step in world.steps() {

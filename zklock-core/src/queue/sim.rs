@@ -15,7 +15,7 @@ mod server;
 mod step;
 mod world;
 
-use rustc_hash::FxHashSet;
+use std::collections::HashSet;
 
 use self::step::{STEPS, Step};
 use self::world::World;
@@ -37,8 +37,8 @@ fn explore_rounds(predicates: &[&[Predicate]], faults: usize) -> usize {
 /// Explores every state of such peers that is reached by these steps.
 fn explore_steps(steps: &[Step], predicates: &[&[Predicate]], faults: usize) -> usize {
     let start = World::new(predicates, faults);
-    let mut seen = FxHashSet::from_iter([start.key()]);
-    let mut recovering = FxHashSet::default();
+    let mut seen: HashSet<_> = HashSet::from_iter([start.key()]);
+    let mut recovering = HashSet::default();
     let mut open = vec![start];
     while let Some(world) = open.pop() {
         world.check_exclusion();

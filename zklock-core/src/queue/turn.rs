@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::contender::{Contender, ContenderId, Names};
+use super::contender::{Contender, ContenderId};
 use super::predicate::{Predicate, Role};
 
 /// The place of one contender among the children of its lock.
@@ -98,7 +98,7 @@ pub(crate) fn contenders<'a>(children: &'a [String], strangers: &[String]) -> Ve
 }
 
 /// Returns the names of the contenders that belong to the acquisition `id`, other than the node `own`.
-pub(crate) fn stale(contenders: &[Contender<'_>], id: ContenderId, own: &str) -> Names {
+pub(crate) fn stale(contenders: &[Contender<'_>], id: ContenderId, own: &str) -> Vec<String> {
     let is_stale = |contender: &&Contender<'_>| contender.name != own && contender.is_of(id);
     contenders.iter().filter(is_stale).map(|contender| contender.name.into()).collect()
 }

@@ -1,6 +1,6 @@
 //! The way on from a state if no faults follow: every call is granted or answered, and nothing is left.
 
-use rustc_hash::FxHashSet;
+use std::collections::HashSet;
 
 use crate::local_queue::held::Side;
 
@@ -17,7 +17,7 @@ impl World {
     ///
     /// Readers give the lock back only when no other reader waits, unless a writer has to come first.
     /// The recovery of a world is always the same, so it ends at a world that is known to recover.
-    pub(super) fn check_progress(mut self, recovering: &mut FxHashSet<u64>) {
+    pub(super) fn check_progress(mut self, recovering: &mut HashSet<u64>) {
         self.faults_left = 0;
         let mut passed = Vec::new();
         while passed.len() < LONGEST {

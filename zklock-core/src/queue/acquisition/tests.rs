@@ -3,7 +3,6 @@
 use uuid::Uuid;
 
 use super::super::predicate::Role;
-use super::place::number_of;
 use super::*;
 use crate::queue::turn::{Ahead, Obstacle};
 
@@ -30,7 +29,7 @@ fn check(machine: &mut Acquisition, event: Event, expected: Action) {
 }
 
 fn delete(node: &Node) -> Action {
-    Action::Delete(smallvec![node.name.clone()])
+    Action::Delete(vec![node.name.clone()])
 }
 
 fn behind(name: &str) -> Action {
@@ -170,7 +169,7 @@ fn of_several_nodes_the_oldest_is_kept_and_all_are_withdrawn() {
     let mut machine = started();
     check(&mut machine, Event::Unknown, Action::Locate(id()));
     assert_eq!(machine.on(Event::Cancel), None);
-    check(&mut machine, both, Action::Delete(smallvec![new.name, old.name]));
+    check(&mut machine, both, Action::Delete(vec![new.name, old.name]));
 }
 
 #[test]
@@ -271,4 +270,61 @@ fn a_contender_in_the_queue_of_another_recipe_withdraws() {
     let children = vec!["a-__READ__0000000000".to_owned(), node(1).name.to_string()];
     check(&mut machine, Event::Entered(node(1), Sight::Listed(children)), delete(&node(1)));
     check(&mut machine, Event::Deleted, Action::Finish(End::Mixed(Role::Read)));
+}
+
+fn writer() -> (Acquisition, Node) {
+    let (mut machine, _) = Acquisition::start(id(), Predicate::place(Role::Write), SESSION);
+    let name = format!("{}0000000001", id().node_prefix(Role::Write));
+    let writer = Node { name: name.as_str().into(), zxid: 101, owner: SESSION };
+    check(
+        &mut machine,
+        Event::Entered(writer.clone(), Sight::Listed(vec![name])),
+        Action::Hold(writer.clone()),
+    );
+    (machine, writer)
+}
+
+fn reader_of(writer: &Node) -> Node {
+    let name = format!("{}0000000001", id().next_attempt().node_prefix(Role::Read));
+    Node { name, ..writer.clone() }
+}
+
+#[test]
+fn a_downgrade_keeps_the_writers_sequence_and_is_sent_until_its_outcome_is_known() {
+    let (mut machine, writer) = writer();
+    let reader = reader_of(&writer);
+    let replace = Action::Downgrade(Replacement { old: writer, new: reader.name.clone() });
+    check(&mut machine, Event::Downgrade, replace.clone());
+    check(&mut machine, Event::Unknown, replace);
+    check(&mut machine, Event::Downgraded(reader.name.clone()), Action::Hold(reader.clone()));
+    check(&mut machine, Event::Cancel, delete(&reader));
+}
+
+#[test]
+fn a_refused_downgrade_leaves_the_writer() {
+    let (mut machine, writer) = writer();
+    machine.on(Event::Downgrade);
+    check(&mut machine, Event::Refused, Action::Hold(writer.clone()));
+    check(&mut machine, Event::Cancel, delete(&writer));
+}
+
+#[test]
+fn a_downgrade_that_is_cancelled_withdraws_both_names() {
+    let (mut machine, writer) = writer();
+    machine.on(Event::Downgrade);
+    assert_eq!(machine.on(Event::Cancel), None);
+    let both = vec![reader_of(&writer).name, writer.name];
+    check(&mut machine, Event::Unknown, Action::Delete(both));
+    check(&mut machine, Event::Deleted, Action::Finish(End::Withdrawn));
+}
+
+#[test]
+fn a_downgrade_that_is_refused_when_it_may_be_done_already_leaves_nothing() {
+    let (mut machine, writer) = writer();
+    machine.on(Event::Downgrade);
+    machine.on(Event::Unknown);
+    check(&mut machine, Event::Refused, Action::Hold(writer.clone()));
+    check(&mut machine, Event::Cancel, delete(&writer));
+    check(&mut machine, Event::Deleted, Action::Locate(id().next_attempt()));
+    check(&mut machine, Event::Located(vec![reader_of(&writer)]), delete(&reader_of(&writer)));
 }

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::{LockError, Refusal};
 use crate::queue::acquisition::{Action, Event, Replacement};
-use crate::queue::contender::{Contender, Names};
+use crate::queue::contender::Contender;
 use crate::queue::predicate::{GATE, LEASES, Role};
 use crate::session::fault::Fault;
 use crate::session::ops::Children;
@@ -108,7 +108,7 @@ impl Driver {
         (listed, counted)
     }
 
-    async fn delete(&mut self, names: Names) -> Event {
+    async fn delete(&mut self, names: Vec<String>) -> Event {
         for name in &*names {
             if let Err(fault) = self.session.ops().delete(&self.path.child(name)).await {
                 return self.failed(fault);
