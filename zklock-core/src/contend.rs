@@ -2,77 +2,31 @@
 //!
 //! A contender runs on the client's own thread, in one session after another, until it holds the lock or is cancelled.
 //!
+//! * [`request`]: what a contender is asked for, and one queue of it.
 //! * [`permits`]: the permits of a semaphore, which take two queues.
 //!
 //! Uses the layers below: `client`, `lease`, `session`, `queue`, `events`, `path` and `error`.
 
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
 use crate::client::worker::Worker;
-use crate::error::LockError;
 use crate::events::Witness;
-use crate::lease::Claim;
 use crate::path::NodePath;
-use crate::queue::predicate::{Place, Predicate};
+use crate::queue::predicate::Predicate;
 use crate::session::Session;
 use crate::session::drive::{Bid, Contention, Driver, Numbers, Outcome, Progress};
 
 mod agreement;
 mod permits;
+mod request;
 #[cfg(test)]
 pub(crate) mod staged;
 
-/// What a contender is to take.
-#[derive(Clone, Debug)]
-pub(crate) enum Wanted {
-    /// A place in one queue.
-    Place(Place),
-    /// Permits of a semaphore, all or none.
-    Permits(Permits),
-    /// A place in the queue of an election, with the candidate's identity as the data of its node.
-    Office { place: Place, identity: Arc<Vec<u8>> },
-}
+use self::request::Request;
 
-/// A number of permits of one semaphore.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Permits {
-    pub(crate) wanted: u32,
-    pub(crate) count: Count,
-}
-
-/// The number of permits of a semaphore.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Count {
-    /// Each participant is given this number, which is stored in the semaphore's node.
-    Agreed(u32),
-    /// All participants use the number in the node at `path`, which is created with `seed` if it is missing.
-    Shared { path: NodePath, seed: u32 },
-}
-
-/// The claims to what a contender has taken, mostly one.
-pub(crate) type Claims = Vec<Claim>;
-
-/// The end of a contender: its claims, or a reason to give up.
-pub(crate) type Contested = Result<Option<Claims>, LockError>;
-
-/// A contender on the heap.
-pub(crate) type Contending = Pin<Box<dyn Future<Output = Contested> + Send>>;
-
-/// The party that is told the progress of a contender.
-pub(crate) type Listener = Arc<dyn Fn(Progress) + Send + Sync>;
-
-/// What one contender is asked for. It enters one queue, or the two of a semaphore.
-struct Request {
-    worker: Arc<Worker>,
-    path: NodePath,
-    wanted: Wanted,
-    contention: Contention,
-    cancel: CancellationToken,
-    listener: Listener,
-}
+pub(crate) use self::request::{Claims, Contending, Contested, Count, Listener, Permits, Wanted};
 
 /// Contends for the lock without a deadline. Returns `None` if others have it and the contender is not to wait. The future must
 /// be polled on the client's thread. `listener` is told the progress.
@@ -133,30 +87,10 @@ impl Request {
             // Boxed, because it is much larger than the others, which are the most.
             Wanted::Permits(wanted) => return Box::pin(permits::contend(self, &session, wanted)).await,
             Wanted::Place(place) => (place, self.worker.identity(), Numbers::Used),
-            Wanted::Office { place, identity } => (place, identity.clone(), Numbers::Ignored),
+            Wanted::Candidacy { place, identity } => (place, identity.clone(), Numbers::Ignored),
         };
         let bid = Bid { data, numbers, ..self.bid(self.path.clone(), Predicate::Place(place.clone())) };
         let held = self.drive(Driver::new(session, bid), self.contention, &self.cancel).await;
         held.map(|claim| vec![claim])
-    }
-
-    fn bid(&self, path: NodePath, predicate: Predicate) -> Bid {
-        let (lock, data) = (self.path.clone(), self.worker.identity());
-        Bid { lock, path, predicate, data, counter: None, numbers: Numbers::Ignored }
-    }
-
-    /// Drives a contender in one queue, and begins its lease once it holds.
-    async fn drive(
-        &self,
-        mut driver: Driver,
-        contention: Contention,
-        cancel: &CancellationToken,
-    ) -> Outcome<Claim> {
-        let outcome = driver.acquire(contention, cancel, |progress| (self.listener)(progress)).await;
-        outcome.map(|node| Claim::begin(driver, self.path.clone(), &node, self.worker.tasks()))
-    }
-
-    fn closed(&self) -> LockError {
-        LockError::Closed { path: self.path.relative().to_owned() }
     }
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use futures_util::future::select_all;
 
 use crate::client::Client;
-use crate::deadline::Patience;
+use crate::deadline::Deadline;
 use crate::error::LockError;
 use crate::held::Held;
 use crate::hold::{self, Hold, LockRef};
@@ -162,16 +162,16 @@ impl<K> fmt::Debug for Guard<K> {
 
 /// Enters a lock, waiting for at most `wait`.
 pub(crate) async fn enter<K>(lock: &LockRef, client: &Client, wait: Duration) -> Result<Guard<K>, LockError> {
-    let patience = Patience::within(wait, lock.path.relative())?;
-    let holds = hold::enter(client, lock, patience, None).await?;
+    let deadline = Deadline::within(wait, lock.path.relative())?;
+    let holds = hold::enter(client, lock, deadline, None).await?;
     // Not expected: only an attempt that does not wait returns `None`.
     holds.map(Guard::new).ok_or_else(|| lock.timeout(wait, None))
 }
 
 /// Enters a lock without waiting for other holders.
 pub(crate) async fn try_enter<K>(lock: &LockRef, client: &Client) -> Result<Option<Guard<K>>, LockError> {
-    let patience = Patience::new(client.default_wait(), Contention::Leave);
-    Ok(hold::enter(client, lock, patience, None).await?.map(Guard::new))
+    let deadline = Deadline::new(client.default_wait(), Contention::Leave);
+    Ok(hold::enter(client, lock, deadline, None).await?.map(Guard::new))
 }
 
 /// Takes a lock, runs `body` under it, and releases it.

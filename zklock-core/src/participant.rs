@@ -101,7 +101,7 @@ impl Participant {
 /// Lists the participants, and tells how many calls of this client wait in line.
 pub(crate) async fn list_with_line(client: &Client, lock: &LockRef) -> Result<Vec<Participant>, LockError> {
     let mut participants = list(client.worker(), lock).await?;
-    let own = client.session_id().filter(|_| !matches!(lock.wanted, Wanted::Office { .. }));
+    let own = client.session_id().filter(|_| !matches!(lock.wanted, Wanted::Candidacy { .. }));
     let waiting = local_queue::waiting(client, &lock.path, &lock.wanted);
     let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
     for participant in participants.iter_mut().filter(|one| Some(one.session_id) == own) {
@@ -125,7 +125,7 @@ async fn ask(session: &Session, lock: &LockRef) -> Result<Vec<Participant>, (Fau
     let (ops, path) = (session.ops(), &lock.path);
     let failed = |fault| (fault, path.relative().to_owned());
     let (queues, mode) = match &lock.wanted {
-        Wanted::Place(place) | Wanted::Office { place, .. } => {
+        Wanted::Place(place) | Wanted::Candidacy { place, .. } => {
             let queue = Queue::list(ops, path, lock.strangers(), |role| place_of(role, place)).await;
             (vec![queue.map_err(failed)?], None)
         }

@@ -29,7 +29,7 @@ use crate::session::fault::Fault;
 use crate::session::watches::Watch;
 
 use super::agreement::{self, Agreement, Stated};
-use super::{Claims, Count, Permits, Request};
+use super::request::{Claims, Count, Permits, Request};
 
 /// Takes all of the wanted permits within one session, or none.
 pub(super) async fn contend(request: &Request, session: &Arc<Session>, permits: &Permits) -> Outcome<Claims> {

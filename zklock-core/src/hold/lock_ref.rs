@@ -62,7 +62,7 @@ impl LockRef {
     pub(crate) fn strangers(&self) -> &[String] {
         match &self.wanted {
             Wanted::Place(place) => &place.also_behind,
-            Wanted::Permits(_) | Wanted::Office { .. } => &[],
+            Wanted::Permits(_) | Wanted::Candidacy { .. } => &[],
         }
     }
 

@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use crate::client::Client;
 use crate::client::settings::Release;
 use crate::client::worker::Unanswered;
-use crate::deadline::Patience;
+use crate::deadline::Deadline;
 use crate::error::{LockError, LossReason, Phase};
 use crate::lease::Share;
 use crate::local_queue::{self, Grant};
@@ -91,10 +91,10 @@ fn log(error: &LockError) {
 impl End {
     async fn released(self, within: Duration) -> Result<(), LockError> {
         let Self { outstanding, share, alive } = self;
-        let (client, patience) = (alive.owner.client(), Patience::new(within, Contention::Wait));
+        let (client, deadline) = (alive.owner.client(), Deadline::new(within, Contention::Wait));
         let outcome = match outstanding {
             Outstanding::Nothing => return share.lease().check(),
-            Outstanding::Downgrade(downgrade) => answered(client, &share, (downgrade, patience)).await,
+            Outstanding::Downgrade(downgrade) => answered(client, &share, (downgrade, deadline)).await,
             Outstanding::Release(release) => {
                 if release.has_to_yield() {
                     // The call that has the lock now, or is about to come for it, may wait for this thread. The present
@@ -103,7 +103,7 @@ impl End {
                 }
                 match release.outcome() {
                     Some(outcome) => outcome,
-                    None => answered(client, &share, (release.done(), patience)).await,
+                    None => answered(client, &share, (release.done(), deadline)).await,
                 }
             }
         };
@@ -128,10 +128,10 @@ impl End {
 async fn answered(
     client: &Client,
     share: &Share,
-    (outcome, patience): (impl Future<Output = Result<(), LockError>> + Send + 'static, Patience),
+    (outcome, deadline): (impl Future<Output = Result<(), LockError>> + Send + 'static, Deadline),
 ) -> Result<(), LockError> {
-    let (lease, waited) = (share.lease(), patience.wait);
-    match client.worker().call(patience.left(), outcome).await {
+    let (lease, waited) = (share.lease(), deadline.wait);
+    match client.worker().call(deadline.left(), outcome).await {
         Ok(outcome) => outcome,
         Err(unanswered @ Unanswered::Forked) => Err(unanswered.into_error(lease.path(), waited)),
         Err(Unanswered::InTime) => Err(LockError::Timeout {
@@ -148,14 +148,14 @@ async fn answered(
 }
 
 /// Makes the hold of a writer that of a reader. Waits for writers inside, and until the servers have applied it.
-pub(crate) async fn downgraded(hold: &mut Hold, patience: Patience) -> Result<(), LockError> {
+pub(crate) async fn downgraded(hold: &mut Hold, deadline: Deadline) -> Result<(), LockError> {
     let (client, started) = (hold.client(), Instant::now());
-    let inside = admit(client.worker(), (hold.entry(), 1), || patience).await?;
+    let inside = admit(client.worker(), (hold.entry(), 1), || deadline).await?;
     let downgrade = hold.become_reader();
     drop(inside);
     let Some(downgrade) = downgrade else { return hold.lease().check() };
     let share = hold.share().clone();
-    let outcome = answered(&client, &share, (downgrade, patience.spent(started.elapsed()))).await;
+    let outcome = answered(&client, &share, (downgrade, deadline.spent(started.elapsed()))).await;
     if let (Some(span), Err(error)) = (hold.span(), &outcome) {
         span.note(error);
     }

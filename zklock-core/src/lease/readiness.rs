@@ -9,7 +9,7 @@ use tokio::time::sleep;
 use crate::error::LossReason;
 use crate::session::fault::Fault;
 
-use super::{Lease, LeaseState};
+use super::state::{Lease, LeaseState};
 
 /// Whether a lease can go from one holder to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,19 @@
-//! The holders of one lease, and the share of each of them.
+//! The part of one holder in a lease, and its right to send guarded writes.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::select_all;
 
 use crate::error::{LockError, LossReason};
-use crate::events::{Holding, Witness};
+use crate::events::Holding;
 use crate::interleaving;
+use crate::session::fault::Fault;
+use crate::session::ops::Guards;
 use crate::token::FencingToken;
 
-use super::Lease;
+use super::holders::Holders;
+use super::state::Lease;
 
 /// One holder's share of a lease, under which it may write until the share ends.
 #[derive(Debug)]
@@ -96,176 +101,259 @@ impl Share {
     }
 }
 
-/// The holders of one lease: one after the other, or readers. Each is known by the number of earlier ones. Their holds are
-/// ended outside of the mutex.
-#[derive(Debug, Default)]
-pub(super) struct Holders {
-    register: Mutex<Register>,
-}
-
-#[derive(Debug, Default)]
-struct Register {
-    /// The holders in their order.
-    holders: Vec<Holder>,
-    has_had_holder: bool,
-    is_lost: bool,
-    release: Release,
-    /// The reason why the release failed.
-    failure: Option<Box<LockError>>,
-}
-
-/// The progress of the release, as far as holders wait for it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Release {
-    #[default]
-    Due,
-    /// The request has been handed to the connection.
-    HandedOver,
-    Over,
-}
-
-/// A holder, who comes after this many others.
+/// The right to send one guarded write, which counts as under way in each of its leases until the permit ends.
+///
+/// A write that is sent under a permit checks the leases' nodes, and so tells its holder from the next client's,
+/// but not from a later holder of the same nodes. Such a holder must not begin before the outcome is known.
+///
+/// A permit that is dropped before the write is sent leaves nothing behind. One that is dropped afterwards, without
+/// a definite answer, makes all of its leases doubtful forever, whatever the cause: the connection broke, the time
+/// is over while the request is still queued, or the task was aborted.
 #[derive(Debug)]
-enum Holder {
-    Holds(u32, Holding),
-    /// The holder has given the lock back, and nobody has it yet.
-    Returned(u32, Holding),
-    /// The listeners have been told that the lock is lost.
-    Lost(u32),
+#[must_use = "a write that is sent without its permit may be applied for the next holder"]
+pub(crate) struct WritePermit {
+    shares: Vec<Arc<Share>>,
+    progress: Progress,
 }
 
-impl Holders {
-    /// Adds a holder. Returns its hold if the lease is lost.
-    pub(super) fn enter(&self, handoff: u32, holding: Holding) -> Option<Holding> {
-        let mut register = self.register();
-        if !std::mem::replace(&mut register.has_had_holder, true) {
-            holding.takes_turn();
-        }
-        let (holder, lost) = match register.is_lost {
-            false => (Holder::Holds(handoff, holding), None),
-            true => (Holder::Lost(handoff), Some(holding)),
-        };
-        let place = register.place(handoff).unwrap_or_else(|place| place);
-        register.holders.insert(place, holder);
-        lost
-    }
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    /// The write was not sent, or has a definite answer.
+    Settled,
+    /// The write may have been sent, and has no definite answer.
+    Sent,
+}
 
-    /// Takes note that a holder has given the lock back.
-    pub(super) fn give_back(&self, handoff: u32) {
-        let mut register = self.register();
-        let place = register.place(handoff).ok();
-        if let Some(holder @ Holder::Holds(..)) = place.map(|place| &mut register.holders[place])
-            && let Some(holding) = holder.take()
-        {
-            *holder = Holder::Returned(handoff, holding);
-        }
-    }
+/// A permit whose write can be sent now: none of its leases' nodes is being replaced.
+#[derive(Debug)]
+#[must_use = "the write is not sent yet"]
+pub(crate) struct ReadyPermit {
+    permit: WritePermit,
+    guards: Guards,
+}
 
-    /// Removes a holder, and returns its hold if it has not ended.
-    pub(super) fn remove(&self, handoff: u32) -> Option<Holding> {
-        let mut register = self.register();
-        let place = register.place(handoff).ok()?;
-        register.holders.remove(place).take()
-    }
-
-    /// Removes those of these holders that have given the lock back, and returns their holds.
-    pub(super) fn part(&self, which: impl Fn(u32) -> bool) -> Vec<Holding> {
-        let mut parted = Vec::new();
-        self.register().holders.retain_mut(|holder| {
-            let leaves = matches!(holder, Holder::Returned(handoff, _) if which(*handoff));
-            if leaves {
-                parted.extend(holder.take());
-            }
-            !leaves
-        });
-        parted
-    }
-
-    /// Takes note that the request that releases the lock has been handed to the connection.
-    pub(super) fn note_handed_over(&self) {
-        let mut register = self.register();
-        if register.release == Release::Due {
-            register.release = Release::HandedOver;
-        }
-    }
-
-    /// Takes note of the end of the release.
-    pub(super) fn note_end(&self, outcome: Result<(), LockError>) {
-        let mut register = self.register();
-        (register.release, register.failure) = (Release::Over, outcome.err().map(Box::new));
-    }
-
-    pub(super) fn is_handed_over(&self) -> bool {
-        self.register().release != Release::Due
-    }
-
-    /// Returns the outcome of the release, once it has ended.
-    pub(super) fn end(&self) -> Option<Result<(), LockError>> {
-        let register = self.register();
-        let failure = register.failure.as_deref().cloned();
-        (register.release == Release::Over).then(|| failure.map_or(Ok(()), Err))
-    }
-
-    /// Returns the observers of the holders that have not lost the lock.
-    pub(super) fn present(&self) -> Vec<Witness> {
-        let register = self.register();
-        register.holders.iter().filter_map(|holder| Some(holder.holding()?.witness())).collect()
-    }
-
-    /// Takes note of the loss, and returns the holds of those that hold the lock.
-    pub(super) fn lose(&self) -> Vec<Holding> {
-        self.lose_if(|holder| matches!(holder, Holder::Holds(..)))
-    }
-
-    /// Returns the holds of all that hold the lock or have given it back, because nobody has it any more.
-    pub(super) fn clear(&self) -> Vec<Holding> {
-        self.lose_if(|_| true)
-    }
-
-    fn lose_if(&self, loses: impl Fn(&Holder) -> bool) -> Vec<Holding> {
-        let mut register = self.register();
-        register.is_lost = true;
-        let losers = register.holders.iter_mut().filter(|holder| loses(holder));
-        losers.filter_map(Holder::take).collect()
-    }
-
-    pub(super) fn has(&self, handoff: u32) -> bool {
-        self.register().place(handoff).is_ok()
-    }
-
-    fn register(&self) -> MutexGuard<'_, Register> {
+impl WritePermit {
+    /// Takes the permit, unless a lease is lost, or a holder has given it back.
+    ///
+    /// The caller takes it in the step in which it knows that it holds the leases, before it awaits or spawns.
+    pub(crate) fn take(shares: &[Arc<Share>]) -> Result<Self, LockError> {
+        shares.iter().for_each(|share| share.lease().writes().begin());
         interleaving::point();
-        self.register.lock().unwrap_or_else(PoisonError::into_inner)
+        let permit = Self { shares: shares.to_vec(), progress: Progress::Settled };
+        // The look comes behind the count, so that an end of the shares either is seen here, or sees the write.
+        shares.iter().try_for_each(|share| share.check())?;
+        Ok(permit)
+    }
+
+    pub(crate) fn shares(&self) -> &[Arc<Share>] {
+        &self.shares
+    }
+
+    fn leases(&self) -> impl Iterator<Item = &Arc<Lease>> {
+        self.shares.iter().map(|share| share.lease())
+    }
+
+    /// Waits until no downgrade is replacing a node of the leases. Fails if one of them is lost meanwhile.
+    ///
+    /// The caller sends the write before it awaits anything else. A later downgrade is then behind the write.
+    pub(crate) async fn ready(self) -> Result<ReadyPermit, LockError> {
+        let leases: Vec<_> = self.leases().cloned().collect();
+        let lost = select_all(leases.iter().map(|lease| Box::pin(lease.lost())));
+        let nodes = tokio::select! {
+            biased;
+            nodes = Lease::nodes(&leases) => nodes,
+            (reason, index, _) = lost => return Err(leases[index].lost_error(reason)),
+        };
+        Ok(ReadyPermit { permit: self, guards: Guards::checking(nodes) })
     }
 }
 
-impl Register {
-    /// Returns the place of a holder, or the one that it would have.
-    fn place(&self, handoff: u32) -> Result<usize, usize> {
-        self.holders.binary_search_by_key(&handoff, Holder::handoff)
+impl ReadyPermit {
+    /// Sends the one write that the permit is for, and waits for its answer.
+    pub(crate) async fn send<T, F>(self, write: impl FnOnce(Guards) -> F) -> Result<T, Fault>
+    where
+        F: Future<Output = Result<T, Fault>>,
+    {
+        let Self { mut permit, guards } = self;
+        permit.progress = Progress::Sent;
+        let answer = write(guards).await;
+        if is_definite(&answer) {
+            permit.progress = Progress::Settled;
+        }
+        answer
+    }
+
+    /// Sends one request that checks the leases' nodes and changes nothing, and waits for its answer. Without one, it
+    /// leaves no doubt.
+    ///
+    /// It needs a permit too: the check would find the node of a later holder, who must therefore not begin before
+    /// the answer.
+    pub(crate) async fn ask<T, F>(self, question: impl FnOnce(Guards) -> F) -> T
+    where
+        F: Future<Output = T>,
+    {
+        let Self { permit: _permit, guards } = self;
+        question(guards).await
     }
 }
 
-impl Holder {
-    fn handoff(&self) -> u32 {
-        match self {
-            Self::Holds(handoff, _) | Self::Returned(handoff, _) | Self::Lost(handoff) => *handoff,
+/// Returns `true` if the write was applied, or will certainly not be.
+fn is_definite<T>(answer: &Result<T, Fault>) -> bool {
+    match answer {
+        Ok(_) | Err(Fault::NoNode | Fault::Denied(_) | Fault::Refused(_)) => true,
+        Err(Fault::Unknown(_) | Fault::SessionOver) => false,
+    }
+}
+
+impl Drop for WritePermit {
+    fn drop(&mut self) {
+        for lease in self.leases() {
+            match self.progress {
+                Progress::Settled => lease.writes().settle(),
+                Progress::Sent => lease.writes().doubt(),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+    use std::pin::pin;
+    use std::time::Duration;
+
+    use futures_util::poll;
+    use tokio::time::timeout;
+    use zklock_testkit::EmbeddedServer;
+
+    use super::*;
+    use crate::Config;
+    use crate::error::Refusal;
+    use crate::lease::writes::Writing;
+    use crate::multi::MultiGuard;
+
+    /// Two held locks.
+    struct Held {
+        shares: Vec<Arc<Share>>,
+        _guard: MultiGuard,
+        _server: EmbeddedServer,
+    }
+
+    impl Held {
+        async fn new() -> Self {
+            let server = EmbeddedServer::start().unwrap();
+            let client = Config::new(server.connect_string()).connect().await.unwrap();
+            let guard = client.multi(["/a", "/b"]).unwrap().lock().await.unwrap();
+            let shares = guard.holds().iter().map(|hold| hold.share().clone()).collect();
+            Self { shares, _guard: guard, _server: server }
+        }
+
+        fn take(&self) -> WritePermit {
+            WritePermit::take(&self.shares).unwrap()
+        }
+
+        async fn ready(&self) -> ReadyPermit {
+            self.take().ready().await.unwrap()
+        }
+
+        fn writing(&self) -> Vec<Writing> {
+            self.shares.iter().map(|share| share.lease().writes().state()).collect()
         }
     }
 
-    fn holding(&self) -> Option<&Holding> {
-        match self {
-            Self::Holds(_, holding) | Self::Returned(_, holding) => Some(holding),
-            Self::Lost(_) => None,
+    #[tokio::test]
+    async fn a_definite_answer_settles_the_write() {
+        let held = Held::new().await;
+        let answers =
+            [Ok(()), Err(Fault::NoNode), Err(Fault::Denied(None)), Err(Fault::Refused(Refusal::BadVersion))];
+        for answer in answers {
+            let permit = held.ready().await;
+            assert_eq!(held.writing(), [Writing::UnderWay; 2]);
+            permit.send(|_| ready(answer)).await.ok();
+            assert_eq!(held.writing(), [Writing::Idle; 2]);
         }
     }
 
-    /// Takes the hold out, for the caller to end it.
-    fn take(&mut self) -> Option<Holding> {
-        let lost = Self::Lost(self.handoff());
-        match std::mem::replace(self, lost) {
-            Self::Holds(_, holding) | Self::Returned(_, holding) => Some(holding),
-            Self::Lost(_) => None,
+    #[tokio::test]
+    async fn an_unknown_outcome_makes_every_lease_doubtful_forever() {
+        for fault in [Fault::Unknown("the connection broke".into()), Fault::SessionOver] {
+            let held = Held::new().await;
+            let permit = held.ready().await;
+            permit.send(|_| ready(Err::<(), _>(fault))).await.unwrap_err();
+            assert_eq!(held.writing(), [Writing::Doubtful; 2]);
+            held.ready().await.send(|_| ready(Ok(()))).await.unwrap();
+            assert_eq!(held.writing(), [Writing::Doubtful; 2]);
         }
+    }
+
+    #[tokio::test]
+    async fn a_permit_that_is_dropped_before_its_write_is_sent_leaves_no_doubt() {
+        let held = Held::new().await;
+        drop(held.take());
+        drop(held.ready().await);
+        drop(held.ready().await.send(|_| pending::<Result<(), _>>()));
+        assert_eq!(held.writing(), [Writing::Idle; 2]);
+        // A downgrade is under way.
+        held.shares[1].lease().begin_replacement();
+        let waiting = held.take().ready();
+        {
+            let mut waiting = pin!(waiting);
+            assert!(poll!(&mut waiting).is_pending());
+            assert_eq!(held.writing(), [Writing::UnderWay; 2]);
+        }
+        assert_eq!(held.writing(), [Writing::Idle; 2]);
+    }
+
+    #[tokio::test]
+    async fn a_request_that_is_dropped_before_its_answer_leaves_doubt() {
+        let held = Held::new().await;
+        let sent = held.ready().await.send(|_| pending::<Result<(), _>>());
+        {
+            let mut sent = pin!(sent);
+            assert!(poll!(&mut sent).is_pending());
+            assert_eq!(held.writing(), [Writing::UnderWay; 2]);
+        }
+        assert_eq!(held.writing(), [Writing::Doubtful; 2]);
+    }
+
+    #[tokio::test]
+    async fn a_question_is_under_way_until_its_answer_and_leaves_no_doubt_without_one() {
+        let held = Held::new().await;
+        let asked = held.ready().await.ask(|_| pending::<()>());
+        {
+            let mut asked = pin!(asked);
+            assert!(poll!(&mut asked).is_pending());
+            assert_eq!(held.writing(), [Writing::UnderWay; 2]);
+        }
+        assert_eq!(held.writing(), [Writing::Idle; 2]);
+    }
+
+    #[tokio::test]
+    async fn a_request_that_takes_too_long_leaves_doubt() {
+        let held = Held::new().await;
+        let sent = held.ready().await.send(|_| pending::<Result<(), _>>());
+        timeout(Duration::ZERO, sent).await.unwrap_err();
+        assert_eq!(held.writing(), [Writing::Doubtful; 2]);
+    }
+
+    #[tokio::test]
+    async fn a_write_under_one_lease_leaves_the_others_alone() {
+        let held = Held::new().await;
+        let _permit = WritePermit::take(&held.shares[1..]).unwrap();
+        assert_eq!(held.writing(), [Writing::Idle, Writing::UnderWay]);
+    }
+
+    #[tokio::test]
+    async fn no_permit_is_given_for_a_lost_lease_nor_gets_ready_under_one() {
+        let held = Held::new().await;
+        let earlier = held.take();
+        held.shares[0].lease().begin_replacement();
+        held.shares[1].lease().lose(LossReason::NodeDeleted);
+        let taken = WritePermit::take(&held.shares).unwrap_err();
+        let waited = earlier.ready().await.unwrap_err();
+        for error in [taken, waited] {
+            assert!(matches!(&error, LockError::Lost { path, .. } if path == "/b"), "{error:?}");
+        }
+        assert_eq!(held.writing(), [Writing::Idle; 2]);
     }
 }

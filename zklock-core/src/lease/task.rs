@@ -9,82 +9,11 @@ use tokio::task::yield_now;
 
 use crate::error::{LockError, LossReason};
 use crate::events::Witness;
-use crate::path::NodePath;
-use crate::queue::acquisition::{End, Node};
-use crate::session::Session;
-use crate::session::drive::Driver;
+use crate::queue::acquisition::End;
 use crate::session::janitor::Undone;
-use crate::session::sentry::Sentry;
 
-use super::Lease;
-use super::claim::Order;
-
-/// The contender behind a lease, as the task of its node uses it.
-pub(crate) trait Contender: Send + Sized {
-    fn session(&self) -> &Arc<Session>;
-
-    /// Returns the path of the queue.
-    fn queue(&self) -> &NodePath;
-
-    /// Returns the connection on which the place in the queue was last seen.
-    fn connection(&self) -> u64;
-
-    /// Returns the news that the watches of this contender bring.
-    fn sentry(&self) -> &Arc<Sentry>;
-
-    /// Begins to watch the node that was seen at the head of its queue.
-    fn begin_watch(&self);
-
-    /// Resolves when the own node, at this path, is gone, or cannot be watched. Never resolves once the session is over.
-    fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = LossReason> + Send + use<Self>;
-
-    /// Replaces the writer's node with a reader's node, and returns the reader's node.
-    fn downgrade(&mut self) -> impl Future<Output = Result<Node, Undone>> + Send;
-
-    /// Withdraws the contender. Returns once it is gone, its session has ended, or the server refuses to delete it.
-    fn withdraw(&mut self) -> impl Future<Output = End> + Send;
-
-    /// Takes the error of a request that the server refused, if there was one.
-    fn refusal(&mut self) -> Option<LockError>;
-}
-
-impl Contender for Driver {
-    fn session(&self) -> &Arc<Session> {
-        self.session()
-    }
-
-    fn queue(&self) -> &NodePath {
-        self.path()
-    }
-
-    fn connection(&self) -> u64 {
-        self.connection()
-    }
-
-    fn sentry(&self) -> &Arc<Sentry> {
-        self.sentry()
-    }
-
-    fn begin_watch(&self) {
-        self.begin_watch();
-    }
-
-    fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = LossReason> + Send + use<> {
-        self.own_node_gone(path)
-    }
-
-    fn downgrade(&mut self) -> impl Future<Output = Result<Node, Undone>> + Send {
-        self.downgrade()
-    }
-
-    fn withdraw(&mut self) -> impl Future<Output = End> + Send {
-        self.withdraw()
-    }
-
-    fn refusal(&mut self) -> Option<LockError> {
-        self.refusal()
-    }
-}
+use super::contender::{Contender, Order};
+use super::state::Lease;
 
 /// Starts the task of a node.
 pub(super) fn start(contender: impl Contender + 'static, lease: Arc<Lease>) {

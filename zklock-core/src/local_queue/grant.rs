@@ -11,51 +11,47 @@ use crate::token::FencingToken;
 use super::held::NodeId;
 
 /// One holder's part of a held lock. Dropping it gives the lock back in the background.
-#[derive(Debug)]
 pub(crate) struct Grant {
     /// The holder's claim, which ends when the lock is given back. The last claim that ends orders the release.
     claim: Claim,
     share: Arc<Share>,
-    place: Place,
+    /// The local queue to which the lock is given back.
+    queue: Arc<dyn GiveBack>,
+    node: NodeId,
 }
 
 /// The grants of one call, mostly one. Each is shared by the holds of its lock.
 pub(crate) type Grants = Vec<Arc<Grant>>;
 
-/// The place of a grant in a local queue.
-#[derive(Clone)]
-pub(super) struct Place {
-    pub(super) home: Arc<dyn Home>,
-    pub(super) node: NodeId,
-}
-
-/// A local queue to which a lock is given back.
-pub(super) trait Home: Send + Sync {
-    fn give_back(self: Arc<Self>, node: NodeId) -> Fate;
+/// A local queue, as far as a grant uses it.
+pub(super) trait GiveBack: Send + Sync {
+    /// Handles the end of a grant.
+    fn give_back(self: Arc<Self>, node: NodeId) -> GivenBack;
 
     /// Lets readers join the holder of this node, because a downgrade has been ordered.
     fn downgraded(self: Arc<Self>, node: NodeId);
 }
 
-/// The fate of a lock that is given back.
+/// What becomes of a lock that is given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum GivenBack {
     /// Another call of this client has it.
     PassedOn,
     /// Other readers of this client still have it.
     Shared,
     /// It is released.
-    Leaves,
-    /// Calls wait for it, or may come for it in a moment, or the call still has other permits of the set. If none of them can have it, it is released.
+    Released,
+    /// Calls wait for it, or may come for it in a moment, or the call still has other permits of the set. If none
+    /// of them can have it, it is released.
     Undecided,
 }
 
 impl Grant {
     /// Returns the grant of a lease to a holder that comes after this many others.
-    pub(super) fn new(claim: Claim, handoff: u32, place: Place) -> Arc<Self> {
+    pub(super) fn new(claim: Claim, handoff: u32, (queue, node): (Arc<dyn GiveBack>, NodeId)) -> Arc<Self> {
         claim.lease().note_granted();
         let share = Arc::new(Share::new(claim.lease(), handoff));
-        Arc::new(Self { claim, share, place })
+        Arc::new(Self { claim, share, queue, node })
     }
 
     /// Returns the holder's share of the lease.
@@ -74,8 +70,8 @@ impl Grant {
     /// Gives the lock back, in this thread and without a request if another call waits for it. If none does, it is released in
     /// a moment.
     pub(crate) fn give_back(mut self) -> Release {
-        let fate = self.take_back().unwrap_or(Fate::Leaves);
-        Release { share: self.share.clone(), fate }
+        let given_back = self.take_back().unwrap_or(GivenBack::Released);
+        Release { share: self.share.clone(), given_back }
     }
 
     /// Undoes a grant that did not reach its holder, and leaves it to the caller to tell the line.
@@ -90,30 +86,34 @@ impl Grant {
     /// lost. Nobody has to poll it.
     pub(crate) fn downgrade(&self) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
         if !self.lease().is_forked() {
-            self.place.home.clone().downgraded(self.place.node);
+            self.queue.clone().downgraded(self.node);
         }
         self.claim.downgrade()
     }
 
-    fn take_back(&mut self) -> Option<Fate> {
+    fn take_back(&mut self) -> Option<GivenBack> {
         if self.claim.has_ended() {
             return None;
         }
         if self.lease().is_forked() {
             self.claim.leave_to_parent();
-            return Some(Fate::Leaves);
+            return Some(GivenBack::Released);
         }
         self.share.end();
         // The line gives its claim up behind this one, and so orders the release before it wakes its task, which
         // may create another node.
         interleaving::point();
         let is_last = self.claim.end();
-        let fate = if is_last { Fate::Leaves } else { self.place.home.clone().give_back(self.place.node) };
-        let fate = if fate == Fate::Leaves && self.lease().is_claimed() { Fate::Shared } else { fate };
-        if fate == Fate::Shared {
+        let given_back = if is_last { GivenBack::Released } else { self.queue.clone().give_back(self.node) };
+        let given_back = if given_back == GivenBack::Released && self.lease().is_claimed() {
+            GivenBack::Shared
+        } else {
+            given_back
+        };
+        if given_back == GivenBack::Shared {
             self.share.part();
         }
-        Some(fate)
+        Some(given_back)
     }
 }
 
@@ -127,14 +127,14 @@ impl Drop for Grant {
 #[must_use = "the release may have to be awaited"]
 pub(crate) struct Release {
     share: Arc<Share>,
-    fate: Fate,
+    given_back: GivenBack,
 }
 
 impl Release {
     /// Returns whether other tasks are to run before the next step: one of them has the lock now, or may come
     /// for it.
     pub(crate) fn has_to_yield(&self) -> bool {
-        matches!(self.fate, Fate::PassedOn | Fate::Undecided)
+        matches!(self.given_back, GivenBack::PassedOn | GivenBack::Undecided)
     }
 
     /// Returns the outcome, or `None` if it has to be awaited.
@@ -143,10 +143,10 @@ impl Release {
         if lease.is_forked() {
             return Some(Err(lease.lost_error(LossReason::SessionEnded)));
         }
-        match self.fate {
-            Fate::PassedOn => Some(Ok(())),
-            Fate::Shared => Some(lease.check()),
-            Fate::Leaves | Fate::Undecided => self.share.outcome(),
+        match self.given_back {
+            GivenBack::PassedOn => Some(Ok(())),
+            GivenBack::Shared => Some(lease.check()),
+            GivenBack::Released | GivenBack::Undecided => self.share.outcome(),
         }
     }
 
@@ -161,14 +161,14 @@ impl Release {
     /// Waits until the request that releases the lock has been handed to the connection, unless others have the
     /// lock. If the connection is broken, this does not wait for it.
     pub(crate) async fn handed_over(self) {
-        if let Fate::Leaves | Fate::Undecided = self.fate {
+        if let GivenBack::Released | GivenBack::Undecided = self.given_back {
             self.share.handed_over().await;
         }
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for Grant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place").field("node", &self.node).finish_non_exhaustive()
+        f.debug_struct("Grant").field("share", &self.share).field("node", &self.node).finish_non_exhaustive()
     }
 }

@@ -16,7 +16,7 @@ use crate::lease::writes::Writing;
 use crate::lease::{Lease, Readiness};
 use crate::path::NodePath;
 
-use super::grant::{Fate, Grant, Grants, Home, Place};
+use super::grant::{GiveBack, GivenBack, Grant, Grants};
 use super::held::{Handle, Look, NodeId, Ready};
 use super::key::Key;
 use super::state::{Call, Effects, Granted, State, Wake};
@@ -123,8 +123,8 @@ impl LocalQueue {
     /// Sends the grants of a call to its caller. If the caller is gone, returns the node, once for each of its leases.
     fn grant(self: &Arc<Self>, granted: Granted<Caller, Claims>) -> Result<(), RepeatN<NodeId>> {
         let Granted { call, claim: claims, node, handoff } = granted;
-        let place = || Place { home: self.clone(), node };
-        let grants: Grants = claims.into_iter().map(|claim| Grant::new(claim, handoff, place())).collect();
+        let grants: Grants =
+            claims.into_iter().map(|claim| Grant::new(claim, handoff, (self.clone() as _, node))).collect();
         let shares: Vec<_> = grants.iter().map(|grant| grant.share().clone()).collect();
         match call.caller.reply.send(Answer::Granted(grants)) {
             Err(Answer::Granted(grants)) => {
@@ -186,21 +186,21 @@ impl LocalQueue {
     }
 }
 
-impl Home for LocalQueue {
-    fn give_back(self: Arc<Self>, node: NodeId) -> Fate {
-        let (mut fate, mut is_granted) = (Fate::Undecided, false);
+impl GiveBack for LocalQueue {
+    fn give_back(self: Arc<Self>, node: NodeId) -> GivenBack {
+        let (mut given_back, mut is_granted) = (GivenBack::Undecided, false);
         let delivered = self.change(|state, now| {
             let effects = state.given_back(node, now);
             is_granted = effects.grants.iter().any(|granted| granted.node == node);
             // Another thread may make the node leave right behind this.
-            fate = fate_of(state, node);
+            given_back = unless_granted(state, node);
             effects
         });
         match delivered.contains(&node) {
-            true => Fate::PassedOn,
+            true => GivenBack::PassedOn,
             // The next holders were all gone.
-            false if is_granted => fate_of(&self.state(), node),
-            false => fate,
+            false if is_granted => unless_granted(&self.state(), node),
+            false => given_back,
         }
     }
 
@@ -209,12 +209,12 @@ impl Home for LocalQueue {
     }
 }
 
-/// Returns the fate of a lock that was given back, and that no call has got for that.
-fn fate_of(state: &CallState, node: NodeId) -> Fate {
+/// Returns what becomes of a lock that was given back, and that no call has got for that.
+fn unless_granted(state: &CallState, node: NodeId) -> GivenBack {
     match state.node(node) {
-        None => Fate::Leaves,
-        Some(held) if held.is_read() => Fate::Shared,
-        Some(_) => Fate::Undecided,
+        None => GivenBack::Released,
+        Some(held) if held.is_read() => GivenBack::Shared,
+        Some(_) => GivenBack::Undecided,
     }
 }
 
@@ -288,9 +288,9 @@ mod tests {
     use crate::Config;
     use crate::event::LockEventKind;
     use crate::local_queue::LocalQueues;
-    use crate::local_queue::held::Side;
+    use crate::local_queue::held::Mode;
     use crate::local_queue::key::Recipe;
-    use crate::local_queue::state::Manner;
+    use crate::session::drive::Contention;
 
     use super::*;
 
@@ -301,8 +301,8 @@ mod tests {
         let (reply, answer) = oneshot::channel();
         let caller = Caller { reply, wait: WAIT, since: Instant::now(), untold: None };
         queue.change(|state, now| {
-            let (id, side, manner) = (state.id(), Side::Exclusive, Manner::Wait);
-            let call = Call { id, side, manner, deadline: now.checked_add(WAIT), caller };
+            let (id, mode, contention) = (state.id(), Mode::Exclusive, Contention::Wait);
+            let call = Call { id, mode, contention, deadline: now.checked_add(WAIT), caller };
             state.arrive(call, now).expect("the queue is open")
         });
         answer

@@ -17,7 +17,7 @@ mod world;
 
 use std::collections::HashSet;
 
-use crate::local_queue::held::Side;
+use crate::local_queue::held::Mode;
 
 use recovery::LONGEST;
 use setup::{BOUNDED, Choice, Fault, LOCK, Pace, READ, Setup, TRY, TRY_READ};
@@ -167,14 +167,14 @@ scenes! {
     tries_and_downgrades_beside_readers_survive_any_fault:
         Setup {
             calls: [&[LOCK, READ, TRY_READ], &[]],
-            foreigner: Some(Side::Exclusive),
+            foreigner: Some(Mode::Exclusive),
             choices: &[Choice::Write, Choice::Downgrade],
             faults: 1,
             ..PLAIN
         }, 5_000;
         small Setup {
             calls: [&[LOCK, TRY_READ], &[]],
-            foreigner: Some(Side::Exclusive),
+            foreigner: Some(Mode::Exclusive),
             choices: &[Choice::Downgrade],
             faults: 1,
             ..PLAIN
@@ -182,14 +182,14 @@ scenes! {
     readers_of_another_library_are_let_in_whatever_fails:
         Setup {
             calls: [&[LOCK, READ, READ], &[]],
-            foreigner: Some(Side::Shared),
+            foreigner: Some(Mode::Shared),
             choices: &[Choice::Leave, Choice::Downgrade],
             faults: 1,
             ..PLAIN
         }, 200_000;
         small Setup {
             calls: [&[LOCK, READ], &[]],
-            foreigner: Some(Side::Shared),
+            foreigner: Some(Mode::Shared),
             choices: &[Choice::Downgrade],
             faults: 1,
             ..PLAIN

@@ -13,11 +13,11 @@ use tokio_util::sync::CancellationToken;
 use crate::client::settings::{LongWait, WaitWarning};
 use crate::contend::{self, Contested};
 use crate::error::LockError;
-use crate::session::drive::{Contention, Progress};
+use crate::session::drive::Progress;
 
 use super::key::Key;
 use super::queue::{Answer, Caller, LocalQueue};
-use super::state::{Call, Entry, Manner, Need, Watched};
+use super::state::{Call, Entry, Need, Watched};
 
 /// The task of a local queue. If it ends early, because the client's thread ended or a bug made it panic, it fails the calls,
 /// and later calls start another task.
@@ -96,11 +96,7 @@ impl LocalQueue {
         entry: Entry,
         cancel: &CancellationToken,
     ) -> impl Future<Output = Contested> + Send + use<> {
-        let contention = match entry.manner {
-            Manner::Wait => Contention::Wait,
-            Manner::Try => Contention::Leave,
-        };
-        let (queue, wanted) = (self.clone(), (self.key().wanted(entry.side), contention));
+        let (queue, wanted) = (self.clone(), (self.key().wanted(entry.mode), entry.contention));
         contend::contend(
             cancel,
             &self.worker,

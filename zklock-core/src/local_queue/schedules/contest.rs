@@ -31,7 +31,7 @@ impl Stage for Reachable {
         listener: Listener,
     ) -> Contending {
         let role = match wanted {
-            Wanted::Place(place) | Wanted::Office { place, .. } => place.role,
+            Wanted::Place(place) | Wanted::Candidacy { place, .. } => place.role,
             Wanted::Permits(_) => Role::Permit,
         };
         let (servers, worker, path) = (self.0.clone(), worker.clone(), path.clone());

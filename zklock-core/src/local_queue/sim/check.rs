@@ -1,8 +1,8 @@
 //! The invariants, which hold in every state and at every grant.
 
-use crate::local_queue::held::Side;
+use crate::local_queue::held::Mode;
 use crate::local_queue::held::{HeldNode, Ready};
-use crate::local_queue::state::Manner;
+use crate::session::drive::Contention;
 
 use super::node::{Claim, Downgrade, Node, Watch};
 use super::setup::Spec;
@@ -13,22 +13,22 @@ impl World {
     /// Checks grants that are made together, before they are sent.
     pub(super) fn check_batch(&mut self, process: usize, grants: &[Granted<usize, Claim>]) {
         for (position, granted) in grants.iter().enumerate() {
-            let side = granted.call.side;
+            let mode = granted.call.mode;
             let (zxid, node) = (granted.claim.zxid, granted.node);
             let index = granted.call.caller;
             assert!(!self.processes[process].is_closed, "a closed line grants");
-            let is_shared = |granted: &Granted<usize, Claim>| granted.call.side == Side::Shared;
+            let is_shared = |granted: &Granted<usize, Claim>| granted.call.mode == Mode::Shared;
             let is_batch = position > 0
                 && grants[..=position].iter().all(is_shared)
                 && self.is_vacant(process, zxid, &grants[..position]);
             self.check_order(process, index, &grants[..position]);
-            self.check_passing(process, zxid, side);
-            let others = grants[..position].iter().map(|other| other.call.side);
+            self.check_passing(process, zxid, mode);
+            let others = grants[..position].iter().map(|other| other.call.mode);
             let is_alone = others.count() == 0 || self.setup.permits.is_some();
-            assert!(side == Side::Shared || is_alone, "an exclusive grant beside another one");
+            assert!(mode == Mode::Shared || is_alone, "an exclusive grant beside another one");
             self.check_bounds(zxid, is_batch);
-            self.check_token((zxid, granted.handoff), side);
-            self.check_beside(process, Share { zxid, node, side });
+            self.check_token((zxid, granted.handoff), mode);
+            self.check_beside(process, Share { zxid, node, mode });
         }
     }
 
@@ -43,28 +43,28 @@ impl World {
         let calls = &self.processes[process].calls;
         let waits = |call: &&Caller| {
             let is_granted = before.iter().any(|granted| Some(granted.call.id) == call.id);
-            call.state == CallState::InLine && call.spec.manner == Manner::Wait && !is_granted
+            call.state == CallState::InLine && call.spec.contention == Contention::Wait && !is_granted
         };
         let earlier = calls.iter().filter(waits).find(|call| call.id < calls[index].id);
         assert_eq!(earlier, None, "a call is granted in front of another");
     }
 
     /// The node may be passed on at this instant.
-    fn check_passing(&self, process: usize, zxid: usize, side: Side) {
+    fn check_passing(&self, process: usize, zxid: usize, mode: Mode) {
         let node = self.node_of(zxid);
         let lease = node.lease.expect("a claim has a lease");
         assert!(node.is_of(process));
         assert_eq!(lease.look(self.processes[process].is_connected).ready, Ready::Now);
         assert_ne!(lease.watch, Watch::None, "the end of the node would go unnoticed");
         assert!(!lease.must_know || lease.company.is_some(), "a reconnect hides company");
-        match side {
-            Side::Exclusive => {
+        match mode {
+            Mode::Exclusive => {
                 assert_eq!(lease.writing, None, "a write of an earlier holder is under way");
                 assert_eq!(lease.downgrade, Downgrade::No, "a writer after a downgrade");
-                assert_eq!(node.side, Side::Exclusive, "a writer by a reader's node");
+                assert_eq!(node.mode, Mode::Exclusive, "a writer by a reader's node");
             }
-            Side::Shared => {
-                assert_ne!(lease.writing, Some(Side::Exclusive), "a reader beside a writer's write");
+            Mode::Shared => {
+                assert_ne!(lease.writing, Some(Mode::Exclusive), "a reader beside a writer's write");
             }
         }
     }
@@ -87,7 +87,7 @@ impl World {
     }
 
     /// Tokens rise with the exclusive grants. Those of readers lie between those of writers.
-    fn check_token(&mut self, token: (usize, u32), side: Side) {
+    fn check_token(&mut self, token: (usize, u32), mode: Mode) {
         assert_eq!(
             token.1 + 1,
             self.node(token.0).lease().record.handoffs,
@@ -97,13 +97,13 @@ impl World {
         if !self.node_of(token.0).exists || self.setup.permits.is_some() {
             return;
         }
-        let last = match side {
-            Side::Exclusive => self.last_of_all,
-            Side::Shared => self.last_exclusive,
+        let last = match mode {
+            Mode::Exclusive => self.last_of_all,
+            Mode::Shared => self.last_exclusive,
         };
         assert!(last < Some(token), "the token {token:?} does not exceed {last:?}");
         self.last_of_all = self.last_of_all.max(Some(token));
-        if side == Side::Exclusive {
+        if mode == Mode::Exclusive {
             self.last_exclusive = Some(token);
         }
     }
@@ -118,7 +118,7 @@ impl World {
         }
         for (owner, share) in self.alive() {
             let is_counted = owner == process && share.zxid == new.zxid || self.node_of(new.zxid).exists;
-            let is_shared = share.side == Side::Shared && new.side == Side::Shared;
+            let is_shared = share.mode == Mode::Shared && new.mode == Mode::Shared;
             assert!(!is_counted || is_shared, "{new:?} of {process} beside {share:?} of {owner}");
         }
     }
@@ -137,13 +137,13 @@ impl World {
     /// Checks what holds in every state.
     pub(super) fn check(&self) {
         let foreign = match self.foreigner {
-            Foreigner::Holding(side) => Some(side),
+            Foreigner::Holding(mode) => Some(mode),
             _ => None,
         };
-        let sides: Vec<_> = self.alive().map(|(_, share)| share.side).chain(foreign).collect();
-        let are_readers = sides.iter().all(|side| *side == Side::Shared);
+        let modes: Vec<_> = self.alive().map(|(_, share)| share.mode).chain(foreign).collect();
+        let are_readers = modes.iter().all(|mode| *mode == Mode::Shared);
         let most = self.setup.permits.unwrap_or(1);
-        assert!(are_readers || sides.len() <= most, "{sides:?} hold the lock");
+        assert!(are_readers || modes.len() <= most, "{modes:?} hold the lock");
         for (index, process) in self.processes.iter().enumerate() {
             let line = &process.state;
             let in_line = process.calls.iter().filter(|call| call.is_in_line()).count();
@@ -168,14 +168,16 @@ impl World {
         if is_closed {
             return;
         }
-        assert_eq!(spec.manner, Manner::Try, "a call that waits is refused");
+        assert_eq!(spec.contention, Contention::Leave, "a call that waits is refused");
         let is_in_the_way = |call: &Caller| match call.state {
-            _ if self.setup.permits.is_some() => call.is_in_line() && call.spec.manner == Manner::Wait,
+            _ if self.setup.permits.is_some() => {
+                call.is_in_line() && call.spec.contention == Contention::Wait
+            }
             CallState::InLine | CallState::Leaving => {
-                spec.side == Side::Exclusive || call.spec.side == Side::Exclusive
+                spec.mode == Mode::Exclusive || call.spec.mode == Mode::Exclusive
             }
             CallState::Sent(share) | CallState::Holding(share) => {
-                spec.side == Side::Exclusive || share.side == Side::Exclusive
+                spec.mode == Mode::Exclusive || share.mode == Mode::Exclusive
             }
             CallState::Idle | CallState::Done => false,
         };

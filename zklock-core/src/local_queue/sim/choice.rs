@@ -1,8 +1,8 @@
 //! The events that are possible in a state.
 
+use crate::local_queue::held::Mode;
 use crate::local_queue::held::Ready;
-use crate::local_queue::held::Side;
-use crate::local_queue::state::Manner;
+use crate::session::drive::Contention;
 
 use super::node::{Downgrade, Node, Owner, Watch};
 use super::setup::{Choice, Fault};
@@ -60,7 +60,7 @@ impl World {
                     if may(Choice::Write) && lease.writing.is_none() && !lease.is_lost {
                         steps.push(Step::Write(process, index));
                     }
-                    let is_writer = share.side == Side::Exclusive && !lease.is_lost;
+                    let is_writer = share.mode == Mode::Exclusive && !lease.is_lost;
                     if may(Choice::Downgrade) && is_writer {
                         steps.push(Step::Downgrade(process, index));
                     }
@@ -185,7 +185,10 @@ impl World {
         }
         if contender.is_cancelled {
             steps.push(Step::Withdraw(index));
-        } else if contender.entry.manner == Manner::Try && self.node_of(zxid).exists && !self.is_head(zxid) {
+        } else if contender.entry.contention == Contention::Leave
+            && self.node_of(zxid).exists
+            && !self.is_head(zxid)
+        {
             steps.push(Step::TurnAway(index));
         } else if !self.node_of(zxid).exists {
             steps.push(Step::EnterAgain(index));

@@ -1,7 +1,7 @@
 //! The effects of events.
 
 use super::trail::Told;
-use crate::local_queue::held::Side;
+use crate::local_queue::held::Mode;
 use crate::local_queue::state::Call;
 
 use super::node::{Downgrade, Node, Owner, Watch};
@@ -78,7 +78,7 @@ impl World {
         match step {
             Step::Write(process, call) => {
                 let share = self.processes[process].calls[call].share().expect("a holder has a share");
-                self.node(share.zxid).lease().writing = Some(share.side);
+                self.node(share.zxid).lease().writing = Some(share.mode);
             }
             Step::Answer(_, zxid) => self.node(zxid).lease().writing = None,
             Step::Doubt(_, zxid) => {
@@ -96,7 +96,7 @@ impl World {
             Step::NoticeEnd(_, zxid) => self.node(zxid).lease().is_lost = true,
             Step::ApplyDowngrade(_, zxid) => {
                 self.node(zxid).lease().downgrade = Downgrade::Applied;
-                self.node(zxid).side = Side::Shared;
+                self.node(zxid).mode = Mode::Shared;
             }
             Step::Expel(_, zxid) => self.node(zxid).exists = false,
             other => panic!("{other:?} changes no node"),
@@ -114,8 +114,8 @@ impl World {
         }
         caller.state = CallState::InLine;
         let (spec, deadline) = (caller.spec, caller.deadline);
-        let (side, manner) = (spec.side, spec.manner);
-        let call = Call { id, side, manner, deadline, caller: index };
+        let (mode, contention) = (spec.mode, spec.contention);
+        let call = Call { id, mode, contention, deadline, caller: index };
         self.show(process);
         match self.processes[process].state.arrive(call, now) {
             Ok(served) => self.deliver(process, served),
@@ -161,7 +161,7 @@ impl World {
 
     fn order_downgrade(&mut self, process: usize, index: usize) {
         let CallState::Holding(share) = &mut self.processes[process].calls[index].state else { return };
-        share.side = Side::Shared;
+        share.mode = Mode::Shared;
         let share = *share;
         self.node(share.zxid).lease().downgrade = Downgrade::Ordered;
         self.change(process, |state, now| state.downgraded(share.node, now));
@@ -216,11 +216,11 @@ impl World {
 
     fn move_foreigner(&mut self) {
         self.foreigner = match self.foreigner {
-            Foreigner::Away(Some(side)) => {
-                self.create(Owner::Foreigner, side);
-                Foreigner::Queued(side)
+            Foreigner::Away(Some(mode)) => {
+                self.create(Owner::Foreigner, mode);
+                Foreigner::Queued(mode)
             }
-            Foreigner::Queued(side) => Foreigner::Holding(side),
+            Foreigner::Queued(mode) => Foreigner::Holding(mode),
             _ => {
                 let zxid = self.foreign();
                 self.node(zxid).exists = false;

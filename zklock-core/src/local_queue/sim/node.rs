@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Instant;
 
-use crate::local_queue::held::Side;
+use crate::local_queue::held::Mode;
 use crate::local_queue::held::{Handle, Look, Ready};
 
 /// A node below the lock. Its number is its place in the queue, and its zxid.
@@ -12,8 +12,8 @@ use crate::local_queue::held::{Handle, Look, Ready};
 pub(super) struct Node {
     pub(super) zxid: usize,
     pub(super) owner: Owner,
-    /// The side on the servers.
-    pub(super) side: Side,
+    /// The mode of the node on the servers.
+    pub(super) mode: Mode,
     pub(super) exists: bool,
     pub(super) lease: Option<Lease>,
     /// The greatest number that the list of the entry could show.
@@ -34,7 +34,7 @@ pub(super) struct Lease {
     pub(super) is_lost: bool,
     pub(super) is_asked: bool,
     pub(super) is_doubtful: bool,
-    pub(super) writing: Option<Side>,
+    pub(super) writing: Option<Mode>,
     pub(super) watch: Watch,
     pub(super) company: Option<Instant>,
     /// Whether others came before the connection was last restored, which tells of them.

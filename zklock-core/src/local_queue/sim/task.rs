@@ -1,7 +1,7 @@
 //! The work of a line's task, and of the contender that it started.
 
 use crate::local_queue::held::Handle;
-use crate::local_queue::state::Manner;
+use crate::session::drive::Contention;
 
 use super::node::{Claim, Downgrade, Lease, Node, Owner};
 use super::world::{Contender, Task, Watched, World};
@@ -15,12 +15,13 @@ impl World {
     pub(super) fn enter(&mut self, process: usize) {
         // A delete that was sent before arrives before.
         self.delete_leftovers(process);
-        let side = self.contender(process).entry.side;
-        let (zxid, ahead) = self.create(Owner::Process(process), side);
+        let mode = self.contender(process).entry.mode;
+        let (zxid, ahead) = self.create(Owner::Process(process), mode);
         let contender = self.contender(process);
         contender.zxid = Some(zxid);
         // One that does not wait is not told, and leaves.
-        contender.untold = Some(ahead).filter(|ahead| *ahead > 0 && contender.entry.manner == Manner::Wait);
+        contender.untold =
+            Some(ahead).filter(|ahead| *ahead > 0 && contender.entry.contention == Contention::Wait);
         self.node(zxid).has_waited = ahead > 0;
     }
 

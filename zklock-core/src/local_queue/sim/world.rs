@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use super::trail::Trail;
 use crate::client::settings::Queueing;
-use crate::local_queue::held::{NodeId, Side};
-use crate::local_queue::state::{Call, CallId, Effects, Entry, Manner, State, Wake};
+use crate::local_queue::held::{Mode, NodeId};
+use crate::local_queue::state::{Call, CallId, Effects, Entry, State, Wake};
+use crate::session::drive::Contention;
 
 use super::node::{Claim, Node, Owner, Screen};
 use super::setup::{Fault, Setup, Spec};
@@ -71,7 +72,7 @@ pub(super) enum CallState {
 pub(super) struct Share {
     pub(super) zxid: usize,
     pub(super) node: NodeId,
-    pub(super) side: Side,
+    pub(super) mode: Mode,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -101,9 +102,9 @@ pub(super) struct Watched {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Foreigner {
-    Away(Option<Side>),
-    Queued(Side),
-    Holding(Side),
+    Away(Option<Mode>),
+    Queued(Mode),
+    Holding(Mode),
     Done,
 }
 
@@ -180,19 +181,19 @@ impl World {
         if let Some(permits) = self.setup.permits {
             return self.node_of(zxid).exists && self.nodes.iter().filter(in_front).count() < permits;
         }
-        let is_reader = self.node_of(zxid).side == Side::Shared;
-        let is_obstacle = |node: &Node| !is_reader || node.side == Side::Exclusive;
+        let is_reader = self.node_of(zxid).mode == Mode::Shared;
+        let is_obstacle = |node: &Node| !is_reader || node.mode == Mode::Exclusive;
         self.node_of(zxid).exists && !self.nodes.iter().filter(in_front).any(is_obstacle)
     }
 
     /// Creates a node, and returns its number with that of the nodes that keep it from holding.
-    pub(super) fn create(&mut self, owner: Owner, side: Side) -> (usize, usize) {
+    pub(super) fn create(&mut self, owner: Owner, mode: Mode) -> (usize, usize) {
         let zxid = self.next_zxid;
         self.next_zxid += 1;
         let is_obstacle =
-            |node: &&Node| node.exists && (side == Side::Exclusive || node.side == side.other());
+            |node: &&Node| node.exists && (mode == Mode::Exclusive || node.mode == mode.other());
         let ahead = self.nodes.iter().filter(is_obstacle).count();
-        self.nodes.push(Node { zxid, owner, side, exists: true, lease: None, seen: zxid, has_waited: false });
+        self.nodes.push(Node { zxid, owner, mode, exists: true, lease: None, seen: zxid, has_waited: false });
         (zxid, ahead)
     }
 
@@ -234,7 +235,7 @@ impl World {
             self.check_batch(process, &served.grants);
             for granted in served.grants {
                 let index = granted.call.caller;
-                let share = Share { zxid: granted.claim.zxid, node: granted.node, side: granted.call.side };
+                let share = Share { zxid: granted.claim.zxid, node: granted.node, mode: granted.call.mode };
                 let call = &mut self.processes[process].calls[index];
                 assert!(call.is_in_line(), "a call in state {:?} is granted", call.state);
                 if call.state == CallState::Leaving {
@@ -266,14 +267,18 @@ impl World {
         for call in calls {
             let index = call.caller;
             let call = &mut self.processes[process].calls[index];
-            assert!(call.is_in_line() || call.spec.manner == Manner::Try, "{:?} is answered", call.state);
+            assert!(
+                call.is_in_line() || call.spec.contention == Contention::Leave,
+                "{:?} is answered",
+                call.state
+            );
             assert!(call.state != CallState::Idle && call.share().is_none());
             call.state = CallState::Done;
         }
     }
 }
 
-impl Side {
+impl Mode {
     pub(super) fn other(self) -> Self {
         match self {
             Self::Shared => Self::Exclusive,

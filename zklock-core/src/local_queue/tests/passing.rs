@@ -86,7 +86,10 @@ fn the_last_waiter_that_goes_takes_the_contender_with_it() {
     assert_eq!(scene.attempt(Exclusive), Ok(vec![]), "a node that leaves refuses nobody");
     scene.rest();
     scene.state.withdrawn();
-    assert!(matches!(scene.state.next(scene.now).0, Need::Contend(Entry { manner: Manner::Try, .. })));
+    assert!(matches!(
+        scene.state.next(scene.now).0,
+        Need::Contend(Entry { contention: Contention::Leave, .. })
+    ));
 }
 
 #[test]
@@ -133,7 +136,8 @@ fn a_call_whose_caller_has_a_lost_grant_comes_back_to_the_front() {
     let mut scene = Scene::held(Exclusive);
     scene.wait(Exclusive);
     scene.state.part(scene.node);
-    let again = Call { id: CallId(1), side: Exclusive, manner: Manner::Wait, deadline: None, caller: () };
+    let again =
+        Call { id: CallId(1), mode: Exclusive, contention: Contention::Wait, deadline: None, caller: () };
     assert_eq!(grants(&scene.state.arrive(again, scene.now).unwrap()), []);
     scene.enter(Exclusive);
     assert_eq!(scene.head(), [(1, 0)]);

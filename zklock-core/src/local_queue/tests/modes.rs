@@ -36,8 +36,8 @@ fn readers_join_a_downgraded_writer_only_after_its_writes() {
 #[test]
 fn readers_join_readers_unless_a_writer_is_in_front_and_form_batches_that_count_once() {
     let mut scene = Scene::held(Exclusive);
-    for side in [Shared, Shared, Exclusive, Shared] {
-        assert_eq!(scene.wait(side), []);
+    for mode in [Shared, Shared, Exclusive, Shared] {
+        assert_eq!(scene.wait(mode), []);
     }
     assert_eq!(scene.give_back().0, [(2, 1), (3, 2)]);
     assert_eq!(scene.state.held.first().unwrap().grants(), 2);
