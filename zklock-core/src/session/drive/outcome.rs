@@ -4,7 +4,7 @@ use crate::error::{Holder, LockError};
 use crate::queue::acquisition::Node;
 
 /// The reaction to contenders in front.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Contention {
     Wait,
     Leave,

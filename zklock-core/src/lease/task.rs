@@ -1,6 +1,6 @@
 //! The task of one held node, from its turn to its deletion.
 //!
-//! It watches over the node, performs the orders of the holders, and withdraws the contender at the end.
+//! It watches the node, performs the orders of the holders, and withdraws the contender at the end.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -12,49 +12,49 @@ use crate::events::Witness;
 use crate::queue::acquisition::End;
 use crate::session::janitor::Undone;
 
-use super::orders::Order;
-use super::seat::Seat;
-use super::tenure::Tenure;
+use super::contender::{Contender, Order};
+use super::state::Lease;
 
 /// Starts the task of a node.
-pub(super) fn start(seat: impl Seat + 'static, tenure: Arc<Tenure>) {
-    let tasks = tenure.tasks.clone();
+pub(super) fn start(contender: impl Contender + 'static, lease: Arc<Lease>) {
+    let tasks = lease.tasks.clone();
     // Made here rather than in the future, which may be dropped before its first poll.
-    let unkept = Unkept { tenure, is_kept: false };
-    tasks.spawn(keep(unkept, seat));
+    let unfinished = Unfinished { lease, is_finished: false };
+    tasks.spawn(hold(unfinished, contender));
 }
 
-/// Keeps the lease until its contender is withdrawn.
+/// Holds the node until its contender is withdrawn.
 ///
 /// The node stays until the release even if the lease is lost, so that no other client gets the lock while the holder's
 /// body is still being cancelled.
-async fn keep(mut unkept: Unkept, mut seat: impl Seat + 'static) {
-    let tenure = unkept.tenure.clone();
+async fn hold(mut unfinished: Unfinished, mut contender: impl Contender + 'static) {
+    let lease = unfinished.lease.clone();
     loop {
         // Kept until the node is deleted, because the library sends a request for a watch that is dropped earlier.
-        let mut gone: Gone = Box::pin(seat.own_node_gone(tenure.last_node()));
-        match tenure.attend(&mut gone).await {
+        let mut gone: Gone = Box::pin(contender.own_node_gone(lease.last_node()));
+        match lease.attend(&mut gone).await {
             Order::Downgrade(report) => {
                 // The caller may no longer wait for the outcome.
-                if let Err(Err(error)) = report.send(tenure.attend_to(downgrade(&tenure, &mut seat)).await) {
-                    tracing::warn!(path = %tenure.path, %error, "a lock stays exclusive although only readers are left");
+                if let Err(Err(error)) = report.send(lease.attend_to(downgrade(&lease, &mut contender)).await)
+                {
+                    tracing::warn!(path = %lease.path, %error, "a lock stays exclusive although only readers are left");
                 }
             }
             Order::Release(report) => {
-                report.send(withdraw(&tenure, &mut seat).await).ok();
+                report.send(withdraw(&lease, &mut contender).await).ok();
                 break;
             }
-            Order::Leave => break leave(&tenure, &mut seat).await,
+            Order::Leave => break leave(&lease, &mut contender).await,
         }
     }
-    unkept.is_kept = true;
+    unfinished.is_finished = true;
 }
 
 /// Resolves when a node is gone, or belongs to another session.
 type Gone = Pin<Box<dyn Future<Output = LossReason> + Send>>;
 
-impl Tenure {
-    /// Watches over the lease until there is an order.
+impl Lease {
+    /// Watches the node until there is an order.
     async fn attend(&self, gone: &mut Gone) -> Order {
         let mut links = self.session.links();
         loop {
@@ -99,8 +99,8 @@ impl Tenure {
 }
 
 /// Withdraws the contender after its last holder, and tells when the request for that is on its way.
-async fn leave(tenure: &Tenure, seat: &mut impl Seat) {
-    let mut withdrawn = pin!(withdraw(tenure, seat));
+async fn leave(lease: &Lease, contender: &mut impl Contender) {
+    let mut withdrawn = pin!(withdraw(lease, contender));
     tokio::select! {
         biased;
         // The first poll issues the request.
@@ -108,28 +108,28 @@ async fn leave(tenure: &Tenure, seat: &mut impl Seat) {
         // Meanwhile the client library's task, which runs on this thread too, writes it.
         () = yield_now() => {}
     }
-    tenure.note_handed_over();
+    lease.note_handed_over();
     withdrawn.await.ok();
 }
 
 /// Replaces the writer's node with a reader's. The lease continues meanwhile.
-async fn downgrade(tenure: &Tenure, seat: &mut impl Seat) -> Result<(), LockError> {
-    tenure.check()?;
-    tenure.begin_replacement();
-    match seat.downgrade().await {
+async fn downgrade(lease: &Lease, contender: &mut impl Contender) -> Result<(), LockError> {
+    lease.check()?;
+    lease.begin_replacement();
+    match contender.downgrade().await {
         Ok(reader) => {
             // The watches were those of the other node, and one of them has just fired.
-            tenure.sentry.note_replacement();
-            tenure.set_node(seat.queue().child(&reader.name).into());
-            tenure.check()?;
-            tenure.tell(Witness::downgraded);
+            lease.sentry.note_replacement();
+            lease.set_node(contender.queue().child(&reader.name).into());
+            lease.check()?;
+            lease.tell(Witness::downgraded);
             Ok(())
         }
         Err(refused) => {
-            tenure.set_node(tenure.last_node());
+            lease.set_node(lease.last_node());
             Err(match refused {
-                Undone::Gone => tenure.lost_error(tenure.lose(LossReason::NodeDeleted)),
-                Undone::SessionOver => tenure.lost_error(tenure.lose(LossReason::SessionEnded)),
+                Undone::Gone => lease.lost_error(lease.lose(LossReason::NodeDeleted)),
+                Undone::SessionOver => lease.lost_error(lease.lose(LossReason::SessionEnded)),
                 Undone::Refused(error) => error,
             })
         }
@@ -137,30 +137,30 @@ async fn downgrade(tenure: &Tenure, seat: &mut impl Seat) -> Result<(), LockErro
 }
 
 /// Ends a lease whose task ends early, because the client's thread ended or a bug made the task panic.
-struct Unkept {
-    tenure: Arc<Tenure>,
-    is_kept: bool,
+struct Unfinished {
+    lease: Arc<Lease>,
+    is_finished: bool,
 }
 
-impl Drop for Unkept {
+impl Drop for Unfinished {
     fn drop(&mut self) {
-        if !self.is_kept {
-            let tenure = &self.tenure;
-            let reason = tenure.lose(LossReason::SessionEnded);
-            tenure.holders.clear().into_iter().for_each(|holding| holding.lost(reason));
-            tenure.end(Err(tenure.lost_error(reason)));
+        if !self.is_finished {
+            let lease = &self.lease;
+            let reason = lease.lose(LossReason::SessionEnded);
+            lease.holders.clear().into_iter().for_each(|holding| holding.lost(reason));
+            lease.end(Err(lease.lost_error(reason)));
         }
     }
 }
 
-async fn withdraw(tenure: &Tenure, seat: &mut impl Seat) -> Result<(), LockError> {
-    tenure.begin_departure();
-    let end = seat.withdraw().await;
+async fn withdraw(lease: &Lease, contender: &mut impl Contender) -> Result<(), LockError> {
+    lease.begin_departure();
+    let end = contender.withdraw().await;
     // A client that closes its session is told that its locks are lost, and deletes their nodes before.
     let is_deleted = matches!(end, End::Withdrawn);
-    let outcome = outcome(tenure, end, seat.refusal());
+    let outcome = outcome(lease, end, contender.refusal());
     // Those that held the lock when it was lost have been told. The others have given it back.
-    for holding in tenure.holders.clear() {
+    for holding in lease.holders.clear() {
         match &outcome {
             Ok(()) => holding.released(),
             Err(LockError::Lost { reason: LossReason::SessionEnded, .. }) if is_deleted => holding.released(),
@@ -168,18 +168,18 @@ async fn withdraw(tenure: &Tenure, seat: &mut impl Seat) -> Result<(), LockError
             Err(error) => holding.release_failed(error),
         }
     }
-    tenure.end(outcome.clone());
+    lease.end(outcome.clone());
     outcome
 }
 
-fn outcome(tenure: &Tenure, end: End, refusal: Option<LockError>) -> Result<(), LockError> {
-    if let Some(reason) = tenure.loss() {
-        return Err(tenure.lost_error(reason));
+fn outcome(lease: &Lease, end: End, refusal: Option<LockError>) -> Result<(), LockError> {
+    if let Some(reason) = lease.loss() {
+        return Err(lease.lost_error(reason));
     }
     match (end, refusal) {
         (End::Withdrawn | End::Unnumbered | End::Mixed(_), _) => Ok(()),
         (End::Abandoned, Some(refusal)) => Err(refusal),
-        (End::Lost | End::Abandoned, _) => Err(tenure.lost_error(tenure.lose(LossReason::SessionEnded))),
+        (End::Lost | End::Abandoned, _) => Err(lease.lost_error(lease.lose(LossReason::SessionEnded))),
     }
 }
 
@@ -211,14 +211,14 @@ mod tests {
         let client = Config::new(server.connect_string()).connect().await.unwrap();
         let (mut events, mutex) = (client.events(), client.mutex("/a").unwrap());
         let guard = mutex.lock().await.unwrap();
-        let tenure = guard.holds()[0].tenure().clone();
+        let lease = guard.holds()[0].lease().clone();
         let waiting = tokio::spawn(async move { mutex.lock().await.map(drop) });
         next(&mut events, |kind| matches!(kind, LockEventKind::Queued { .. }).then_some(())).await;
         // The write keeps the next call from the lock.
-        tenure.writes().begin();
+        lease.writes().begin();
         let mut releasing = pin!(guard.release());
         assert!(poll!(&mut releasing).is_pending());
-        tenure.lose(LossReason::NodeDeleted);
+        lease.lose(LossReason::NodeDeleted);
         let lost = releasing.await.unwrap_err();
         assert!(matches!(lost, LockError::Lost { reason: LossReason::NodeDeleted, .. }), "{lost}");
         let told = |kind| match kind {

@@ -4,8 +4,8 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-use super::claim::{Claim, Role};
 use super::contender::Contender;
+use super::predicate::{Predicate, Role};
 use super::turn::{Ahead, Obstacle, Turn, contenders, holders, in_order};
 
 /// Text in front of a contender's base: nothing, Curator's prefix with a uuid, or arbitrary characters.
@@ -43,7 +43,7 @@ prop_compose! {
 }
 
 fn turn_of(children: &[String], own: &str) -> Turn {
-    Turn::of(&contenders(children, &[]), own, &Claim::place(Role::Exclusive))
+    Turn::of(&contenders(children, &[]), own, &Predicate::place(Role::Exclusive))
 }
 
 /// Returns the contender that a contender watches, without the number of contenders in front of it.
@@ -71,11 +71,11 @@ proptest! {
     #[test]
     fn readers_hold_together_or_one_writer_holds_and_somebody_always_does(children in readers_and_writers()) {
         let ordered = in_order(&children, &[]);
-        let held = holders(&ordered, Claim::place);
+        let held = holders(&ordered, Predicate::place);
         let roles: Vec<_> = ordered.iter().zip(&held).filter(|(_, held)| **held).map(|(c, _)| c.role).collect();
         prop_assert!(roles == [Role::Write] || (!roles.is_empty() && !roles.contains(&Role::Write)));
         for (contender, held) in ordered.iter().zip(held) {
-            let turn = Turn::of(&ordered, contender.name, &Claim::place(contender.role));
+            let turn = Turn::of(&ordered, contender.name, &Predicate::place(contender.role));
             prop_assert_eq!(turn == Turn::Head, held);
         }
     }
@@ -84,7 +84,7 @@ proptest! {
     fn whoever_waits_watches_somebody_in_front_that_waits_or_holds(children in readers_and_writers()) {
         for (place, name) in children.iter().enumerate() {
             let role = Contender::parse(name).unwrap().role;
-            let turn = Turn::of(&contenders(&children, &[]), name, &Claim::place(role));
+            let turn = Turn::of(&contenders(&children, &[]), name, &Predicate::place(role));
             if let Turn::Behind(Ahead { obstacle, count }) = turn {
                 let Obstacle::Contender(watched) = obstacle else {
                     return Err(TestCaseError::fail("nobody waits for anyone"));

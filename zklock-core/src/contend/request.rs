@@ -1,16 +1,15 @@
-//! What a contender is to take, and the way that it has in each queue.
+//! What a contender is asked for, and its way in each queue.
 
 use std::pin::Pin;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::worker::Worker;
 use crate::error::LockError;
-use crate::lease::Lease;
+use crate::lease::Claim;
 use crate::path::NodePath;
-use crate::queue::claim::{Claim, Place};
+use crate::queue::predicate::{Place, Predicate};
 use crate::session::drive::{Bid, Contention, Driver, Numbers, Outcome, Progress};
 
 /// What a contender is to take.
@@ -21,7 +20,7 @@ pub(crate) enum Wanted {
     /// Permits of a semaphore, all or none.
     Permits(Permits),
     /// A place in the queue of an election, with the candidate's identity as the data of its node.
-    Office { place: Place, identity: Arc<Vec<u8>> },
+    Candidacy { place: Place, identity: Arc<Vec<u8>> },
 }
 
 /// A number of permits of one semaphore.
@@ -40,11 +39,11 @@ pub(crate) enum Count {
     Shared { path: NodePath, seed: u32 },
 }
 
-/// The leases that a contender has taken, mostly one.
-pub(crate) type Leases = SmallVec<[Lease; 1]>;
+/// The claims to what a contender has taken, mostly one.
+pub(crate) type Claims = Vec<Claim>;
 
-/// The end of a contender: its leases, or a reason to give up.
-pub(crate) type Contested = Result<Option<Leases>, LockError>;
+/// The end of a contender: its claims, or a reason to give up.
+pub(crate) type Contested = Result<Option<Claims>, LockError>;
 
 /// A contender on the heap.
 pub(crate) type Contending = Pin<Box<dyn Future<Output = Contested> + Send>>;
@@ -52,8 +51,8 @@ pub(crate) type Contending = Pin<Box<dyn Future<Output = Contested> + Send>>;
 /// The party that is told the progress of a contender.
 pub(crate) type Listener = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// One contender, which enters one queue, or the two of a semaphore.
-pub(super) struct Contender {
+/// What one contender is asked for. It enters one queue, or the two of a semaphore.
+pub(super) struct Request {
     pub(super) worker: Arc<Worker>,
     pub(super) path: NodePath,
     pub(super) wanted: Wanted,
@@ -62,21 +61,21 @@ pub(super) struct Contender {
     pub(super) listener: Listener,
 }
 
-impl Contender {
-    pub(super) fn bid(&self, path: NodePath, claim: Claim) -> Bid {
+impl Request {
+    pub(super) fn bid(&self, path: NodePath, predicate: Predicate) -> Bid {
         let (lock, data) = (self.path.clone(), self.worker.identity());
-        Bid { lock, path, claim, data, counter: None, numbers: Numbers::Ignored }
+        Bid { lock, path, predicate, data, counter: None, numbers: Numbers::Ignored }
     }
 
-    /// Drives a contender in one queue, and starts a lease once it holds.
+    /// Drives a contender in one queue, and begins its lease once it holds.
     pub(super) async fn drive(
         &self,
         mut driver: Driver,
         contention: Contention,
         cancel: &CancellationToken,
-    ) -> Outcome<Lease> {
+    ) -> Outcome<Claim> {
         let outcome = driver.acquire(contention, cancel, |progress| (self.listener)(progress)).await;
-        outcome.map(|node| Lease::begin(driver, self.path.clone(), &node, self.worker.tasks()))
+        outcome.map(|node| Claim::begin(driver, self.path.clone(), &node, self.worker.tasks()))
     }
 
     pub(super) fn closed(&self) -> LockError {

@@ -5,20 +5,20 @@ use super::*;
 #[test]
 fn a_write_under_way_keeps_all_out() {
     let mut scene = Scene::held(Exclusive);
-    scene.lease.writes(true);
+    scene.claim.writes(true);
     scene.wait(Shared);
     assert_eq!(scene.give_back(), (vec![], 0));
-    scene.lease.writes(false);
+    scene.claim.writes(false);
     assert_eq!(grants(&scene.state.serve(scene.now)), [(2, 1)]);
-    scene.lease.writes(true);
+    scene.claim.writes(true);
     assert_eq!(scene.wait(Shared), [], "beside a reader's write");
     scene.wait(Exclusive);
-    scene.lease.writes(false);
+    scene.claim.writes(false);
     assert_eq!(grants(&scene.state.serve(scene.now)), [(3, 2)]);
-    scene.lease.writes(true);
+    scene.claim.writes(true);
     scene.give_back();
     assert_eq!(scene.give_back(), (vec![], 0));
-    scene.lease.writes(false);
+    scene.claim.writes(false);
     assert_eq!(grants(&scene.state.serve(scene.now)), [(4, 3)]);
 }
 
@@ -26,18 +26,18 @@ fn a_write_under_way_keeps_all_out() {
 fn readers_join_a_downgraded_writer_only_after_its_writes() {
     let mut scene = Scene::held(Exclusive);
     scene.wait(Shared);
-    scene.lease.writes(true);
+    scene.claim.writes(true);
     assert_eq!(grants(&scene.state.downgraded(scene.node, scene.now)), []);
     assert_eq!(scene.attempt(Shared), Ok(vec![]), "a reader in line keeps no reader out");
-    scene.lease.writes(false);
+    scene.claim.writes(false);
     assert_eq!(grants(&scene.state.serve(scene.now)), [(2, 1), (3, 2)]);
 }
 
 #[test]
 fn readers_join_readers_unless_a_writer_is_in_front_and_form_batches_that_count_once() {
     let mut scene = Scene::held(Exclusive);
-    for side in [Shared, Shared, Exclusive, Shared] {
-        assert_eq!(scene.wait(side), []);
+    for mode in [Shared, Shared, Exclusive, Shared] {
+        assert_eq!(scene.wait(mode), []);
     }
     assert_eq!(scene.give_back().0, [(2, 1), (3, 2)]);
     assert_eq!(scene.state.held.first().unwrap().grants(), 2);
@@ -62,7 +62,7 @@ fn a_writer_behind_local_readers_enters_at_once_and_never_gets_their_node() {
 #[test]
 fn a_reader_beyond_the_bound_enters_beside_the_readers_that_it_may_not_join() {
     let mut scene = Scene::held(Shared);
-    scene.lease.meets(scene.now);
+    scene.claim.meets(scene.now);
     scene.now += WITHIN;
     assert_eq!(scene.wait(Shared), []);
     scene.enter(Shared);
@@ -76,7 +76,7 @@ fn readers_under_a_writers_node_let_other_clients_readers_in_at_the_bound() {
     scene.wait(Shared);
     scene.give_back();
     scene.rest();
-    scene.lease.meets(scene.now);
+    scene.claim.meets(scene.now);
     let until = scene.now + WITHIN;
     assert_eq!(scene.state.next(scene.now).1, Some(until));
     scene.now = until;
@@ -91,7 +91,7 @@ fn a_bound_of_time_beyond_the_range_of_the_clock_is_none() {
     scene.wait(Exclusive);
     scene.enter(Exclusive);
     scene.head();
-    scene.lease.meets(scene.now);
+    scene.claim.meets(scene.now);
     scene.wait(Shared);
     scene.give_back();
     assert!(matches!(scene.state.next(scene.now), (Need::Wait(_), None)));
@@ -105,10 +105,10 @@ fn a_reader_that_may_not_join_under_a_writers_node_makes_it_a_readers() {
         scene.give_back();
         scene.rest();
         if is_bound {
-            scene.lease.meets(scene.now);
+            scene.claim.meets(scene.now);
             scene.now += WITHIN;
         } else {
-            scene.lease.becomes(Ready::Never);
+            scene.claim.becomes(Ready::Never);
         }
         assert_eq!(scene.wait(Shared), []);
         assert_eq!(scene.state.wake(scene.now), Wake::Task);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::LockError;
 use crate::error::LossReason;
-use crate::lease::Seat;
+use crate::lease::Contender;
 use crate::path::NodePath;
 use crate::queue::acquisition::{End, Node};
 use crate::session::Session;
@@ -25,7 +25,7 @@ pub(super) struct Staged {
     pub(super) sentry: Arc<Sentry>,
 }
 
-impl Seat for Staged {
+impl Contender for Staged {
     fn session(&self) -> &Arc<Session> {
         &self.session
     }

@@ -1,4 +1,4 @@
-//! The claim of a contender, and the roles that have to leave the front of its queue first.
+//! When the turn of a contender comes: which contenders have to leave the front of its queue first.
 
 use std::fmt;
 use std::sync::Arc;
@@ -50,16 +50,16 @@ impl fmt::Display for Role {
     }
 }
 
-/// The claim of one contender.
+/// The condition under which the turn of a contender comes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Claim {
+pub(crate) enum Predicate {
     /// A place in the queue. Its turn comes when no contender that it waits for is left in front.
     Place(Place),
     /// One of `of` permits. Its turn comes when fewer than `of` contenders are in front.
     Permit { of: u32 },
 }
 
-/// A claim to a place in the queue.
+/// A place in a queue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     pub(crate) role: Role,
@@ -67,7 +67,7 @@ pub(crate) struct Place {
     pub(crate) also_behind: Arc<[String]>,
 }
 
-impl Claim {
+impl Predicate {
     pub(crate) fn place(role: Role) -> Self {
         Self::Place(Place { role, also_behind: Arc::default() })
     }
