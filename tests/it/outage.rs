@@ -309,8 +309,10 @@ async fn a_lock_whose_session_is_shortened_at_a_reconnect_is_lost_so_much_earlie
         let millis = i32::try_from(SHORT.as_millis()).unwrap();
         [&reply[..4], &millis.to_be_bytes(), &reply[8..]].concat()
     });
+    proxy.refuse();
     proxy.cut(How::Rst);
     until_state(&guard, LeaseState::Suspended).await;
+    proxy.heal();
     until_state(&guard, LeaseState::Held).await;
     let last = Instant::now();
     proxy.blackhole(Direction::Both);

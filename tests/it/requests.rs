@@ -182,7 +182,7 @@ async fn a_free_permit_costs_seven_requests_and_each_further_one_three() {
             }
         };
         let cost = 10 * cost;
-        // While the later permits are taken, the keepers of the earlier ones may watch their own nodes.
+        // While the later permits are taken, the tasks of the earlier ones may watch their own nodes.
         let watches = 10 * u64::from(permits - 1);
         let all = requests_until(&server, 0, free).await;
         assert!((cost..=cost + watches).contains(&all), "{permits}: {all}");

@@ -2,32 +2,31 @@
 //!
 //! A contender runs on the client's own thread, in one session after another, until it holds the lock or is cancelled.
 //!
-//! * [`contender`]: what a contender wants, and one queue of it.
+//! * [`request`]: what a contender is asked for, and one queue of it.
 //! * [`permits`]: the permits of a semaphore, which take two queues.
 //!
 //! Uses the layers below: `client`, `lease`, `session`, `queue`, `events`, `path` and `error`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use smallvec::smallvec;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::worker::Worker;
 use crate::events::Witness;
 use crate::path::NodePath;
-use crate::queue::claim::Claim;
+use crate::queue::predicate::Predicate;
 use crate::session::Session;
 use crate::session::drive::{Bid, Contention, Driver, Numbers, Outcome, Progress};
 
 mod agreement;
-mod contender;
 mod permits;
+mod request;
 #[cfg(test)]
 pub(crate) mod staged;
 
-use self::contender::Contender;
+use self::request::Request;
 
-pub(crate) use self::contender::{Contending, Contested, Count, Leases, Listener, Permits, Wanted};
+pub(crate) use self::request::{Claims, Contending, Contested, Count, Listener, Permits, Wanted};
 
 /// Contends for the lock without a deadline. Returns `None` if others have it and the contender is not to wait. The future must
 /// be polled on the client's thread. `listener` is told the progress.
@@ -45,8 +44,8 @@ pub(crate) fn contend(
         return stage.contend(cancel.clone(), (worker, path), (&wanted, contention), listener);
     }
     let (worker, path, cancel) = (worker.clone(), path.clone(), cancel.clone());
-    let contender = Contender { worker, path, wanted, contention, cancel, listener };
-    Box::pin(async move { contender.contend().await })
+    let request = Request { worker, path, wanted, contention, cancel, listener };
+    Box::pin(async move { request.contend().await })
 }
 
 /// Returns a function that tells the listeners how many contenders are in front, whenever the number changes.
@@ -63,7 +62,7 @@ pub(crate) fn teller(witness: Witness) -> impl Fn(Progress) + Send + Sync + 'sta
     }
 }
 
-impl Contender {
+impl Request {
     /// Contends in one session after another, until the lock is acquired or the contender is cancelled.
     async fn contend(&self) -> Contested {
         loop {
@@ -71,7 +70,7 @@ impl Contender {
             let session = self.worker.session(&self.path, &self.cancel).await?;
             (self.listener)(Progress::Entering);
             match self.take(session).await {
-                Outcome::Held(leases) => return Ok(Some(leases)),
+                Outcome::Held(claims) => return Ok(Some(claims)),
                 Outcome::Contended => return Ok(None),
                 Outcome::Refused(error) => return Err(error),
                 Outcome::Cancelled => return Err(self.closed()),
@@ -83,15 +82,15 @@ impl Contender {
     }
 
     /// Contends within one session.
-    async fn take(&self, session: Arc<Session>) -> Outcome<Leases> {
+    async fn take(&self, session: Arc<Session>) -> Outcome<Claims> {
         let (place, data, numbers) = match &self.wanted {
             // Boxed, because it is much larger than the others, which are the most.
             Wanted::Permits(wanted) => return Box::pin(permits::contend(self, &session, wanted)).await,
             Wanted::Place(place) => (place, self.worker.identity(), Numbers::Used),
-            Wanted::Office { place, identity } => (place, identity.clone(), Numbers::Ignored),
+            Wanted::Candidacy { place, identity } => (place, identity.clone(), Numbers::Ignored),
         };
-        let bid = Bid { data, numbers, ..self.bid(self.path.clone(), Claim::Place(place.clone())) };
+        let bid = Bid { data, numbers, ..self.bid(self.path.clone(), Predicate::Place(place.clone())) };
         let held = self.drive(Driver::new(session, bid), self.contention, &self.cancel).await;
-        held.map(|lease| smallvec![lease])
+        held.map(|claim| vec![claim])
     }
 }

@@ -7,7 +7,7 @@ use crate::session::drive::Contention;
 
 /// The time that a call may take, and whether it waits for other clients.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
+pub(crate) struct Deadline {
     /// The wait requested by the caller. A duration too long for the clock, such as
     /// `Duration::MAX`, means no limit.
     pub(crate) wait: Duration,
@@ -16,12 +16,12 @@ pub(crate) struct Patience {
     pub(crate) contention: Contention,
 }
 
-impl Patience {
+impl Deadline {
     pub(crate) fn new(wait: Duration, contention: Contention) -> Self {
         Self { wait, spent: Duration::ZERO, contention }
     }
 
-    /// Returns the patience to wait for the lock at `path` for at most `wait`, which must not be zero.
+    /// Returns the deadline of a call that waits for the lock at `path` for at most `wait`, which must not be zero.
     pub(crate) fn within(wait: Duration, path: &str) -> Result<Self, LockError> {
         if wait.is_zero() {
             let reason = "must not be zero; use `try_lock` instead";
@@ -30,7 +30,7 @@ impl Patience {
         Ok(Self::new(wait, Contention::Wait))
     }
 
-    /// Returns this patience after `more` of its time has been spent.
+    /// Returns this deadline after `more` of its time has been spent.
     pub(crate) fn spent(self, more: Duration) -> Self {
         Self { spent: self.spent.saturating_add(more), ..self }
     }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use futures_util::future::select_all;
 
 use crate::client::Client;
-use crate::deadline::Patience;
+use crate::deadline::Deadline;
 use crate::error::LockError;
 use crate::held::Held;
 use crate::hold::{self, Hold, LockRef};
@@ -66,7 +66,7 @@ impl<K> Guard<K> {
     /// Nothing is lost.
     pub async fn revoked(&self) {
         self.watch_revocation();
-        select_all(self.holds.iter().map(|hold| Box::pin(hold.tenure().asked()))).await;
+        select_all(self.holds.iter().map(|hold| Box::pin(hold.lease().asked()))).await;
     }
 
     /// Calls `callback` on a new thread when another client asks this holder to release the lock.
@@ -76,14 +76,14 @@ impl<K> Guard<K> {
     /// it is not called, it is dropped with the guard. See [`revoked`](Self::revoked).
     pub fn on_revoke(&self, callback: impl FnOnce() + Send + 'static) {
         self.watch_revocation();
-        let tenures = self.holds.iter().map(|hold| hold.tenure().clone()).collect();
-        self.client().worker().spawn(self.callbacks.keep(Box::new(callback), tenures));
+        let leases = self.holds.iter().map(|hold| hold.lease().clone()).collect();
+        self.client().worker().spawn(self.callbacks.keep(Box::new(callback), leases));
     }
 
     /// Starts tasks that watch the nodes' data for a request to release, unless there are some already.
     fn watch_revocation(&self) {
-        for tenure in self.holds.iter().map(|hold| hold.tenure()) {
-            tenure.watch_requests();
+        for lease in self.holds.iter().map(|hold| hold.lease()) {
+            lease.watch_requests();
         }
     }
 
@@ -152,9 +152,9 @@ impl<K> Deref for Guard<K> {
 
 impl<K> fmt::Debug for Guard<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tenures = self.holds.iter().map(|hold| (hold.tenure().path().relative(), hold.token()));
+        let leases = self.holds.iter().map(|hold| (hold.lease().path().relative(), hold.token()));
         f.debug_struct("Guard")
-            .field("held", &tenures.collect::<Vec<_>>())
+            .field("held", &leases.collect::<Vec<_>>())
             .field("state", &self.state())
             .finish()
     }
@@ -162,16 +162,16 @@ impl<K> fmt::Debug for Guard<K> {
 
 /// Enters a lock, waiting for at most `wait`.
 pub(crate) async fn enter<K>(lock: &LockRef, client: &Client, wait: Duration) -> Result<Guard<K>, LockError> {
-    let patience = Patience::within(wait, lock.path.relative())?;
-    let holds = hold::enter(client, lock, patience, None).await?;
+    let deadline = Deadline::within(wait, lock.path.relative())?;
+    let holds = hold::enter(client, lock, deadline, None).await?;
     // Not expected: only an attempt that does not wait returns `None`.
     holds.map(Guard::new).ok_or_else(|| lock.timeout(wait, None))
 }
 
 /// Enters a lock without waiting for other holders.
 pub(crate) async fn try_enter<K>(lock: &LockRef, client: &Client) -> Result<Option<Guard<K>>, LockError> {
-    let patience = Patience::new(client.default_wait(), Contention::Leave);
-    Ok(hold::enter(client, lock, patience, None).await?.map(Guard::new))
+    let deadline = Deadline::new(client.default_wait(), Contention::Leave);
+    Ok(hold::enter(client, lock, deadline, None).await?.map(Guard::new))
 }
 
 /// Takes a lock, runs `body` under it, and releases it.

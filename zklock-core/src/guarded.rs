@@ -46,15 +46,15 @@ pub(crate) async fn write(
 /// The names of the nodes are read in the same step in which the transaction is sent: a downgrade under way
 /// replaces its node either before that or after the write.
 async fn send(permit: WritePermit, target: NodePath, write: Write) -> Result<Guarded, LockError> {
-    let session = permit.shares()[0].tenure().session().clone();
+    let session = permit.shares()[0].lease().session().clone();
     let ready = permit.ready().await?;
     let answer = ready.send(|guards| session.ops().guarded(guards, target.full(), &write)).await;
     answer.map_err(|fault| fault.into_error(target.relative()))
 }
 
 fn lost(share: &Share, reason: LossReason) -> LockError {
-    let tenure = share.tenure();
-    tenure.lost_error(tenure.lose(reason))
+    let lease = share.lease();
+    lease.lost_error(lease.lose(reason))
 }
 
 /// Creates the node at `path`, below the client's namespace, or replaces its data. Each request has a permit of its
@@ -132,7 +132,7 @@ async fn read_until_answered(
     shares: Vec<Arc<Share>>,
     target: NodePath,
 ) -> Result<Option<Vec<u8>>, LockError> {
-    let session = shares[0].tenure().session();
+    let session = shares[0].lease().session();
     loop {
         let ready = WritePermit::take(&shares)?.ready().await?;
         match ready.ask(|guards| session.ops().read_guarded(guards, target.full())).await {

@@ -123,7 +123,7 @@ impl Held {
             Basis::Term(term) => (&[][..], Some(term.share())),
         };
         let shares = entries.iter().map(|entry| entry.share()).chain(term);
-        shares.map(|share| share.tenure().path().relative())
+        shares.map(|share| share.lease().path().relative())
     }
 
     /// Returns the number by which a resource can tell this holder from earlier ones.
@@ -134,7 +134,7 @@ impl Held {
     /// but do not show which of them is outdated.
     pub fn fencing_token(&self) -> FencingToken {
         let shares = self.shares();
-        let same = shares.iter().filter(|share| share.tenure().path().relative() == self.path());
+        let same = shares.iter().filter(|share| share.lease().path().relative() == self.path());
         same.map(|share| share.token()).fold(shares[0].token(), FencingToken::min)
     }
 
@@ -159,7 +159,7 @@ impl Held {
         if let Err(LockError::Lost { reason, .. }) = self.check() {
             return LeaseState::Lost(reason);
         }
-        let states = self.shares().into_iter().map(|share| share.tenure().state());
+        let states = self.shares().into_iter().map(|share| share.lease().state());
         states.fold(LeaseState::Held, |worst, state| match (worst, state) {
             (LeaseState::Lost(reason), _) | (_, LeaseState::Lost(reason)) => LeaseState::Lost(reason),
             (LeaseState::Suspended, _) | (_, LeaseState::Suspended) => LeaseState::Suspended,
@@ -188,7 +188,7 @@ impl Held {
         if self.check().is_err() {
             return Duration::ZERO;
         }
-        let remaining = self.shares().into_iter().map(|share| share.tenure().session().clock().remaining());
+        let remaining = self.shares().into_iter().map(|share| share.lease().session().clock().remaining());
         remaining.min().unwrap_or_default()
     }
 
@@ -214,8 +214,8 @@ impl Held {
     pub async fn verify(&self) -> Result<(), LockError> {
         self.check()?;
         let (asked, within) = (self.shares(), self.worker.default_wait());
-        let path = asked[0].tenure().path().clone();
-        let asked = async move { join_all(asked.iter().map(|share| share.tenure().settle())).await };
+        let path = asked[0].lease().path().clone();
+        let asked = async move { join_all(asked.iter().map(|share| share.lease().settle())).await };
         let answer = self.worker.call(within, asked).await;
         self.check()?;
         answer.map(drop).map_err(|unanswered| unanswered.into_error(&path, within))

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! Below, a *grant* is what an acquisition yields: the last reference to it that is dropped gives the lock back. A
-//! *tenure* is what the client knows of the node that it holds, above all whether it is lost. Several grants can have one
-//! tenure, one after the other or together to read, and a *share* is the part of one of them.
+//! *lease* is what the client knows of the node that it holds, above all whether it is lost. Several grants can have one
+//! lease, one after the other or together to read, and a *share* is the part of one of them.
 //!
 //! An entry admits one child at a time, or several children that read, so that siblings, such as the two sides of a `join!`,
 //! exclude each other. Holds end in any order. The last one gives the lock back. If the last one that writes ends before
@@ -55,7 +55,7 @@ use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason};
 use crate::events::HoldSpan;
 use crate::interleaving;
-use crate::lease::{Share, Tenure};
+use crate::lease::{Lease, Share};
 use crate::local_queue::Grant;
 use crate::token::FencingToken;
 
@@ -135,8 +135,8 @@ impl Hold {
         &self.0.share
     }
 
-    pub(crate) fn tenure(&self) -> &Arc<Tenure> {
-        self.0.tenure()
+    pub(crate) fn lease(&self) -> &Arc<Lease> {
+        self.0.lease()
     }
 
     pub(crate) fn token(&self) -> FencingToken {
@@ -156,8 +156,8 @@ impl Hold {
     fn end(&self) -> Option<(Remaining, Alive)> {
         let alive = self.0.end()?;
         // Noted now, because later holders may lose the lease, too.
-        if let (Some(span), Some(reason)) = (&alive.span, self.tenure().loss()) {
-            span.note(&self.tenure().lost_error(reason));
+        if let (Some(span), Some(reason)) = (&alive.span, self.lease().loss()) {
+            span.note(&self.lease().lost_error(reason));
         }
         Some((alive.owner.leave(self.0.access), alive))
     }
@@ -188,8 +188,8 @@ impl Entry {
         &self.share
     }
 
-    pub(crate) fn tenure(&self) -> &Arc<Tenure> {
-        self.share.tenure()
+    pub(crate) fn lease(&self) -> &Arc<Lease> {
+        self.share.lease()
     }
 
     pub(crate) fn worker(&self) -> Option<Arc<Worker>> {
@@ -203,7 +203,7 @@ impl Entry {
     /// Fails if the lock is lost, or this entry has ended.
     pub(crate) fn check(&self) -> Result<(), LockError> {
         match self.is_over() {
-            true => Err(self.tenure().lost_error(LossReason::Resigned)),
+            true => Err(self.lease().lost_error(LossReason::Resigned)),
             false => self.share.check(),
         }
     }
@@ -218,7 +218,7 @@ impl Entry {
         let reason = tokio::select! {
             biased;
             () = ended.cancelled() => LossReason::Resigned,
-            reason = self.tenure().lost() => reason,
+            reason = self.lease().lost() => reason,
         };
         // The loss may be that of a later holder.
         if self.is_over() { LossReason::Resigned } else { reason }

@@ -1,22 +1,41 @@
-//! The proof that a contender is at the head of its queue, and the signal that it no longer is.
+//! What the client knows of a node that it holds, from its turn to its deletion.
 //!
-//! A lease is not a time-to-live: it lasts until it is released or lost. It is lost forever when its
-//! node is gone or belongs to another session, when the session ended, or when the lease clock ran out
-//! (see `session::clock`). The clock runs out before the servers may give the lock to another client.
+//! A contender that comes to the head of its queue begins a [`Lease`], and a task that owns the contender from then on.
+//!
+//! 1. The lease is *held* while the lease clock of its session is valid (`session::clock`) and the servers have shown the node
+//!    on the present connection. It is *suspended* from the end of a connection until they show it again.
+//! 2. It is *lost* forever when the node is gone or belongs to another session, when the session ended, or when the lease
+//!    clock ran out, which is before the servers may give the lock to another client.
+//! 3. Whoever is to keep the node has a [`Claim`]. The end of the last claim makes the task delete the node.
+//! 4. Each holder has a [`Share`]: its token, and whether it may still write. Holders come one after the other, or read
+//!    together.
+//! 5. A holder sends guarded writes under a [`WritePermit`]. The lock is passed on once the outcomes of all are known.
+//! 6. The task ([`task`]) watches the node, replaces it for a downgrade, and deletes it. It deletes the node of a lost lease
+//!    as well, but not before the holder has given it back, so that no other client has the lock while its body ends.
+//!
+//! A lease is not a time-to-live: it needs no renewal by its holder.
+//!
+//! * [`state`]: what is known of the node.
+//! * [`holders`]: the holders that the listeners know of, and how far the release is.
+//! * [`share`]: the part of one holder, and its right to write.
+//! * [`writes`]: the guarded writes under way.
+//! * [`readiness`]: whether the servers have confirmed the lease, and whether it can go to the next holder.
+//! * [`contender`]: the contender behind a lease, and the orders to its task.
 //!
 //! Uses the layers below: `session`, `queue`, `events`, `path`, `token`, `error`, `tasks` and `interleaving`.
+//!
+//! # Invariants
+//!
+//! 1. The first loss counts, and nothing undoes it. Its holders are told once, after the state has changed.
+//! 2. Listeners and wake-ups run outside of the mutexes.
+//! 3. A lease whose task ends early is lost, and its release has an outcome.
 
-mod doubt;
+mod contender;
 mod holders;
-mod keeper;
-mod orders;
-mod permit;
-mod present;
 mod readiness;
-mod seat;
 mod share;
 mod state;
-mod tenure;
+mod task;
 pub(crate) mod writes;
 
 use std::sync::Arc;
@@ -28,51 +47,55 @@ use crate::path::NodePath;
 use crate::queue::acquisition::Node;
 use crate::tasks::Tasks;
 
-use self::orders::{Order, Report};
+use self::contender::{Order, Report};
 
-pub(crate) use self::permit::WritePermit;
+pub(crate) use self::contender::Contender;
 pub(crate) use self::readiness::Readiness;
-pub(crate) use self::seat::Seat;
-pub(crate) use self::share::{Share, Stint};
-pub(crate) use self::tenure::Tenure;
+pub(crate) use self::share::{Share, WritePermit};
+pub(crate) use self::state::Lease;
 
 pub use self::state::LeaseState;
 
-/// The proof of a held lock, and a claim to it. The end of the last claim withdraws the contender in the background.
+/// A share in keeping a held node. The end of the last claim withdraws the contender in the background.
 #[derive(Debug)]
-pub(crate) struct Lease {
+pub(crate) struct Claim {
     /// `None` once the claim has ended.
-    claim: Option<Arc<Tenure>>,
+    lease: Option<Arc<Lease>>,
 }
 
-impl Lease {
+impl Claim {
     /// Starts the lease of a node that was seen at the head of its queue. Must run on the client's runtime.
-    pub(crate) fn begin(seat: impl Seat + 'static, path: NodePath, node: &Node, tasks: &Tasks) -> Self {
-        let tenure = Arc::new(Tenure::begin(&seat, path, node, tasks));
-        keeper::start(seat, tenure.clone());
-        Self { claim: Some(tenure) }
+    pub(crate) fn begin(
+        contender: impl Contender + 'static,
+        path: NodePath,
+        node: &Node,
+        tasks: &Tasks,
+    ) -> Self {
+        let lease = Arc::new(Lease::begin(&contender, path, node, tasks));
+        task::start(contender, lease.clone());
+        Self { lease: Some(lease) }
     }
 
-    pub(crate) fn tenure(&self) -> &Arc<Tenure> {
-        self.claim.as_ref().expect("a claim that has ended is not used")
+    pub(crate) fn lease(&self) -> &Arc<Lease> {
+        self.lease.as_ref().expect("a claim that has ended is not used")
     }
 
     /// Returns whether this claim has ended.
     pub(crate) fn has_ended(&self) -> bool {
-        self.claim.is_none()
+        self.lease.is_none()
     }
 
     /// Leaves the lock to the process from which this one was forked.
     pub(crate) fn leave_to_parent(&mut self) {
-        std::mem::forget(self.claim.take());
+        std::mem::forget(self.lease.take());
     }
 
     /// Ends this claim, and returns whether it was the last one. The contender is withdrawn in the background then.
     pub(crate) fn end(&mut self) -> bool {
-        let Some(tenure) = self.claim.take() else { return false };
-        let is_last = tenure.end_claim();
+        let Some(lease) = self.lease.take() else { return false };
+        let is_last = lease.end_claim();
         if is_last {
-            tenure.abandon();
+            lease.abandon();
         }
         is_last
     }
@@ -85,12 +108,12 @@ impl Lease {
     /// Orders that readers may share the lock. The returned future waits until the server has applied it or the lock is lost.
     /// After a loss it may take long until the servers report the outcome, so this does not wait for it.
     pub(crate) fn downgrade(&self) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
-        let (ordered, tenure) = (self.order(Order::Downgrade), self.tenure().clone());
+        let (ordered, lease) = (self.order(Order::Downgrade), self.lease().clone());
         async move {
             tokio::select! {
                 biased;
                 outcome = ordered => outcome,
-                reason = tenure.lost() => Err(tenure.lost_error(reason)),
+                reason = lease.lost() => Err(lease.lost_error(reason)),
             }
         }
     }
@@ -100,28 +123,28 @@ impl Lease {
         &self,
         order: fn(Report) -> Order,
     ) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
-        let tenure = self.tenure().clone();
+        let lease = self.lease().clone();
         let (report, outcome) = oneshot::channel();
-        let ordered = tenure.orders.push(order(report)).map_err(drop);
+        let ordered = lease.orders.push(order(report)).map_err(drop);
         async move {
-            let lost = |reason| tenure.lost_error(reason);
+            let lost = |reason| lease.lost_error(reason);
             match ordered {
                 Ok(()) => outcome.await.unwrap_or_else(|_| Err(lost(LossReason::SessionEnded))),
-                Err(()) => Err(lost(tenure.loss().unwrap_or(LossReason::SessionEnded))),
+                Err(()) => Err(lost(lease.loss().unwrap_or(LossReason::SessionEnded))),
             }
         }
     }
 }
 
-impl Clone for Lease {
+impl Clone for Claim {
     /// Returns one more claim.
     fn clone(&self) -> Self {
-        self.tenure().claim();
-        Self { claim: self.claim.clone() }
+        self.lease().claim();
+        Self { lease: self.lease.clone() }
     }
 }
 
-impl Drop for Lease {
+impl Drop for Claim {
     fn drop(&mut self) {
         self.end();
     }

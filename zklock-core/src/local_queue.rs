@@ -55,13 +55,13 @@ use std::sync::Arc;
 use crate::client::Client;
 use crate::client::worker::Worker;
 use crate::contend::Wanted;
-use crate::deadline::Patience;
+use crate::deadline::Deadline;
 use crate::error::{Holder, LockError};
 use crate::events::Witness;
 use crate::path::NodePath;
-use crate::queue::claim::Role;
+use crate::queue::predicate::Role;
 
-use self::held::Side;
+use self::held::Mode;
 use self::key::{Key, Recipe};
 use self::queue::{LocalQueue, Registry};
 
@@ -78,14 +78,14 @@ pub(crate) struct LocalQueues {
 /// front.
 ///
 /// Dropping the future leaves the line, which withdraws its contender if no other call needs it.
-pub(crate) fn enter<'a, P: Fn() -> Patience + Sync>(
+pub(crate) fn enter<'a, P: Fn() -> Deadline + Sync>(
     client: &'a Client,
     (path, wanted): (&'a NodePath, &'a Wanted),
     waited: (&'a P, &'a Witness),
 ) -> impl Future<Output = Result<Option<Grants>, LockError>> + Send + use<'a, P> {
     let queues: &LocalQueues = client.local_queues().get_or_default();
-    let (queue, side) = queues.of(client.worker(), path, wanted);
-    queue.enter(side, waited)
+    let (queue, mode) = queues.of(client.worker(), path, wanted);
+    queue.enter(mode, waited)
 }
 
 /// Returns the number of this client's calls that wait in line for what is at this path.
@@ -106,19 +106,19 @@ pub(crate) fn holder(client: &Client, path: &NodePath) -> Option<Holder> {
 }
 
 impl LocalQueues {
-    /// Returns the calls that want the same, and the side of another one.
-    fn of(&self, worker: &Arc<Worker>, path: &NodePath, wanted: &Wanted) -> (Arc<LocalQueue>, Side) {
-        let (key, side) = match wanted {
-            Wanted::Place(place) | Wanted::Office { place, .. } => {
-                let (recipe, side) = match place.role {
-                    Role::Read => (Recipe::ReadWrite, Side::Shared),
-                    Role::Write => (Recipe::ReadWrite, Side::Exclusive),
-                    Role::Exclusive | Role::Permit | Role::Latch => (Recipe::Mutex, Side::Exclusive),
+    /// Returns the calls that want the same, and the mode of another call.
+    fn of(&self, worker: &Arc<Worker>, path: &NodePath, wanted: &Wanted) -> (Arc<LocalQueue>, Mode) {
+        let (key, mode) = match wanted {
+            Wanted::Place(place) | Wanted::Candidacy { place, .. } => {
+                let (recipe, mode) = match place.role {
+                    Role::Read => (Recipe::ReadWrite, Mode::Shared),
+                    Role::Write => (Recipe::ReadWrite, Mode::Exclusive),
+                    Role::Exclusive | Role::Permit | Role::Latch => (Recipe::Mutex, Mode::Exclusive),
                 };
-                (Key::lock(recipe, &place.also_behind), side)
+                (Key::lock(recipe, &place.also_behind), mode)
             }
-            Wanted::Permits(permits) => (Key::Permits(Box::new(permits.clone())), Side::Exclusive),
+            Wanted::Permits(permits) => (Key::Permits(Box::new(permits.clone())), Mode::Exclusive),
         };
-        (self.registry.get(worker, path, key), side)
+        (self.registry.get(worker, path, key), mode)
     }
 }

@@ -14,7 +14,7 @@ pub enum Mode {
     Write,
     /// One permit of a semaphore; in events, the permits of one call.
     Permit,
-    /// The office of a leader. A list of participants shows the candidate of a selector as `Exclusive`.
+    /// Leadership of an election. A list of participants shows the candidate of a selector as `Exclusive`.
     Leader,
 }
 

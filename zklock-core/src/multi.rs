@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use crate::client::Client;
-use crate::deadline::Patience;
+use crate::deadline::Deadline;
 use crate::error::LockError;
 use crate::guard::{self, Guard};
 use crate::hold::{self, Hold, LockRef, UNNAMED};
@@ -134,8 +134,8 @@ impl MultiLock {
     /// Dropping the future withdraws from all of them in the background.
     pub async fn lock_timeout(&self, wait: Duration) -> Result<MultiGuard, LockError> {
         let first = self.locks.first().map_or("", |lock| lock.path.relative());
-        let patience = Patience::within(wait, first)?;
-        match self.enter(patience).await? {
+        let deadline = Deadline::within(wait, first)?;
+        match self.enter(deadline).await? {
             Ok(guard) => Ok(guard),
             // Only an attempt that does not wait for others is contended.
             Err(lock) => Err(lock.timeout(wait, None)),
@@ -154,14 +154,14 @@ impl MultiLock {
     ///
     /// Dropping the future withdraws from all of them in the background.
     pub async fn try_lock(&self) -> Result<Option<MultiGuard>, LockError> {
-        Ok(self.enter(Patience::new(self.client.default_wait(), Contention::Leave)).await?.ok())
+        Ok(self.enter(Deadline::new(self.client.default_wait(), Contention::Leave)).await?.ok())
     }
 
     /// Acquires all of the locks if no other contender is in the way. The error of a contended call names the member
     /// that is. For generated code.
     #[doc(hidden)]
     pub async fn lock_now(&self) -> Result<MultiGuard, LockError> {
-        let entered = self.enter(Patience::new(self.client.default_wait(), Contention::Leave)).await?;
+        let entered = self.enter(Deadline::new(self.client.default_wait(), Contention::Leave)).await?;
         entered.map_err(|lock| lock.contended(&self.client))
     }
 
@@ -185,9 +185,9 @@ impl MultiLock {
 
     /// Enters all members, and starts over with the first one if one is lost while others are waited for. Returns the
     /// contended member if the attempt does not wait for it.
-    async fn enter(&self, patience: Patience) -> Result<Result<MultiGuard, &LockRef>, LockError> {
+    async fn enter(&self, deadline: Deadline) -> Result<Result<MultiGuard, &LockRef>, LockError> {
         let started = Instant::now();
-        let left = || patience.spent(started.elapsed());
+        let left = || deadline.spent(started.elapsed());
         let group = self.client.worker().events().map(|events| events.new_id());
         loop {
             let guard = match self.enter_each(left, group).await? {
@@ -206,7 +206,7 @@ impl MultiLock {
     /// Enters one member after the other. If one of them cannot be had, gives those in front of it back.
     async fn enter_each(
         &self,
-        left: impl Fn() -> Patience,
+        left: impl Fn() -> Deadline,
         group: Option<u64>,
     ) -> Result<Result<Vec<Hold>, &LockRef>, LockError> {
         let mut held = Vec::new();
@@ -223,15 +223,15 @@ impl MultiLock {
     }
 
     /// Gives members back, and waits until they are released, but not longer than the call may take.
-    async fn give_back(&self, holds: Vec<Hold>, patience: Patience) {
-        hold::give_up(holds, patience.left().min(self.client.default_wait())).await;
+    async fn give_back(&self, holds: Vec<Hold>, deadline: Deadline) {
+        hold::give_up(holds, deadline.left().min(self.client.default_wait())).await;
     }
 }
 
 impl MultiGuard {
     /// Returns the paths of the locks, in the order in which they were acquired.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
-        self.holds().iter().map(|hold| hold.tenure().path().relative())
+        self.holds().iter().map(|hold| hold.lease().path().relative())
     }
 
     /// Returns the number by which the resource behind the lock at `path` can tell this holder from earlier
@@ -240,7 +240,7 @@ impl MultiGuard {
     /// The result is `None` if that lock is not a member. Tokens of different locks must not be compared.
     pub fn fencing_token(&self, path: &str) -> Option<FencingToken> {
         let mut holds = self.holds().iter();
-        holds.find(|hold| hold.tenure().path().relative() == path).map(|hold| hold.token())
+        holds.find(|hold| hold.lease().path().relative() == path).map(|hold| hold.token())
     }
 }
 

@@ -13,7 +13,7 @@ use crate::guard::{self, Guard};
 use crate::hold::{Access, LockRef};
 use crate::participant::{self, Participant};
 use crate::path::NodePath;
-use crate::queue::claim::Role;
+use crate::queue::predicate::Role;
 
 /// An exclusive lock at one path, shared by all processes that use the ensemble.
 ///

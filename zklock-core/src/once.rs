@@ -155,8 +155,8 @@ pub(crate) async fn start(
         // The lease is ended here, where the guard still exists, and not by the task, which the caller may
         // have abandoned.
         Ok(Err(StartError::Lost(index, reason))) => {
-            let tenure = shares[index].tenure();
-            return Err(tenure.lost_error(tenure.lose(reason)));
+            let lease = shares[index].lease();
+            return Err(lease.lost_error(lease.lose(reason)));
         }
         Ok(Err(StartError::Over(error))) => return Err(error),
         Ok(Err(StartError::Fault(fault))) => return Err(fault.into_error(path.relative())),
@@ -228,7 +228,7 @@ impl<C: Fn() -> Result<(), LockError>> Attempt<C> {
 
     /// Reads the node and writes a record based on it. Returns `None` if the node has to be read again.
     async fn write(&self) -> Result<Option<LastStart>, StartError> {
-        let session = self.shares[0].tenure().session();
+        let session = self.shares[0].lease().session();
         let (before, base) = match read(session, &self.path).await? {
             (Some(last), _) if last.settles(self.id) => return Ok(Some(last)),
             read => read,
@@ -384,7 +384,7 @@ mod tests {
     use zklock_testkit::{EmbeddedServer, How, Proxy};
 
     use super::*;
-    use crate::lease::Tenure;
+    use crate::lease::Lease;
     use crate::lease::writes::Writing;
     use crate::{Client, Config, Heartbeat, MutexGuard};
 
@@ -403,8 +403,8 @@ mod tests {
         timeout(Duration::from_secs(20), future).await.expect("it happens within 20 s")
     }
 
-    fn tenure(guard: &MutexGuard) -> &Tenure {
-        guard.holds()[0].tenure()
+    fn lease(guard: &MutexGuard) -> &Lease {
+        guard.holds()[0].lease()
     }
 
     #[tokio::test]
@@ -421,10 +421,10 @@ mod tests {
                 answer = &mut start => panic!("answered without stamp {nth}: {answer:?}"),
                 () = soon(held.struck()) => {}
             }
-            assert_eq!(tenure(&guard).writes().state(), Writing::UnderWay, "stamp {nth}");
+            assert_eq!(lease(&guard).writes().state(), Writing::UnderWay, "stamp {nth}");
             held.release();
             assert!(soon(start).await.unwrap());
-            assert_eq!(tenure(&guard).writes().state(), Writing::Idle, "stamp {nth}");
+            assert_eq!(lease(&guard).writes().state(), Writing::Idle, "stamp {nth}");
         }
     }
 
@@ -437,9 +437,9 @@ mod tests {
         assert!(poll!(&mut start).is_pending());
         drop(start);
         soon(held.struck()).await;
-        assert_eq!(tenure(&guard).writes().state(), Writing::UnderWay);
+        assert_eq!(lease(&guard).writes().state(), Writing::UnderWay);
         held.release();
-        assert_eq!(soon(tenure(&guard).writes().drained()).await, Writing::Idle);
+        assert_eq!(soon(lease(&guard).writes().drained()).await, Writing::Idle);
     }
 
     #[tokio::test]
@@ -448,6 +448,6 @@ mod tests {
         let guard = client.mutex("/a").unwrap().lock().await.unwrap();
         let cut = proxy.on_reply(Opcode::MULTI).cut(How::Rst);
         assert!(soon(guard.once_per("/tick", PERIOD)).await.unwrap());
-        assert_eq!((tenure(&guard).writes().state(), cut.hits()), (Writing::Doubtful, 1));
+        assert_eq!((lease(&guard).writes().state(), cut.hits()), (Writing::Doubtful, 1));
     }
 }

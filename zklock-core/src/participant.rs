@@ -16,8 +16,8 @@ use crate::hold::{Access, LockRef};
 use crate::local_queue;
 use crate::mode::Mode;
 use crate::path::NodePath;
-use crate::queue::claim::{self, Claim, GATE, LEASES, Role};
 use crate::queue::contender::Contender;
+use crate::queue::predicate::{self, GATE, LEASES, Predicate, Role};
 use crate::queue::turn;
 use crate::session::Session;
 use crate::session::counter::Counter;
@@ -101,7 +101,7 @@ impl Participant {
 /// Lists the participants, and tells how many calls of this client wait in line.
 pub(crate) async fn list_with_line(client: &Client, lock: &LockRef) -> Result<Vec<Participant>, LockError> {
     let mut participants = list(client.worker(), lock).await?;
-    let own = client.session_id().filter(|_| !matches!(lock.wanted, Wanted::Office { .. }));
+    let own = client.session_id().filter(|_| !matches!(lock.wanted, Wanted::Candidacy { .. }));
     let waiting = local_queue::waiting(client, &lock.path, &lock.wanted);
     let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
     for participant in participants.iter_mut().filter(|one| Some(one.session_id) == own) {
@@ -125,7 +125,7 @@ async fn ask(session: &Session, lock: &LockRef) -> Result<Vec<Participant>, (Fau
     let (ops, path) = (session.ops(), &lock.path);
     let failed = |fault| (fault, path.relative().to_owned());
     let (queues, mode) = match &lock.wanted {
-        Wanted::Place(place) | Wanted::Office { place, .. } => {
+        Wanted::Place(place) | Wanted::Candidacy { place, .. } => {
             let queue = Queue::list(ops, path, lock.strangers(), |role| place_of(role, place)).await;
             (vec![queue.map_err(failed)?], None)
         }
@@ -146,10 +146,10 @@ async fn ask(session: &Session, lock: &LockRef) -> Result<Vec<Participant>, (Fau
     Ok(participants)
 }
 
-/// The claim of a listed contender. The names that its own client also waits for are unknown; those of `ours`
+/// The predicate of a listed contender. The names that its own client also waits for are unknown; those of `ours`
 /// are assumed.
-fn place_of(role: Role, ours: &claim::Place) -> Claim {
-    Claim::Place(claim::Place { role, also_behind: ours.also_behind.clone() })
+fn place_of(role: Role, ours: &predicate::Place) -> Predicate {
+    Predicate::Place(predicate::Place { role, also_behind: ours.also_behind.clone() })
 }
 
 /// Returns the number of permits, or a failure together with the path of the node that contains the number.
@@ -185,10 +185,10 @@ impl Queue {
         path: &NodePath,
         names: &[String],
         strangers: &[String],
-        claim: impl Fn(Role) -> Claim,
+        predicate: impl Fn(Role) -> Predicate,
     ) -> Self {
         let contenders = turn::in_order(names, strangers);
-        let holders = turn::holders(&contenders, claim);
+        let holders = turn::holders(&contenders, predicate);
         let place = |(contender, holds): (Contender<'_>, bool)| Place {
             name: contender.name.to_owned(),
             role: contender.role,
@@ -201,13 +201,13 @@ impl Queue {
         ops: &Ops,
         path: &NodePath,
         strangers: &[String],
-        claim: impl Fn(Role) -> Claim,
+        predicate: impl Fn(Role) -> Predicate,
     ) -> Result<Self, Fault> {
         let names = match ops.names(path.full()).await {
             Err(Fault::NoNode) => Vec::new(),
             listed => listed?,
         };
-        Ok(Self::read(path, &names, strangers, claim))
+        Ok(Self::read(path, &names, strangers, predicate))
     }
 
     /// Describes some of the places. Those that have left meanwhile are left out.
@@ -231,8 +231,8 @@ impl Queue {
 
 /// Lists the queues of a semaphore: the holders of permits, and then the waiters at the gate.
 pub(crate) async fn semaphore(ops: &Ops, path: &NodePath, of: u32) -> Result<[Queue; 2], Fault> {
-    let permits = Queue::list(ops, &path.below(LEASES), &[], |_| Claim::Permit { of }).await?;
-    let mut gate = Queue::list(ops, &path.below(GATE), &[], Claim::place).await?;
+    let permits = Queue::list(ops, &path.below(LEASES), &[], |_| Predicate::Permit { of }).await?;
+    let mut gate = Queue::list(ops, &path.below(GATE), &[], Predicate::place).await?;
     // The contender that has passed the gate has a node in both queues while it waits for permits. It may have left the gate
     // between the two lists.
     if let (Some(inside), Some(first)) =

@@ -5,7 +5,7 @@
 //! the order are those of Apache Curator's `InterProcessMutex`, so that Java and Rust contend at
 //! one path. Uses no other module of this crate.
 //!
-//! * [`claim`]: the claim of a contender, and the roles that it has to wait for.
+//! * [`predicate`]: when the turn of a contender comes: which ones it waits for.
 //! * [`contender`]: the grammar of the children's names, and their order.
 //! * [`turn`]: the turn of a contender, given the children.
 //! * [`acquisition`]: the state machine, which answers each event with the next action.
@@ -19,10 +19,10 @@
 //! 3. One state machine covers acquiring, recovering from an unknown outcome, cancelling and releasing.
 
 pub(crate) mod acquisition;
-pub(crate) mod claim;
 pub(crate) mod contender;
-#[cfg(test)]
-mod property;
+pub(crate) mod predicate;
 #[cfg(test)]
 mod sim;
+#[cfg(test)]
+mod tests;
 pub(crate) mod turn;

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Client;
-use crate::deadline::Patience;
+use crate::deadline::Deadline;
 use crate::error::LockError;
 use crate::guard::{self, Guard};
 use crate::hold::{self, Access, LockRef};
 use crate::participant::{self, Participant};
 use crate::path::NodePath;
-use crate::queue::claim::Role;
+use crate::queue::predicate::Role;
 use crate::session::drive::Contention;
 
 /// A lock at one path that many readers may hold at a time, or one writer.
@@ -285,9 +285,9 @@ impl WriteGuard {
     /// Dropping the future releases the lock in the background.
     pub async fn downgrade(mut self) -> Result<ReadGuard, LockError> {
         self.check()?;
-        let patience = Patience::new(self.client().default_wait(), Contention::Wait);
+        let deadline = Deadline::new(self.client().default_wait(), Contention::Wait);
         for hold in self.holds_mut() {
-            hold::downgraded(hold, patience).await?;
+            hold::downgraded(hold, deadline).await?;
         }
         Ok(self.into_kind())
     }

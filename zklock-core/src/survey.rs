@@ -15,8 +15,8 @@ use crate::client::Client;
 use crate::error::LockError;
 use crate::participant::{self, Participant, Place, Queue};
 use crate::path::NodePath;
-use crate::queue::claim::{Claim, GATE, LEASES, Role};
 use crate::queue::contender::{Contender, is_numbered};
+use crate::queue::predicate::{GATE, LEASES, Predicate, Role};
 use crate::session::Session;
 use crate::session::fault::Fault;
 use crate::session::ops::Ops;
@@ -234,7 +234,7 @@ impl NodeReport {
         let is_semaphore = is_semaphore(&names);
         self.below = below(&names, is_semaphore);
         self.below.retain(|name| !node.below(name).is_reserved());
-        let queue = Queue::read(node, &names, &KAZOO.map(str::to_owned), Claim::place);
+        let queue = Queue::read(node, &names, &KAZOO.map(str::to_owned), Predicate::place);
         if let Some(kind) = kind(&queue.places) {
             self.add(ops, (node, kind), &[queue], limit).await?;
         }
@@ -356,7 +356,7 @@ mod tests {
 
     fn places(names: &[&str]) -> Vec<Place> {
         let path = NodePath::new("", "/a").unwrap();
-        Queue::read(&path, &owned(names), &KAZOO.map(str::to_owned), Claim::place).places
+        Queue::read(&path, &owned(names), &KAZOO.map(str::to_owned), Predicate::place).places
     }
 
     #[test]

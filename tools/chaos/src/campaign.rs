@@ -1,15 +1,14 @@
 //! One campaign, from the start of the servers to the report.
 //!
 //! * `play`: the time with faults.
-//! * `verdict`, `report`: the check of the history, and the report.
+//! * `verdict`: the check of the history, and the report.
 //!
 //! Uses all floors below.
 
-mod outcome;
 mod play;
-mod report;
 mod verdict;
 
+use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,23 +19,29 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
-use zklock_testkit::history::{Event, Library};
-use zklock_testkit::{Curator, Ensemble};
+use zklock_testkit::Ensemble;
 
 use crate::bell::Bell;
 use crate::chronicle::Chronicle;
 use crate::fleet::{Clock, Common, Exit, Fleet, Skew};
-use crate::gauges::{Curves, Gauges};
+use crate::history::Event;
 use crate::injection::{Field, mend};
 use crate::options::Options;
 use crate::outsider::Outsider;
-use crate::replicas::Replicas;
 use crate::schedule::{Kind, Plan};
 use crate::service;
 use crate::settings::{CONTAINERS_MS, NAMESPACE, SESSION, SYNC_LIMIT, TICK};
 
-use self::outcome::{Outcome, Verdict};
 use self::play::Player;
+
+type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
+
+/// The result of a campaign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Kept,
+    Broken,
+}
 
 /// Runs a campaign, and succeeds if it finds no violation.
 pub(crate) fn run(options: &Options) -> ExitCode {
@@ -122,34 +127,16 @@ fn campaign(options: &Options) -> Outcome<Verdict> {
         runtime: runtime.handle().clone(),
         end: end.clone(),
     };
-    if options.libraries().contains(&Library::Curator) {
-        Curator::find_or_install()?;
-    }
-    let mut fleet = Fleet::start(common, &chronicle.journal, &servers, &options.libraries())?;
+    let mut fleet = Fleet::start(common, &chronicle.journal, &servers, options.processes)?;
     (0..fleet.len()).try_for_each(|number| fleet.run(number, Clock::True))?;
-    let gauges = Gauges::begin(fleet.running(), &field.ensemble, (plan.length, &end))?;
-    let replicas = Replicas::begin(&field, fleet.connections())?;
     let failed = played(&field, &mut fleet, &plan);
-    // It has not rung if the play failed.
-    end.ring();
-    let compared = replicas.end().map_err(Into::into);
-    let curves = compared.and_then(|()| ended(gauges, directory.path()));
-    let verdict = curves.and_then(|curves| {
-        // A history that ends early may show a violation, too.
-        let ended = failed.as_deref().unwrap_or_default();
-        verdict::reached(&chronicle, directory.path(), (options, &plan), (ended, &curves))
-    });
+    // A history that ends early may show a violation, too.
+    let ended = failed.as_deref().unwrap_or_default();
+    let verdict = verdict::reached(&chronicle, directory.path(), (options, &plan), ended);
     if !matches!((&verdict, &failed), (Ok(Verdict::Kept), Ok(_))) || options.keep.is_some() {
         println!("the histories are in {}", directory.keep().display());
     }
     failed.and(verdict)
-}
-
-/// Writes the curves of the resources.
-fn ended(gauges: Gauges, directory: &Path) -> Outcome<Curves> {
-    let curves = gauges.end()?;
-    curves.write(directory)?;
-    Ok(curves)
 }
 
 /// Injects the faults, and ends all of them and all processes. Returns the processes that failed. A campaign that was told

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use zklock_testkit::history::{Event, Source};
+use crate::history::{Event, Source};
 
 use crate::journal::Journal;
 use crate::schedule::Fault;

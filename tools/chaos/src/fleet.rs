@@ -4,7 +4,6 @@
 //! Uses the floors below: `journal`, `schedule` and `workload`.
 
 mod clocks;
-mod connections;
 mod links;
 mod member;
 
@@ -12,17 +11,15 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::history::{Event, Process, Source};
 use rustix::process::{Pid, Signal, kill_process};
 use zklock_testkit::Error;
-use zklock_testkit::history::{Event, Library, Process, Source};
 
 use crate::journal::{Journal, at_rest};
 
 pub(crate) use self::clocks::{Clock, Skew};
-pub(crate) use self::connections::{Connections, Owner};
 pub(crate) use self::links::{Impairment, Links};
 pub(crate) use self::member::{Common, Exit};
 
@@ -33,11 +30,7 @@ pub(crate) struct Fleet {
     common: Common,
     journal: Journal,
     members: Vec<Member>,
-    running: Running,
 }
-
-/// The numbers that the system has given to the processes that run now.
-pub(crate) type Running = Arc<Mutex<Vec<u32>>>;
 
 /// Whether a signal had an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,29 +41,23 @@ pub(crate) enum Effect {
 }
 
 impl Fleet {
-    /// Opens the links to these servers, of a process for each of the libraries. No process runs yet.
+    /// Opens the links of so many processes to these servers. No process runs yet.
     pub(crate) fn start(
         common: Common,
         journal: &Journal,
         servers: &[SocketAddr],
-        libraries: &[Library],
+        processes: u32,
     ) -> Result<Self, Error> {
         let mut members = Vec::new();
-        for (number, library) in (0..).zip(libraries) {
+        for number in 0..processes {
             let (links, process) = (Links::start(servers)?, Process { number, incarnation: 0 });
-            members.push(Member { links, process, library: *library, life: Life::Ended });
+            members.push(Member { links, process, life: Life::Ended });
         }
-        Ok(Self { common, journal: journal.clone(), members, running: Running::default() })
+        Ok(Self { common, journal: journal.clone(), members })
     }
 
-    /// Returns the processes that run. The numbers of those that end by themselves stay in it.
-    pub(crate) fn running(&self) -> &Running {
-        &self.running
-    }
-
-    pub(crate) fn links_of_zklock(&mut self) -> impl Iterator<Item = &mut Links> {
-        let of_zklock = self.members.iter_mut().filter(|member| member.library == Library::Zklock);
-        of_zklock.map(|member| &mut member.links)
+    pub(crate) fn all_links(&mut self) -> impl Iterator<Item = &mut Links> {
+        self.members.iter_mut().map(|member| &mut member.links)
     }
 
     pub(crate) fn links_mut(&mut self, number: usize) -> &mut Links {
@@ -96,7 +83,6 @@ impl Fleet {
         let mut command = member.command(&self.common, clock)?;
         command.stdin(Stdio::piped()).stdout(output.try_clone()?).stderr(output);
         let child = command.spawn()?;
-        self.running.lock().unwrap_or_else(PoisonError::into_inner).push(child.id());
         member.life = Life::Runs(child);
         Ok(())
     }
@@ -116,7 +102,6 @@ impl Fleet {
         };
         self.journal.note(Source::Campaign, Event::ProcessKilled { process: member.process });
         member.process.incarnation += 1;
-        self.running.lock().unwrap_or_else(PoisonError::into_inner).retain(|running| *running != child.id());
         child.kill()?;
         child.wait()?;
         Ok(Effect::Struck)

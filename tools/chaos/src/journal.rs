@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use zklock_testkit::history::{Event, Process, Record, Source};
+use crate::history::{Event, Process, Record, Source};
 
 use crate::clock;
 

@@ -11,16 +11,13 @@ mod bell;
 mod campaign;
 mod chronicle;
 mod clock;
-mod curator;
 mod fleet;
-mod gauges;
-mod handover;
+mod history;
 mod injection;
 mod journal;
 mod options;
 mod orders;
 mod outsider;
-mod replicas;
 mod schedule;
 mod service;
 mod settings;
@@ -39,8 +36,6 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Cuts holders off while others wait for their locks, and prints how much earlier they are told.
-    Handover(handover::Options),
     /// Checks the histories that a campaign has kept.
     Check {
         /// The directory that was given with `--keep`.
@@ -49,18 +44,13 @@ enum Command {
     /// Is one process of a campaign.
     #[command(hide = true)]
     Worker(orders::Orders),
-    /// Is one process of a campaign that uses Curator.
-    #[command(hide = true)]
-    Curator(orders::Orders),
 }
 
 fn main() -> ExitCode {
     let Arguments { command, campaign } = Arguments::parse();
     match command {
         None => campaign::run(&campaign),
-        Some(Command::Handover(options)) => handover::run(&options),
         Some(Command::Check { directory }) => campaign::check(&directory),
         Some(Command::Worker(orders)) => worker::run(&orders),
-        Some(Command::Curator(orders)) => curator::run(&orders),
     }
 }

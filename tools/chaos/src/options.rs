@@ -3,8 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use zklock_testkit::history::Library;
-
 use crate::schedule::{Kind, Plan};
 use crate::workload::{Pace, Workload};
 
@@ -34,11 +32,8 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(3..))]
     servers: u8,
     /// The number of processes.
-    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..))]
-    processes: u8,
-    /// Lets the last two processes take their locks with Curator, in Java.
-    #[arg(long)]
-    curator: bool,
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=255))]
+    pub(crate) processes: u32,
     /// The number of tasks of each process for each kind of work [default: 6, or 2 if there are several kinds]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=32))]
     tasks: Option<u32>,
@@ -56,7 +51,7 @@ impl Options {
     }
 
     pub(crate) fn processes(&self) -> usize {
-        self.processes.into()
+        self.processes as usize
     }
 
     pub(crate) fn length(&self) -> Duration {
@@ -66,14 +61,6 @@ impl Options {
 
     pub(crate) fn workloads(&self) -> Vec<Workload> {
         if self.workload.is_empty() { Workload::ALL.to_vec() } else { self.workload.clone() }
-    }
-
-    /// Returns the library of each process.
-    pub(crate) fn libraries(&self) -> Vec<Library> {
-        let of_curator = if self.curator { OF_CURATOR.min(self.processes()) } else { 0 };
-        let mut libraries = vec![Library::Zklock; self.processes() - of_curator];
-        libraries.resize(self.processes(), Library::Curator);
-        libraries
     }
 
     pub(crate) fn tasks(&self) -> u32 {
@@ -100,6 +87,3 @@ fn length(text: &str) -> Result<f64, String> {
         Ok(_) | Err(_) => Err("a length is a number above zero".to_owned()),
     }
 }
-
-/// The number of processes that use Curator.
-const OF_CURATOR: usize = 2;

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use zklock_testkit::history::Process;
+use crate::history::Process;
 
 use crate::workload::{Pace, Workload};
 

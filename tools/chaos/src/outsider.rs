@@ -2,7 +2,7 @@
 //!
 //! Uses no other module.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -111,26 +111,8 @@ impl Outsider {
 }
 
 /// Opens a session at a server.
-pub(crate) async fn open(server: SocketAddr) -> io::Result<Conversation> {
+async fn open(server: SocketAddr) -> io::Result<Conversation> {
     in_time(Conversation::open(server)).await
-}
-
-/// Returns the full paths of the children of some nodes at a server that has caught up with its leader before.
-pub(crate) async fn nodes(
-    conversation: &mut Conversation,
-    of: impl Iterator<Item = &String>,
-) -> io::Result<BTreeSet<String>> {
-    catch_up(conversation).await?;
-    let mut nodes = BTreeSet::new();
-    for path in of {
-        nodes.extend(children(conversation, path).await?);
-    }
-    Ok(nodes)
-}
-
-/// Returns the session that a node belongs to at a server, or `None` if the node does not exist.
-pub(crate) async fn owner(conversation: &mut Conversation, path: &str) -> io::Result<Option<i64>> {
-    Ok(stat(conversation, path).await?.map(|stat| stat.ephemeral_owner))
 }
 
 /// Commits a transaction that changes nothing. The server then has all changes that were committed before, whereas a leader

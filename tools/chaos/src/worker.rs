@@ -1,16 +1,14 @@
 //! One process of a campaign: a client with many tasks that take locks.
 //!
 //! * `task`: the calls of one task, and what they note in the history.
-//! * `places`, `files`, `store`, `writing`: the resources, and the records of reads and writes.
+//! * `store`, `writing`: the resources, and the records of reads and writes.
 //! * `mutex`, `tables`, `pairs`, `permits`, `terms`: the loops of the tasks.
 //!
 //! Uses the floors below: `orders`, `service`, `journal`, `settings`, `workload` and `clock`.
 
-mod files;
 mod mutex;
 mod pairs;
 mod permits;
-mod places;
 mod store;
 mod tables;
 mod task;
@@ -23,12 +21,12 @@ use std::process::{ExitCode, exit};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::history::{Event, Process, Source};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use zklock::{Client, Config};
-use zklock_testkit::history::{Event, Process, Source};
 
 use crate::clock;
 use crate::journal::{Journal, at_rest};
@@ -36,7 +34,7 @@ use crate::orders::Orders;
 use crate::settings::{NAMESPACE, SESSION, SYNC_LIMIT, TICK, WAIT};
 use crate::workload::Workload;
 
-use self::places::Places;
+use self::store::Places;
 use self::task::{Task, Ways};
 
 /// Works until the standard input says `stop`, then gives all locks back, and keeps its session until the input says `end`.
@@ -137,7 +135,6 @@ fn begin(tasks: &mut JoinSet<()>, (workload, nth): (Workload, u32), task: Task) 
         (Workload::Register, _) => tasks.spawn(mutex::register(task)),
         (Workload::FencedRegister, _) => tasks.spawn(mutex::fenced(task)),
         (Workload::Guarded, _) => tasks.spawn(mutex::guarded(task)),
-        (Workload::Fairness, _) => tasks.spawn(mutex::fairness(task)),
         (Workload::ReadWrite, _) => tasks.spawn(tables::run(task)),
         (Workload::Permits, _) => tasks.spawn(permits::run(task)),
         (Workload::Multi, _) => tasks.spawn(pairs::run(task)),

@@ -11,7 +11,7 @@ pub(crate) enum Workload {
     FencedRegister,
     /// Counts in ZooKeeper by writes through the guard.
     Guarded,
-    /// Writers change two files that readers must find alike.
+    /// Reads and writes under one read-write lock.
     ReadWrite,
     /// Takes permits of a semaphore, one or several.
     Permits,
@@ -19,13 +19,11 @@ pub(crate) enum Workload {
     Multi,
     /// Leads, and starts a job at most once per period.
     Leader,
-    /// Holds one mutex for so long that processes alternate.
-    Fairness,
 }
 
 impl Workload {
     /// All kinds, which the default workload has beside each other.
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Register,
         Self::FencedRegister,
         Self::Guarded,
@@ -33,7 +31,6 @@ impl Workload {
         Self::Permits,
         Self::Multi,
         Self::Leader,
-        Self::Fairness,
     ];
 
     /// Returns the name for the command line.
@@ -51,7 +48,6 @@ impl Workload {
             Self::Permits => vec![("/permits", "/permits/leases"), ("/permits", "/permits/locks")],
             Self::Multi => vec![("/pair-a", "/pair-a"), ("/pair-b", "/pair-b"), ("/pair-c", "/pair-c")],
             Self::Leader => vec![("/leader", "/leader"), ("/job", "/job")],
-            Self::Fairness => vec![("/fairness", "/fairness")],
         }
     }
 }

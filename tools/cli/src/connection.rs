@@ -193,14 +193,6 @@ pub(crate) struct Server {
     pub(crate) address: String,
 }
 
-/// The kinds of credentials of a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Credentials {
-    /// Whether it logs in by SASL.
-    pub(crate) login: bool,
-    pub(crate) digests: bool,
-}
-
 /// The settings of a session at each server. They have passwords, so this type does not implement `Debug`.
 #[derive(Clone)]
 pub(crate) struct Settings {
@@ -221,15 +213,6 @@ impl Settings {
         let mut one = self.all.clone();
         one.insert("connect".to_owned(), Value::String(server.name.clone()));
         Config::deserialize(Value::Table(one)).map_err(|error| wrong(error.message()))
-    }
-
-    /// Returns the kinds of credentials that the client has.
-    pub(crate) fn credentials(&self) -> Credentials {
-        let is_given = |names: &[&str]| names.iter().any(|name| self.all.contains_key(*name));
-        Credentials {
-            login: is_given(&["sasl_digest", "sasl_digest_file", "sasl_gssapi"]),
-            digests: is_given(&["digests", "digest_files"]),
-        }
     }
 
     /// Tells whether the connections are encrypted.

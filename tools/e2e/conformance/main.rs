@@ -8,8 +8,8 @@
 //! the permission to read; an event carries its zxid; a one-shot watch does not replace a persistent one of
 //! the same path, and persistent watches are removed and checked by types of their own; a `check` outside of
 //! a multi is an unknown request instead of the end of the server; and a `create2` in a multi returns a stat.
-//! Where a client asks for the deletion of a container, or names a null path in a request about watches or in a
-//! `check`, a case accepts the answers of both versions; tests of the testkit's model assert those of 3.9.
+//! Where a client asks for the deletion of a container, a case accepts the answers of both versions; a test of the
+//! testkit's model asserts those of 3.9.
 
 mod case;
 mod client;

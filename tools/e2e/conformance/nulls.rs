@@ -1,4 +1,4 @@
-//! Strings that are null, which kazoo sends in ACLs and no client library sends as a path.
+//! Strings that are null, which kazoo sends in ACLs and no client library sends as a path. A null path is malformed.
 
 use zklock_testkit::wire::{
     Acl, CreateFlags, ErrorCode, Id, OpResult, Opcode, Request, Response, Writer, permissions,
@@ -6,7 +6,7 @@ use zklock_testkit::wire::{
 
 use crate::case::cases;
 use crate::client::Client;
-use crate::server::{Options, Server};
+use crate::server::Server;
 
 cases! {
     a_null_id_of_auth_stands_for_who_is_proven,
@@ -15,12 +15,7 @@ cases! {
     a_null_id_is_malformed_where_it_is_looked_at,
     null_lines_that_are_compared_are_malformed,
     a_null_scheme_proves_nothing,
-    new_data_and_acls_for_a_null_path_are_bad,
-    a_null_path_is_synced_and_returned,
-    a_null_path_can_be_watched,
-    a_null_prefix_is_that_of_all_ephemeral_nodes,
     a_null_path_in_a_multi_is_malformed,
-    a_null_path_checked_alone_changes_nothing,
 }
 
 /// `base64(sha1("user:password"))`.
@@ -158,72 +153,6 @@ async fn a_null_scheme_proves_nothing(server: &Server) {
     client.is_closed().await;
 }
 
-async fn new_data_and_acls_for_a_null_path_are_bad(server: &Server) {
-    let mut client = server.client().await;
-    let set_data = request(Opcode::SET_DATA, |body| {
-        body.buffer(None);
-        body.buffer(Some(b"data"));
-        body.int(-1);
-    });
-    assert_eq!(client.ask(set_data).await, Err(ErrorCode::BAD_ARGUMENTS));
-    let set_acl = request(Opcode::SET_ACL, |body| {
-        body.buffer(None);
-        write_acl(body, &[(Some("world"), Some("anyone"))]);
-        body.int(-1);
-    });
-    assert_eq!(client.ask(set_acl).await, Err(ErrorCode::BAD_ARGUMENTS));
-    let cut = request(Opcode::SET_DATA, |body| body.buffer(None));
-    assert_eq!(client.ask(cut).await, Err(ErrorCode::MARSHALLING_ERROR));
-}
-
-async fn a_null_path_is_synced_and_returned(server: &Server) {
-    let mut client = server.client().await;
-    let sync = request(Opcode::SYNC, |body| body.buffer(None));
-    assert_eq!(client.ask(sync).await, Ok(Response::NullPath));
-}
-
-/// Before 3.9, a server fails to look for watches on a null path, to remove one and to set a second one. Since
-/// 3.9, it does all of it.
-async fn a_null_path_can_be_watched(server: &Server) {
-    const ANY: i32 = 3;
-    let of_null = |opcode, number| {
-        request(opcode, |body| {
-            body.buffer(None);
-            body.int(number);
-        })
-    };
-    let (check, remove) = (Opcode::CHECK_WATCHES, Opcode::REMOVE_WATCHES);
-    let mut client = server.client().await;
-    let absent = client.ask(of_null(check, ANY)).await;
-    assert!(matches!(absent, Err(ErrorCode::NO_WATCHER | ErrorCode::MARSHALLING_ERROR)), "{absent:?}");
-    let present = if absent == Err(ErrorCode::NO_WATCHER) { Ok(Response::Empty) } else { absent.clone() };
-    for kind in 1..=ANY {
-        assert_eq!(client.ask(of_null(check, kind)).await, absent, "{kind}");
-        assert_eq!(client.ask(of_null(remove, kind)).await, Err(ErrorCode::NO_WATCHER), "{kind}");
-    }
-    for opcode in [check, remove, Opcode::ADD_WATCH] {
-        assert_eq!(client.ask(of_null(opcode, 9)).await, Err(ErrorCode::MARSHALLING_ERROR), "{opcode}");
-    }
-    for mode in [0, 1] {
-        let mut client = server.client().await;
-        assert_eq!(client.ask(of_null(Opcode::ADD_WATCH, mode)).await, Ok(Response::Zero), "mode {mode}");
-        // A change elsewhere is not an event of the null path.
-        client.make(&server.path(&format!("/{mode}"))).await;
-        assert_eq!(client.seen().await, []);
-        assert_eq!(client.ask(of_null(check, ANY)).await, present, "mode {mode}");
-        assert_eq!(client.ask(of_null(remove, ANY)).await, present, "mode {mode}");
-        assert_eq!(client.ask(of_null(check, ANY)).await, absent, "mode {mode}");
-    }
-}
-
-async fn a_null_prefix_is_that_of_all_ephemeral_nodes(server: &Server) {
-    let mut client = server.client().await;
-    let get = || request(Opcode::GET_EPHEMERALS, |body| body.buffer(None));
-    assert_eq!(client.ask(get()).await, Ok(Response::Ephemerals(vec![])));
-    client.make_as(&server.path("/a"), CreateFlags::EPHEMERAL).await;
-    assert_eq!(client.ask(get()).await, Ok(Response::Ephemerals(vec![server.path("/a")])));
-}
-
 async fn a_null_path_in_a_multi_is_malformed(server: &Server) {
     let mut client = server.client().await;
     for opcode in [Opcode::CREATE, Opcode::CREATE2, Opcode::DELETE, Opcode::SET_DATA, Opcode::CHECK] {
@@ -249,20 +178,4 @@ async fn a_null_path_in_a_multi_is_malformed(server: &Server) {
         assert_eq!(client.ask(multi).await, Err(ErrorCode::MARSHALLING_ERROR), "{opcode}");
         assert_eq!(client.stat(&server.path("/a")).await, Err(ErrorCode::NO_NODE), "{opcode}");
     }
-}
-
-/// Before 3.9, a server refuses the path. Since 3.9, it does not know the request, and closes the connection.
-async fn a_null_path_checked_alone_changes_nothing(server: &Server) {
-    let own = server.own(&Options::default());
-    let mut client = own.client().await;
-    let check = request(Opcode::CHECK, |body| {
-        body.buffer(None);
-        body.int(-1);
-    });
-    match client.ask(check).await {
-        Err(ErrorCode::BAD_ARGUMENTS) => {}
-        Err(ErrorCode::UNIMPLEMENTED) => client.is_closed().await,
-        other => panic!("{other:?}"),
-    }
-    assert_eq!(own.client().await.stat("/").await.unwrap().version, 0);
 }

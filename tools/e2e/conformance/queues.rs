@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use zklock_testkit::wire::{
-    Acl, Create, CreateFlags, ErrorCode, Op, OpResult, Request, Response, SetData, Stat, permissions,
+    Create, CreateFlags, ErrorCode, Op, OpResult, Request, Response, SetData, Stat, permissions,
 };
 
 use crate::case::cases;
@@ -14,19 +14,13 @@ cases! {
     the_queue_may_be_created_by_either_operation,
     the_data_has_the_session_and_the_transaction_in_its_stat,
     a_contender_has_no_stat_or_that_of_its_creation,
-    the_next_contender_has_number_1,
     nothing_is_created_if_the_queue_exists,
     nothing_is_created_if_the_parent_is_missing,
-    nothing_is_created_if_the_parent_is_ephemeral,
     nothing_is_created_if_the_number_is_another,
     the_parent_must_allow_to_create,
     the_queue_must_allow_to_create,
     the_contender_must_allow_to_write,
-    the_acls_must_be_valid,
     one_of_two_creates_the_queue,
-    a_contender_ends_with_its_session,
-    a_queue_that_is_created_again_counts_from_0,
-    a_queue_without_contenders_is_deleted,
     events_are_told_once,
 }
 
@@ -143,13 +137,6 @@ async fn a_contender_has_no_stat_or_that_of_its_creation(server: &Server) {
     }
 }
 
-async fn the_next_contender_has_number_1(server: &Server) {
-    let mut client = server.client().await;
-    Taking::of(server).take(&mut client).await;
-    let next = client.make_as(&server.path("/q/c-lock-"), CreateFlags::EPHEMERAL_SEQUENTIAL).await;
-    assert_eq!(next, server.path("/q/c-lock-0000000001"));
-}
-
 async fn nothing_is_created_if_the_queue_exists(server: &Server) {
     let (mut one, mut other) = (server.client().await, server.client().await);
     one.make_as(&server.path("/q"), CreateFlags::PERSISTENT).await;
@@ -164,13 +151,6 @@ async fn nothing_is_created_if_the_parent_is_missing(server: &Server) {
     let mut client = server.client().await;
     let taking = Taking::at(&server.path("/no/q"));
     taking.assert_refused(&mut client, server, 0, ErrorCode::NO_NODE).await;
-}
-
-async fn nothing_is_created_if_the_parent_is_ephemeral(server: &Server) {
-    let mut client = server.client().await;
-    client.make_as(&server.path("/e"), CreateFlags::EPHEMERAL).await;
-    let taking = Taking::at(&server.path("/e/q"));
-    taking.assert_refused(&mut client, server, 0, ErrorCode::NO_CHILDREN_FOR_EPHEMERALS).await;
 }
 
 async fn nothing_is_created_if_the_number_is_another(server: &Server) {
@@ -210,17 +190,6 @@ async fn the_contender_must_allow_to_write(server: &Server) {
     taking.take(&mut client).await;
 }
 
-async fn the_acls_must_be_valid(server: &Server) {
-    let mut client = server.client().await;
-    let invalid = Vec::<Acl>::new();
-    let mut taking = Taking::of(server);
-    taking.queue.acl.clone_from(&invalid);
-    taking.assert_refused(&mut client, server, 0, ErrorCode::INVALID_ACL).await;
-    let mut taking = Taking::of(server);
-    taking.contender.acl = invalid;
-    taking.assert_refused(&mut client, server, 1, ErrorCode::INVALID_ACL).await;
-}
-
 async fn one_of_two_creates_the_queue(server: &Server) {
     let (mut one, mut other) = (server.client().await, server.client().await);
     let (first, second) = tokio::join!(Taking::of(server).ask(&mut one), Taking::of(server).ask(&mut other));
@@ -230,35 +199,6 @@ async fn one_of_two_creates_the_queue(server: &Server) {
     let stat = one.stat(&server.path(&format!("/q{NUMBER_0}"))).await.unwrap();
     assert_eq!(stat.ephemeral_owner, winner);
     assert_eq!(one.children(&server.path("/q")).await.unwrap().len(), 1);
-}
-
-async fn a_contender_ends_with_its_session(server: &Server) {
-    let (mut one, mut other) = (server.client().await, server.client().await);
-    Taking::of(server).take(&mut one).await;
-    one.close().await;
-    assert_eq!(other.children(&server.path("/q")).await, Ok(vec![]));
-}
-
-async fn a_queue_that_is_created_again_counts_from_0(server: &Server) {
-    let mut client = server.client().await;
-    for _ in 0..2 {
-        Taking::of(server).take(&mut client).await;
-        client.delete(&server.path(&format!("/q{NUMBER_0}"))).await.unwrap();
-        client.delete(&server.path("/q")).await.unwrap();
-    }
-    let stat = Taking::of(server).take(&mut client).await;
-    assert_eq!(stat.version, 1);
-}
-
-async fn a_queue_without_contenders_is_deleted(server: &Server) {
-    let mut client = server.reaper_client().await;
-    Taking::of(server).take(&mut client).await;
-    client.watch_exists(&server.path("/q")).await.unwrap();
-    client.delete(&server.path(&format!("/q{NUMBER_0}"))).await.unwrap();
-    while client.stat(&server.path("/q")).await.is_ok() {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
-    Taking::of(server).take(&mut client).await;
 }
 
 async fn events_are_told_once(server: &Server) {

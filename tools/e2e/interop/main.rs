@@ -4,7 +4,6 @@
 mod candidate;
 mod contention;
 mod election;
-mod exclusive;
 #[cfg(soak)]
 mod kazoo;
 mod mutex;

@@ -1,10 +1,10 @@
 //! Several servers, one of which lags behind the others. Only real servers replicate.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use zklock::{Client, Config, MutexGuard};
 use zklock_testkit::wire::Opcode;
-use zklock_testkit::{Ensemble, How, Proxy};
+use zklock_testkit::{Direction, Ensemble, How, Proxy, ZooKeeper};
 use zookeeper_client as zk;
 
 use crate::support::{TICK, soon, until};
@@ -82,6 +82,41 @@ async fn a_contender_whose_creation_is_not_committed_yet_is_found_by_way_of_the_
     assert_eq!(creates() - before, 1, "no second node");
     assert_eq!(client.mutex(PATH).unwrap().participants().await.unwrap().len(), 1);
     guard.release().await.unwrap();
+}
+
+/// Cuts the link between a holder and its server, a follower, or between that server and the leader, and returns once the
+/// lock has gone to a client of the leader. The follower answers reads for twice the session timeout.
+async fn assert_told_first(cut: impl FnOnce(&Ensemble, &ZooKeeper, &Proxy)) {
+    let ensemble = Ensemble::builder().tick_time(TICK).sync_limit(20).separable().start().unwrap();
+    let (leader, follower) = (ensemble.leader().unwrap(), ensemble.followers().unwrap()[0]);
+    let proxy = Proxy::start(follower.address()).unwrap();
+    let connect = async |servers: &str| {
+        let config = Config::new(servers).session_timeout(10 * TICK).tick_time(TICK).sync_limit(20 * TICK);
+        config.connect().await.unwrap()
+    };
+    let (holder, waiter) = (connect(proxy.connect_string()).await, connect(leader.connect_string()).await);
+    let guard = lock(&holder).await;
+    let waiting = tokio::spawn(async move { (lock(&waiter).await, Instant::now()) });
+    let participants = async || holder.mutex(PATH).unwrap().participants().await.unwrap().len();
+    until(|| async { participants().await == 2 }, "the other client waits").await;
+    cut(&ensemble, follower, &proxy);
+    let told = tokio::spawn(async move {
+        guard.lost().await;
+        Instant::now()
+    });
+    let (told, (_, granted)) = (soon(told).await.unwrap(), soon(waiting).await.unwrap());
+    assert!(told < granted, "{:?} too late", told - granted);
+    ensemble.join(follower);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_whose_link_is_cut_is_told_before_the_lock_is_handed_on() {
+    assert_told_first(|_, _, proxy| proxy.blackhole(Direction::Both)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_whose_server_is_cut_off_from_the_leader_is_told_before_the_lock_is_handed_on() {
+    assert_told_first(|ensemble, follower, _| ensemble.separate(follower)).await;
 }
 
 /// The reason why the core does not rely on `sync` (`ProposalRequestProcessor`).

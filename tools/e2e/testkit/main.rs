@@ -1,6 +1,5 @@
 //! Real servers of the test kit, and its servers as seen by a client in Python.
 
-mod ensemble;
 #[cfg(soak)]
 mod kazoo;
 mod launcher;

@@ -14,18 +14,18 @@ const SOON: Duration = Duration::from_secs(20);
 const OWNER: &str = "ZKLOCK_TESTKIT_OWNER";
 
 #[track_caller]
-pub(crate) fn wait_until(what: &str, mut state: impl FnMut() -> bool) {
+fn wait_until(what: &str, mut state: impl FnMut() -> bool) {
     assert!(eventually(SOON, || state().then_some(())).is_some(), "never happened: {what}");
 }
 
 /// Returns the state of a process as the letter in `/proc`, or `None` if there is no such process.
-pub(crate) fn process_state(pid: u32) -> Option<char> {
+fn process_state(pid: u32) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(") ")?.1.chars().next()
 }
 
 /// Returns whether a process has ended, even if its parent has not waited for it yet.
-fn has_ended(pid: u32) -> bool {
+pub(crate) fn has_ended(pid: u32) -> bool {
     matches!(process_state(pid), None | Some('Z' | 'X'))
 }
 

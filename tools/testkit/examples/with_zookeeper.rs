@@ -1,6 +1,6 @@
 //! Runs a command with a real ZooKeeper server, whose address is in `ZKLOCK_CONNECT`. The server ends with the command.
 //!
-//! ZooKeeper, Curator, Java, PostgreSQL, promtool and tmux are installed first if they are missing and `apt-get` can
+//! ZooKeeper, Curator, Java, PostgreSQL and promtool are installed first if they are missing and `apt-get` can
 //! install them.
 //!
 //! `cargo run -p zklock-testkit --example with_zookeeper -- COMMAND [ARGUMENT…]`
@@ -21,10 +21,9 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let command = arguments.next().ok_or("a command is missing")?;
     let (zookeeper, curator) = (Installation::find_or_install()?, Curator::find_or_install()?);
     let (postgresql, promtool) = (PostgreSql::find_or_install()?, Tool::Promtool.find_or_install()?);
-    let tmux = Tool::Tmux.find_or_install()?;
     eprintln!("ZooKeeper is {:?}, run by {:?}", zookeeper.classpath(), zookeeper.java());
     eprintln!("Curator is {:?}, run by {:?}", curator.classpath(), curator.java());
-    eprintln!("PostgreSQL is in {:?}, promtool is {promtool:?}, tmux is {tmux:?}", postgresql.programs());
+    eprintln!("PostgreSQL is in {:?}, promtool is {promtool:?}", postgresql.programs());
     let mut command = Command::new(command);
     command.args(arguments);
     if is_encrypted { encrypted(command) } else { plain(command) }

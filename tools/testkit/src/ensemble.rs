@@ -203,16 +203,3 @@ impl Role {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_server_tells_its_role_only_when_it_serves() {
-        let leader = "Zookeeper version: 3.8.0\nZxid: 0x2000000ab\nMode: leader\nNode count: 5\n";
-        assert_eq!(Role::parse(leader), Some(Role::Leader { zxid: 0x2_0000_00ab }));
-        assert_eq!(Role::parse("Zxid: 0x0\nMode: follower\n"), Some(Role::Follower));
-        assert_eq!(Role::parse("This ZooKeeper instance is not currently serving requests\n"), None);
-    }
-}

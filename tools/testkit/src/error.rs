@@ -61,14 +61,6 @@ pub enum Error {
     )]
     NoPromtool,
 
-    /// No `tmux` was found in any of the places searched.
-    #[error(
-        "no tmux was found; install it (Debian: `apt-get install {package}`), \
-         or set TMUX_PROGRAM to the path of the program",
-        package = crate::packages::TMUX_PACKAGE
-    )]
-    NoTmux,
-
     /// An environment variable points to a place that lacks the expected files.
     #[error("the environment variable {variable} is `{value}`, which contains {missing}")]
     BadLocation {
@@ -124,17 +116,6 @@ pub enum Error {
     NoQuorum {
         /// The time limit.
         waited: Duration,
-    },
-
-    /// A line of a history is not a record.
-    #[error("line {line} of {file} is not a record: {reason}")]
-    NotARecord {
-        /// The name of the file.
-        file: String,
-        /// The number of the line, from 1 on.
-        line: usize,
-        /// The reason.
-        reason: String,
     },
 
     /// An operation on files, sockets, threads or processes failed.

@@ -1,4 +1,4 @@
-//! The search for ZooKeeper, Curator, Java, PostgreSQL, Kerberos, promtool and tmux on this machine, and their installation.
+//! The search for ZooKeeper, Curator, Java, PostgreSQL, Kerberos and promtool on this machine, and their installation.
 //!
 //! This module may use only `error` and `packages`.
 

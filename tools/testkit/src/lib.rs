@@ -14,10 +14,7 @@
 //! # Ok::<(), zklock_testkit::Error>(())
 //! ```
 //!
-//! The embedded server is also a program: `cargo run -p zklock-testkit -- --listen 127.0.0.1:2181`.
-//!
-//! With the feature `history`, the module `history` has the records that the processes of a campaign write, and the
-//! checks of what they show.
+//! The command `zklock serve` runs the embedded server alone.
 //!
 //! A real server listens on a free loopback port and keeps its data in a temporary directory.
 //! [`Installation`] finds the Java classes that it needs, or installs them. The server ends with the process
@@ -37,8 +34,6 @@ mod ensemble;
 mod error;
 mod eventually;
 mod four_letter;
-#[cfg(feature = "history")]
-pub mod history;
 #[doc(hidden)]
 pub mod impostor;
 mod installation;

@@ -14,7 +14,6 @@ mod answers;
 mod connection;
 mod mode;
 mod node;
-mod null_paths;
 mod output;
 mod path;
 mod quotas;
@@ -44,8 +43,7 @@ use watches::Watches;
 
 use crate::session_password;
 use crate::wire::{
-    ConnectRequest, ConnectResponse, ErrorCode, NullPath, Opcode, ReplyHeader, Request, RequestHeader,
-    Response, xid,
+    ConnectRequest, ConnectResponse, ErrorCode, Opcode, ReplyHeader, Request, RequestHeader, Response, xid,
 };
 
 /// A standalone ZooKeeper server.
@@ -181,7 +179,7 @@ impl Model {
                 self.next_txn();
                 self.reply(connection, xid, Err(ErrorCode::RECONFIG_DISABLED));
             }
-            Request::Unknown { .. } | Request::Check(_) | Request::NullPath(NullPath::Check) => {
+            Request::Unknown { .. } | Request::Check(_) => {
                 let header = ReplyHeader { xid, zxid: Self::NO_ZXID, error: ErrorCode::UNIMPLEMENTED };
                 self.send(connection, Message::Reply(header, Response::Empty));
                 self.close(connection);

@@ -1,4 +1,4 @@
-//! The names of the Debian packages that contain ZooKeeper, Curator, Java, PostgreSQL, Kerberos, promtool and tmux.
+//! The names of the Debian packages that contain ZooKeeper, Curator, Java, PostgreSQL, Kerberos and promtool.
 //!
 //! This module may use no other module of the crate.
 
@@ -22,6 +22,3 @@ pub(crate) const KERBEROS_PACKAGES: [&str; 3] = ["krb5-kdc", "krb5-admin-server"
 
 /// The package with `promtool`, which also contains the server of Prometheus.
 pub(crate) const PROMETHEUS_PACKAGE: &str = "prometheus";
-
-/// The package with `tmux`.
-pub(crate) const TMUX_PACKAGE: &str = "tmux";

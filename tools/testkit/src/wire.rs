@@ -13,7 +13,6 @@ mod connect;
 mod frame;
 mod jute;
 mod multi;
-mod null_path;
 mod parts;
 mod record;
 mod request;
@@ -24,7 +23,6 @@ pub use connect::{ConnectRequest, ConnectResponse};
 pub use frame::{Frames, MAX_FRAME, frames};
 pub use jute::{Malformed, Reader, Record, Writer};
 pub use multi::{Op, OpResult};
-pub use null_path::NullPath;
 pub use parts::{
     AddWatch, CheckVersion, Create, CreateFlags, Delete, SetAcl, SetData, SetWatches, WatcherType,
 };

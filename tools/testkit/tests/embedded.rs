@@ -1,17 +1,12 @@
 //! The operations that only the embedded server has, and the clients that it must withstand.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::io::Write;
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use tracing::field::Visit;
-use tracing::span;
 use zklock_testkit::conversation::ConversationError;
 use zklock_testkit::wire::{
-    AddWatch, ConnectRequest, Create, CreateFlags, ErrorCode, EventType, Opcode, Request, Response,
+    AddWatch, ConnectRequest, Create, CreateFlags, ErrorCode, EventType, Request, Response,
 };
 use zklock_testkit::{Conversation, EmbeddedServer, Error, eventually};
 
@@ -59,49 +54,12 @@ fn it_starts_in_less_than_20_ms() {
     assert!(best < Duration::from_millis(20), "{best:?}");
 }
 
-fn program(listen: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_zklock-testkit"));
-    command.args(["--listen", listen]).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-/// Ends the program even if the test fails.
-struct Ended(Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-#[tokio::test]
-async fn the_program_tells_where_it_listens_and_serves_until_it_is_killed() {
-    let mut program = Ended(program("127.0.0.1:0").spawn().unwrap());
-    let mut line = String::new();
-    BufReader::new(program.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let address = line.strip_prefix("listening on ").and_then(|rest| rest.strip_suffix('\n')).unwrap();
-    let address: SocketAddr = address.parse().unwrap();
-    assert_eq!(line, format!("listening on 127.0.0.1:{}\n", address.port()));
-    let mut client = Conversation::open(address).await.unwrap();
-    assert_eq!(create(&mut client, "/a", CreateFlags::PERSISTENT).await.unwrap(), "/a");
-    program.0.kill().unwrap();
-    program.0.wait().unwrap();
-    assert_eq!(client.until_closed().await.unwrap(), []);
-    TcpStream::connect(address).unwrap_err();
-}
-
 #[test]
-fn the_program_says_in_one_line_why_it_cannot_listen() {
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let taken = taken.local_addr().unwrap().to_string();
-    for (listen, why) in [("0.0.0.0:0", "only on a loopback address"), (&taken, "cannot listen: ")] {
-        let Output { status, stdout, stderr } = program(listen).output().unwrap();
-        let stderr = String::from_utf8(stderr).unwrap();
-        assert_eq!((status.code(), &stdout[..]), (Some(1), &[][..]));
-        assert_eq!(stderr.lines().count(), 1, "{stderr}");
-        assert!(stderr.contains(why), "{stderr}");
-    }
+fn it_listens_only_on_a_loopback_address_which_is_free() {
+    let listen = |address: &str| EmbeddedServer::builder().listen(address.parse().unwrap()).start();
+    assert!(matches!(listen("0.0.0.0:0"), Err(Error::NotLoopback { .. })));
+    let first = server();
+    assert!(matches!(listen(first.connect_string()), Err(Error::Io { .. })));
 }
 
 #[tokio::test]
@@ -192,25 +150,6 @@ async fn an_expired_session_is_gone_at_once_and_a_disconnected_one_stays() {
 }
 
 #[tokio::test]
-async fn names_at_the_end_of_the_numbers_are_those_of_a_real_server() {
-    let server = server();
-    let mut client = open(&server).await;
-    create(&mut client, "/a", CreateFlags::PERSISTENT).await.unwrap();
-    let next = CreateFlags::PERSISTENT_SEQUENTIAL;
-    server.set_counter("/a", i32::MAX - 1).unwrap();
-    for number in ["2147483646", "2147483647"] {
-        assert_eq!(create(&mut client, "/a/n-", next).await, Ok(format!("/a/n-{number}")));
-    }
-    assert_eq!(create(&mut client, "/a/n-", next).await, Err(ErrorCode::NODE_EXISTS));
-    assert_eq!(create(&mut client, "/a/m-", next).await, Ok("/a/m-2147483647".into()));
-    server.set_counter("/a", i32::MIN).unwrap();
-    for number in ["-2147483648", "-2147483647"] {
-        assert_eq!(create(&mut client, "/a/n-", next).await, Ok(format!("/a/n-{number}")));
-    }
-    assert_eq!(server.set_counter("/no", 0), Err(ErrorCode::NO_NODE));
-}
-
-#[tokio::test]
 async fn what_is_there_is_listed() {
     let server = server();
     let mut client = open(&server).await;
@@ -233,90 +172,6 @@ async fn dropping_it_frees_the_port_and_closes_connections() {
     drop(server);
     assert_eq!(client.until_closed().await.unwrap(), []);
     drop(EmbeddedServer::builder().listen(address).start().unwrap());
-}
-
-/// Counts the server's warnings about the connections that [`raw`] opens.
-struct Warnings;
-
-static WARNED: AtomicUsize = AtomicUsize::new(0);
-static PEER: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
-
-impl Visit for Warnings {
-    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
-        if field.name() == "peer" && PEER.lock().unwrap().contains(&format!("{value:?}")) {
-            WARNED.fetch_add(1, Ordering::SeqCst);
-        }
-    }
-}
-
-impl tracing::Subscriber for Warnings {
-    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
-        *metadata.level() == tracing::Level::WARN && metadata.target().starts_with("zklock_testkit")
-    }
-    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
-        span::Id::from_u64(1)
-    }
-    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
-    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
-    fn event(&self, event: &tracing::Event<'_>) {
-        event.record(&mut Self);
-    }
-    fn enter(&self, _: &span::Id) {}
-    fn exit(&self, _: &span::Id) {}
-}
-
-/// Opens a connection whose warnings are counted, and sends these bytes.
-fn raw(server: &EmbeddedServer, bytes: &[u8]) -> TcpStream {
-    let mut stream = TcpStream::connect(server.address()).unwrap();
-    PEER.lock().unwrap().push(stream.local_addr().unwrap().to_string());
-    stream.write_all(bytes).unwrap();
-    stream
-}
-
-#[tokio::test]
-async fn malformed_connections_end_with_one_line_each_and_disturb_nobody() {
-    tracing::subscriber::set_global_default(Warnings).unwrap();
-    let server = server();
-    let mut healthy = open(&server).await;
-    let garbage: Vec<u8> =
-        (0..4096_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-    let frames: [&[u8]; 6] = [
-        &[&[0x7f][..], &garbage].concat(),
-        &0x7fff_ffff_u32.to_be_bytes(),
-        &(-1_i32).to_be_bytes(),
-        &[0, 0, 0, 4, 1, 2, 3, 4],
-        // A request before the greeting: a length, an xid and an opcode.
-        &[0, 0, 0, 8, 0, 0, 0, 1, 0, 0, 0, 11],
-        &[0, 0, 0, 44, 0, 0],
-    ];
-    for (index, frame) in frames.into_iter().enumerate() {
-        drop(raw(&server, frame));
-        wait_until("the warning", || WARNED.load(Ordering::SeqCst) > index);
-        assert_eq!(WARNED.load(Ordering::SeqCst), index + 1, "{frame:?}");
-        healthy.call(Request::Ping).await.unwrap();
-    }
-    let mut unknown = open(&server).await;
-    unknown.send(Request::Unknown { opcode: Opcode(12345), body: Bytes::new() }).await.unwrap();
-    unknown.until_closed().await.unwrap();
-    assert!(server.is_connected(healthy.session_id()));
-}
-
-/// The server waits for ten seconds. The unit test of a connection has a clock of its own.
-#[cfg(soak)]
-#[tokio::test]
-async fn half_a_greeting_is_not_waited_for_for_ever() {
-    let server = server();
-    let mut healthy = open(&server).await;
-    let greet = |bytes: &[u8]| {
-        let mut stream = TcpStream::connect(server.address()).unwrap();
-        stream.write_all(bytes).unwrap();
-        stream.set_read_timeout(Some(SOON)).unwrap();
-        stream
-    };
-    for mut stream in [&[][..], &[0, 0, 0, 44, 0, 0]].map(greet) {
-        assert_eq!(std::io::Read::read(&mut stream, &mut [0]).unwrap(), 0);
-    }
-    healthy.call(Request::Ping).await.unwrap();
 }
 
 #[tokio::test]

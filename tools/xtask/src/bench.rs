@@ -1,29 +1,24 @@
 //! The speed of zklock beside that of Curator and kazoo. Uses only `built` and `step`.
 //!
 //! * `scenarios`: the measurements that are made beside other libraries, and their arguments.
-//! * `run`: the measurements of one run, on a `server` that all of them use.
-//! * `machine`: a description of the machine.
 //! * `figures`: the figures of one measurement, and the medians of several.
-//! * `results`: the results of a run, which are stored.
 //! * `table`: the medians and their ratios.
-//! * `report`: the documents and pictures with the results.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
 use clap::Args;
 
-use crate::step::{Outcome, announce};
+use crate::built::Built;
+use crate::step::{Outcome, Step, announce};
 
 mod figures;
-mod machine;
-mod report;
-mod results;
-mod run;
 mod scenarios;
-mod server;
 mod table;
 
-use results::Results;
-use run::Run;
-use scenarios::SCENARIOS;
+use figures::Figures;
+use scenarios::{SCENARIOS, Scenario};
 use table::Table;
 
 #[derive(Debug, Args)]
@@ -33,50 +28,105 @@ pub(crate) struct Options {
     rounds: u32,
 
     /// Measures only the scenarios whose names contain this text, such as `mutex 1×1` or `distinct`.
-    #[arg(long, value_name = "TEXT", default_value = "", conflicts_with = "report")]
+    #[arg(long, value_name = "TEXT", default_value = "")]
     scenario: String,
 
     /// The length of one measurement.
     #[arg(long, default_value_t = 2.5)]
     seconds: f64,
-
-    /// Measures the schemes and the scale, too, and writes docs/performance.md, its pictures and the README's table.
-    #[arg(long)]
-    report: bool,
-
-    /// Writes the report of the last run, without a measurement.
-    #[arg(long, requires = "report")]
-    stored: bool,
 }
 
-/// Measures each scenario in rounds, stores the results, and prints a table.
+/// Measures each scenario in rounds, and prints a table.
 ///
 /// Within a round, the clients take turns, each in a process of its own, so that a change of the machine's
 /// speed meets all of them.
 pub(crate) fn run(options: &Options) -> Outcome {
-    let results = if options.stored { Results::stored()? } else { measured(options)? };
-    if options.report { report::write(&results) } else { Ok(()) }
-}
-
-fn measured(options: &Options) -> Outcome<Results> {
     let scenarios: Vec<_> =
         SCENARIOS.iter().filter(|scenario| scenario.name.contains(&options.scenario)).collect();
     if scenarios.is_empty() {
         let names: Vec<_> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
         return Err(format!("no scenario has `{}`: {}", options.scenario, names.join("; ")).into());
     }
-    let mut run = Run::start(options.rounds, options.seconds)?;
-    for scenario in &scenarios {
-        run.measure(scenario)?;
+    let (built, _) = Built::benches()?;
+    let server = Server::start(&built.example("with_zookeeper")?.path)?;
+    let bench = Bench { program: &built.bench("contention")?.path, server: &server };
+    for arguments in WARM_UP {
+        bench.line(arguments)?;
     }
-    if options.report {
-        run.schemes()?;
-        run.alone()?;
-    }
-    let (results, mut table) = (run.end(), Table::default());
+    let mut table = Table::default();
     for scenario in scenarios {
-        table.add(scenario.name, &results.medians(scenario.name))?;
+        table.add(scenario.name, &bench.medians(scenario, options)?)?;
     }
-    announce(&format!("medians of {} of {} s\n\n{table}", results.rounds(), options.seconds));
-    Ok(results)
+    announce(&format!("medians of {} rounds of {} s\n\n{table}", options.rounds, options.seconds));
+    Ok(())
 }
+
+/// The benchmark, and the server that all measurements use.
+struct Bench<'a> {
+    program: &'a Path,
+    server: &'a Server,
+}
+
+impl Bench<'_> {
+    /// Measures all clients of a scenario in rounds. Returns the medians of each, in the order of their turns.
+    fn medians(&self, scenario: &Scenario, options: &Options) -> Outcome<Vec<(String, Figures)>> {
+        let clients = scenario.clients();
+        let mut measured = vec![Vec::new(); clients.len()];
+        for _ in 0..options.rounds {
+            for ((_, arguments), measured) in clients.iter().zip(&mut measured) {
+                let line = self.line(&format!("{arguments} --seconds {}", options.seconds))?;
+                measured.push(Figures::parse(&line)?);
+            }
+        }
+        let medians = measured.iter().map(|figures| Figures::median(figures));
+        Ok(clients.into_iter().map(|(client, _)| client).zip(medians).collect())
+    }
+
+    /// Makes a measurement, and returns its line.
+    fn line(&self, arguments: &str) -> Outcome<String> {
+        let step = Step::program(&format!("contention {arguments}"), self.program);
+        let output = step.arguments(&format!("{arguments} --server {}", self.server.address)).quiet()?.output;
+        println!("{}", output.trim());
+        Ok(output.lines().last().unwrap_or_default().to_owned())
+    }
+}
+
+/// A server that runs as long as the input of the process that holds it is open.
+///
+/// It therefore ends even if this program is killed.
+struct Server {
+    holder: Child,
+    address: String,
+}
+
+impl Server {
+    /// Starts a server through the example `with_zookeeper`, which also installs Curator if it is missing.
+    fn start(with_zookeeper: &Path) -> Outcome<Self> {
+        let mut holder = Command::new(with_zookeeper)
+            .args(["sh", "-c", "echo \"$ZKLOCK_CONNECT\"; exec cat"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut address = String::new();
+        if let Some(output) = holder.stdout.take() {
+            BufReader::new(output).read_line(&mut address)?;
+        }
+        let server = Self { holder, address: address.trim().to_owned() };
+        if server.address.is_empty() {
+            return Err("no ZooKeeper was started; its reason is above".into());
+        }
+        Ok(server)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.holder.stdin.take());
+        // A drop cannot report an error.
+        let _ = self.holder.wait();
+    }
+}
+
+/// Measurements whose figures are not used. They let the server's virtual machine compile its code.
+const WARM_UP: [&str; 2] =
+    ["distinct --tasks 64 --seconds 5", "mutex --client curator --sessions 8 --seconds 3"];

@@ -32,8 +32,7 @@ pub(crate) fn run() -> Outcome<Vec<Report>> {
 /// The programs that are built already, which mostly wait for servers.
 fn tests(built: &Built) -> Outcome<Vec<Step>> {
     let servers = &built.example("with_zookeeper")?.path;
-    let installs =
-        Step::program("ZooKeeper, Curator, PostgreSQL, promtool and tmux", servers).arguments("true");
+    let installs = Step::program("ZooKeeper, Curator, PostgreSQL and promtool", servers).arguments("true");
     let mut steps = vec![installs];
     steps.extend(built.tests.iter().map(test));
     for (name, arguments, last_line) in EXAMPLES {
@@ -74,8 +73,8 @@ fn checks() -> Vec<Step> {
     // Annotated functions in two editions. Their source says which lints it denies.
     let every_lint = "--package lints-2021 --package lints-2024 --package lints-forbidding --all-targets";
     let features = "metrics,sasl-digest,serde,tls";
-    let documented = "zklock/metrics,zklock/sasl-digest,zklock/serde,zklock/testing,zklock/tls,zklock-testkit/history,\
-                      zklock-testkit/tls";
+    let documented =
+        "zklock/metrics,zklock/sasl-digest,zklock/serde,zklock/testing,zklock/tls,zklock-testkit/tls";
     vec![
         Step::cargo("clippy --locked --workspace --all-targets -- -D warnings"),
         Step::cargo(

@@ -58,10 +58,7 @@ const GUARDS: [Guard; 9] = [
     Guard { name: "list", finder: Finder::Tests("zklock --test it", "numbers::") },
     Guard { name: "number", finder: Finder::Tests("zklock --test it", "numbers::") },
     Guard { name: "write-permit", finder: Finder::Tests("zklock-core --lib", "local_queue::schedules::") },
-    Guard {
-        name: "company",
-        finder: Finder::Campaign("--minutes 2 --workload fairness --no-faults", &["Turn"]),
-    },
+    Guard { name: "company", finder: Finder::Tests("zklock --test it", "local_queue::fairness::") },
     Guard {
         name: "quorum-request",
         finder: Finder::Campaign(

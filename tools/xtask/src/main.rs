@@ -9,7 +9,6 @@ use clap::{Parser, Subcommand};
 use crate::step::{Report, announce};
 
 mod bench;
-mod build_time;
 mod built;
 mod chaos;
 mod ci;
@@ -28,15 +27,13 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs everything that `cargo test` leaves out, with a real ZooKeeper, Curator, PostgreSQL, promtool and tmux, which are
+    /// Runs everything that `cargo test` leaves out, with a real ZooKeeper, Curator, PostgreSQL and promtool, which are
     /// installed if missing.
     Ci,
     /// Runs the long form of every test, with Kerberos too, and takes the guards out.
     Soak,
     /// Measures the speed of zklock beside that of Curator, on a ZooKeeper that it starts.
     Bench(bench::Options),
-    /// Measures how long the compiler needs for annotated functions and for calls written by hand.
-    BuildTime(build_time::Options),
     /// Runs a campaign of random faults against many processes on a real ensemble, and checks their histories.
     #[command(disable_help_flag = true)]
     Chaos(chaos::Options),
@@ -49,7 +46,6 @@ fn main() -> ExitCode {
         Command::Ci => ci::run().map(|reports| summarize(&reports)),
         Command::Soak => soak::run().map(|reports| summarize(&reports)),
         Command::Bench(options) => bench::run(&options),
-        Command::BuildTime(options) => build_time::run(&options),
         Command::Chaos(options) => chaos::run(&options),
         Command::Guards(options) => guards::run(&options),
     };

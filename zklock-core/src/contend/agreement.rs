@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::{LockError, Refusal};
 use crate::path::NodePath;
-use crate::queue::claim::{LEASES, Role};
 use crate::queue::contender::{Contender, ContenderId};
+use crate::queue::predicate::{LEASES, Role};
 use crate::session::Session;
 use crate::session::fault::Fault;
 

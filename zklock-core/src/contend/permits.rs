@@ -18,10 +18,10 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::LockError;
-use crate::lease::Lease;
+use crate::lease::Claim;
 use crate::path::NodePath;
-use crate::queue::claim::{Claim, GATE, LEASES, Role};
 use crate::queue::contender;
+use crate::queue::predicate::{GATE, LEASES, Predicate, Role};
 use crate::session::Session;
 use crate::session::connection::Watch;
 use crate::session::counter::Counter;
@@ -29,15 +29,11 @@ use crate::session::drive::{Bid, Contention, Driver, Outcome};
 use crate::session::fault::Fault;
 
 use super::agreement::{self, Agreement, Stated};
-use super::contender::{Contender, Count, Leases, Permits};
+use super::request::{Claims, Count, Permits, Request};
 
 /// Takes all of the wanted permits within one session, or none.
-pub(super) async fn contend(
-    contender: &Contender,
-    session: &Arc<Session>,
-    permits: &Permits,
-) -> Outcome<Leases> {
-    let contest = Contest { contender, session, permits };
+pub(super) async fn contend(request: &Request, session: &Arc<Session>, permits: &Permits) -> Outcome<Claims> {
+    let contest = Contest { request, session, permits };
     loop {
         let gate = match contest.pass().await {
             Outcome::Held(gate) => gate,
@@ -46,26 +42,26 @@ pub(super) async fn contend(
             Outcome::Refused(error) => return Outcome::Refused(error),
             Outcome::SessionLost => return Outcome::SessionLost,
         };
-        let mut leases = Leases::new();
-        let end = contest.take_inside(&gate, &mut leases).await;
-        let is_lost = |lease: &Lease| lease.tenure().check().is_err();
+        let mut claims = Claims::new();
+        let end = contest.take_inside(&gate, &mut claims).await;
+        let is_lost = |claim: &Claim| claim.lease().check().is_err();
         let left = match end {
             // The gate is released in the background, because the caller need not wait for that.
-            Outcome::Held(()) if !leases.iter().any(is_lost) => return Outcome::Held(leases),
+            Outcome::Held(()) if !claims.iter().any(is_lost) => return Outcome::Held(claims),
             Outcome::Held(()) => None,
             left => Some(left).filter(|_| !is_lost(&gate)),
         };
-        leases.push(gate);
-        join_all(leases.iter().map(Lease::release)).await;
+        claims.push(gate);
+        join_all(claims.iter().map(Claim::release)).await;
         // If the gate or a permit was lost, such as by an outsider's deletion, the contest starts again.
         if let Some(left) = left {
-            return left.map(|()| Leases::new());
+            return left.map(|()| Claims::new());
         }
     }
 }
 
 struct Contest<'a> {
-    contender: &'a Contender,
+    request: &'a Request,
     session: &'a Arc<Session>,
     permits: &'a Permits,
 }
@@ -82,13 +78,13 @@ impl Contest<'_> {
     ///
     /// An attempt that does not wait looks whether permits are free before it gives up, because the
     /// gate is also closed while another client is just passing.
-    async fn pass(&self) -> Outcome<Lease> {
-        let contention = self.contender.contention;
+    async fn pass(&self) -> Outcome<Claim> {
+        let contention = self.request.contention;
         let last = Instant::now() + LONGEST_PASSAGE;
         loop {
-            let bid = self.contender.bid(self.contender.path.below(GATE), Claim::place(Role::Exclusive));
+            let bid = self.request.bid(self.request.path.below(GATE), Predicate::place(Role::Exclusive));
             let driver = Driver::new(self.session.clone(), bid);
-            let passed = self.contender.drive(driver, contention, &self.contender.cancel).await;
+            let passed = self.request.drive(driver, contention, &self.request.cancel).await;
             let Outcome::Contended = passed else {
                 return passed;
             };
@@ -106,7 +102,7 @@ impl Contest<'_> {
     /// Looks whether enough permits are free. A number or a list that is not known counts as room, because
     /// the contest asks again.
     async fn look(&self) -> Result<Room, LockError> {
-        let leases = self.contender.path.below(LEASES);
+        let leases = self.request.path.below(LEASES);
         let _permit = self.session.bounds().requests(1).await;
         let (taken, changed) = match self.session.ops().list(leases.full()).await {
             Ok(children) => {
@@ -129,22 +125,22 @@ impl Contest<'_> {
     }
 
     /// Takes the permits, and gives up when the gate is lost, because another client can be inside then.
-    async fn take_inside(&self, gate: &Lease, leases: &mut Leases) -> Outcome<()> {
-        let inside = self.contender.cancel.child_token();
+    async fn take_inside(&self, gate: &Claim, claims: &mut Claims) -> Outcome<()> {
+        let inside = self.request.cancel.child_token();
         let leave = async {
-            gate.tenure().lost().await;
+            gate.lease().lost().await;
             inside.cancel();
             std::future::pending::<Infallible>().await
         };
         tokio::select! {
-            end = self.take(&inside, leases) => end,
+            end = self.take(&inside, claims) => end,
             never = leave => match never {},
         }
     }
 
-    /// Takes the permits one by one. Those taken so far are in `leases`, even if a later one fails.
-    async fn take(&self, inside: &CancellationToken, leases: &mut Leases) -> Outcome<()> {
-        let contention = self.contender.contention;
+    /// Takes the permits one by one. Those taken so far are in `claims`, even if a later one fails.
+    async fn take(&self, inside: &CancellationToken, claims: &mut Claims) -> Outcome<()> {
+        let contention = self.request.contention;
         // Taking only some of the permits, to give them back, would make other attempts that do not
         // wait fail.
         let is_part_of_many = contention == Contention::Leave && self.permits.wanted > 1;
@@ -159,10 +155,10 @@ impl Contest<'_> {
             let driver = Driver::new(self.session.clone(), self.bid());
             let taken = match nth {
                 0 => self.take_first(driver, inside).await,
-                _ => self.contender.drive(driver, contention, inside).await,
+                _ => self.request.drive(driver, contention, inside).await,
             };
             match taken {
-                Outcome::Held(lease) => leases.push(lease),
+                Outcome::Held(claim) => claims.push(claim),
                 other => return other.map(drop),
             }
         }
@@ -170,8 +166,8 @@ impl Contest<'_> {
     }
 
     /// Takes the first permit, and checks in the same round trip that other clients use the same number.
-    async fn take_first(&self, driver: Driver, inside: &CancellationToken) -> Outcome<Lease> {
-        let contention = self.contender.contention;
+    async fn take_first(&self, driver: Driver, inside: &CancellationToken) -> Outcome<Claim> {
+        let contention = self.request.contention;
         let stop = inside.child_token();
         let id = driver.id();
         let agreed = async {
@@ -179,20 +175,20 @@ impl Contest<'_> {
                 Count::Agreed(of) => Stated::Permits(*of),
                 Count::Shared { path, .. } => Stated::Shared(path.full().to_owned()),
             };
-            let agreed = agreement::agree(self.session, &self.contender.path, ours, id, &stop).await;
+            let agreed = agreement::agree(self.session, &self.request.path, ours, id, &stop).await;
             if agreed.is_err() {
                 stop.cancel();
             }
             agreed
         };
-        match join!(agreed, self.contender.drive(driver, contention, &stop)) {
-            (Ok(Agreement::Unknown), Outcome::Held(lease)) => {
-                lease.release().await.ok();
+        match join!(agreed, self.request.drive(driver, contention, &stop)) {
+            (Ok(Agreement::Unknown), Outcome::Held(claim)) => {
+                claim.release().await.ok();
                 Outcome::Cancelled
             }
             (Ok(_), taken) => taken,
-            (Err(error), Outcome::Held(lease)) => {
-                lease.release().await.ok();
+            (Err(error), Outcome::Held(claim)) => {
+                claim.release().await.ok();
                 Outcome::Refused(error)
             }
             (Err(_), Outcome::SessionLost) => Outcome::SessionLost,
@@ -207,8 +203,8 @@ impl Contest<'_> {
             Count::Agreed(of) => (*of, None),
             Count::Shared { path, seed } => (*seed, Some(Counter::new(path.clone(), *seed))),
         };
-        let claim = Claim::Permit { of };
-        Bid { counter, ..self.contender.bid(self.contender.path.below(LEASES), claim) }
+        let predicate = Predicate::Permit { of };
+        Bid { counter, ..self.request.bid(self.request.path.below(LEASES), predicate) }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::client::worker::Worker;
 use crate::path::NodePath;
 use crate::session::drive::Contention;
 
-use super::contender::{Contending, Listener, Wanted};
+use super::request::{Contending, Listener, Wanted};
 
 /// The servers of a test, for all clients of one thread.
 pub(crate) trait Stage {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::future::select_all;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::lease::Tenure;
+use crate::lease::Lease;
 
 /// The callbacks of a guard. The guard owns them, or the thread that calls one, so that no thread of the client drops one.
 #[derive(Default)]
@@ -20,7 +20,7 @@ impl Callbacks {
     pub(super) fn keep(
         &self,
         callback: Box<dyn FnOnce() + Send>,
-        tenures: Vec<Arc<Tenure>>,
+        leases: Vec<Arc<Lease>>,
     ) -> impl Future<Output = ()> + Send + use<> {
         let callback: Arc<Callback> = Arc::new(Mutex::new(Some(callback)));
         let (called, ended) = (Arc::downgrade(&callback), CancellationToken::new());
@@ -28,7 +28,7 @@ impl Callbacks {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(kept);
         async move {
             // A request to any one of several nodes counts for all of them; their holds end together.
-            let asked = select_all(tenures.iter().map(|tenure| Box::pin(tenure.asked_before_release())));
+            let asked = select_all(leases.iter().map(|lease| Box::pin(lease.asked_before_release())));
             let is_asked = tokio::select! {
                 biased;
                 () = ended.cancelled() => false,

@@ -24,11 +24,11 @@ async fn soon<T>(future: impl Future<Output = T>) -> T {
 }
 
 fn writing<K>(guard: &Guard<K>) -> Vec<Writing> {
-    guard.holds().iter().map(|hold| hold.tenure().writes().state()).collect()
+    guard.holds().iter().map(|hold| hold.lease().writes().state()).collect()
 }
 
 async fn drained<K>(guard: &Guard<K>) -> Writing {
-    soon(guard.holds()[0].tenure().writes().drained()).await
+    soon(guard.holds()[0].lease().writes().drained()).await
 }
 
 #[tokio::test]
@@ -209,7 +209,7 @@ async fn data_is_not_returned_after_a_loss_that_became_known_during_the_read() {
     let mut read = Box::pin(guard.get("/data"));
     assert!(poll!(&mut read).is_pending());
     soon(held.struck()).await;
-    guard.holds()[0].tenure().lose(LossReason::LeaseExpired);
+    guard.holds()[0].lease().lose(LossReason::LeaseExpired);
     held.release();
     let read = soon(read).await;
     assert!(matches!(read, Err(LockError::Lost { reason: LossReason::LeaseExpired, .. })), "{read:?}");

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::client::Client;
 use crate::client::worker::Worker;
-use crate::deadline::Patience;
+use crate::deadline::Deadline;
 use crate::error::{Holder, LockError, Phase};
 use crate::events::{Attempt, HoldSpan};
 use crate::interleaving;
@@ -26,12 +26,12 @@ use super::{Entry, Hold};
 pub(crate) async fn enter(
     client: &Client,
     lock: &LockRef,
-    patience: Patience,
+    deadline: Deadline,
     group: Option<u64>,
 ) -> Result<Option<Vec<Hold>>, LockError> {
     // Most calls that enter again do not wait, and need no clock.
     let started = OnceLock::new();
-    let left = || patience.spent(started.get_or_init(Instant::now).elapsed());
+    let left = || deadline.spent(started.get_or_init(Instant::now).elapsed());
     while let Some((outer, reentry)) = nearest(client, lock) {
         let path = || lock.path.relative().to_owned();
         let permits = match reentry {
@@ -44,7 +44,7 @@ pub(crate) async fn enter(
         // If the outer entry has ended meanwhile, another one may be around it.
         let Some(permit) = permit else { if outer.is_over() { continue } else { return Ok(None) } };
         if let Some(hold) = outer.join(lock.access, permit) {
-            hold.tenure().check()?;
+            hold.lease().check()?;
             return Ok(Some(vec![hold]));
         }
     }
@@ -55,11 +55,11 @@ pub(crate) async fn enter(
 async fn acquire(
     client: &Client,
     lock: &LockRef,
-    patience: &(impl Fn() -> Patience + Sync),
+    deadline: &(impl Fn() -> Deadline + Sync),
     group: Option<u64>,
 ) -> Result<Option<Vec<Hold>>, LockError> {
     let attempt = Attempt::begin(client.worker().events(), lock.subject(group));
-    match local_queue::enter(client, (&lock.path, &lock.wanted), (patience, &attempt.witness())).await {
+    match local_queue::enter(client, (&lock.path, &lock.wanted), (deadline, &attempt.witness())).await {
         Ok(Some(grants)) => Ok(Some(first_holds(client, lock, attempt, grants.into_iter().collect()))),
         Ok(None) => {
             attempt.contended();
@@ -76,7 +76,7 @@ async fn acquire(
 fn first_holds(client: &Client, lock: &LockRef, attempt: Attempt, grants: Vec<Arc<Grant>>) -> Vec<Hold> {
     let Some(token) = grants.iter().map(|grant| grant.token()).min() else { return Vec::new() };
     for (grant, holding) in iter::zip(&grants, attempt.acquired(token, grants.len())) {
-        grant.stint().announce(holding);
+        grant.share().announce(holding);
     }
     let span = HoldSpan::begin(&lock.subject(None), token).map(Arc::new);
     grants.into_iter().map(|grant| Hold::first(client, lock.access, (grant, span.clone()))).collect()
@@ -88,31 +88,31 @@ fn first_holds(client: &Client, lock: &LockRef, attempt: Attempt, grants: Vec<Ar
 pub(super) async fn admit(
     worker: &Worker,
     (outer, permits): (&Entry, u32),
-    patience: impl FnOnce() -> Patience,
+    deadline: impl FnOnce() -> Deadline,
 ) -> Result<Option<OwnedSemaphorePermit>, LockError> {
     let gate = outer.gate().clone();
     if let Ok(permit) = gate.clone().try_acquire_many_owned(permits) {
         return Ok(Some(permit));
     }
-    let patience = patience();
-    if patience.contention == Contention::Leave {
+    let deadline = deadline();
+    if deadline.contention == Contention::Leave {
         return Ok(None);
     }
     let (mut reply, answer) = oneshot::channel();
     worker.spawn(async move {
         let permit = tokio::select! {
-            permit = timeout(patience.left(), gate.acquire_many_owned(permits)) => permit,
+            permit = timeout(deadline.left(), gate.acquire_many_owned(permits)) => permit,
             () = reply.closed() => return,
         };
         // If the caller is gone by now, the permit is dropped with the answer.
         drop(reply.send(permit));
     });
-    let path = outer.tenure().path();
+    let path = outer.lease().path();
     match answer.await {
         Ok(Ok(Ok(permit))) => Ok(Some(permit)),
         Ok(Err(_)) => {
             let (path, holder) = (path.relative().to_owned(), Some(Holder::this_client(1)));
-            Err(LockError::Timeout { path, waited: patience.wait, phase: Phase::Sibling, holder })
+            Err(LockError::Timeout { path, waited: deadline.wait, phase: Phase::Sibling, holder })
         }
         Ok(Ok(Err(_))) | Err(_) => Err(worker.closed(path)),
     }

@@ -10,7 +10,7 @@ use crate::error::{Holder, LockError, Phase};
 use crate::event::Subject;
 use crate::local_queue;
 use crate::path::NodePath;
-use crate::queue::claim::{Place, Role};
+use crate::queue::predicate::{Place, Role};
 
 use super::access::Access;
 
@@ -62,7 +62,7 @@ impl LockRef {
     pub(crate) fn strangers(&self) -> &[String] {
         match &self.wanted {
             Wanted::Place(place) => &place.also_behind,
-            Wanted::Permits(_) | Wanted::Office { .. } => &[],
+            Wanted::Permits(_) | Wanted::Candidacy { .. } => &[],
         }
     }
 

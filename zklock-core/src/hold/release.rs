@@ -1,5 +1,6 @@
 //! Ends holds, and waits for the servers.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_lite::future::yield_now;
@@ -8,9 +9,9 @@ use futures_util::future::join_all;
 use crate::client::Client;
 use crate::client::settings::Release;
 use crate::client::worker::Unanswered;
-use crate::deadline::Patience;
+use crate::deadline::Deadline;
 use crate::error::{LockError, LossReason, Phase};
-use crate::lease::Stint;
+use crate::lease::Share;
 use crate::local_queue::{self, Grant};
 use crate::session::drive::Contention;
 
@@ -21,7 +22,7 @@ use super::{Alive, Hold};
 /// The end of one hold. The span and the client are kept until the release has ended.
 pub(crate) struct End {
     outstanding: Outstanding,
-    stint: Stint,
+    share: Arc<Share>,
     alive: Alive,
 }
 
@@ -42,7 +43,7 @@ pub(crate) fn begin_release(holds: Vec<Hold>) -> Vec<End> {
             Remaining::Readers(downgrade) => Outstanding::Downgrade(downgrade),
             Remaining::Nobody(grant) => Outstanding::Release(Grant::give_back(grant)),
         };
-        Some(End { outstanding, stint: Stint::clone(hold.share()), alive })
+        Some(End { outstanding, share: hold.share().clone(), alive })
     };
     holds.iter().rev().filter_map(end).collect()
 }
@@ -89,11 +90,11 @@ fn log(error: &LockError) {
 
 impl End {
     async fn released(self, within: Duration) -> Result<(), LockError> {
-        let Self { outstanding, stint, alive } = self;
-        let (client, patience) = (alive.owner.client(), Patience::new(within, Contention::Wait));
+        let Self { outstanding, share, alive } = self;
+        let (client, deadline) = (alive.owner.client(), Deadline::new(within, Contention::Wait));
         let outcome = match outstanding {
-            Outstanding::Nothing => return stint.tenure().check(),
-            Outstanding::Downgrade(downgrade) => answered(client, &stint, (downgrade, patience)).await,
+            Outstanding::Nothing => return share.lease().check(),
+            Outstanding::Downgrade(downgrade) => answered(client, &share, (downgrade, deadline)).await,
             Outstanding::Release(release) => {
                 if release.has_to_yield() {
                     // The call that has the lock now, or is about to come for it, may wait for this thread. The present
@@ -102,7 +103,7 @@ impl End {
                 }
                 match release.outcome() {
                     Some(outcome) => outcome,
-                    None => answered(client, &stint, (release.done(), patience)).await,
+                    None => answered(client, &share, (release.done(), deadline)).await,
                 }
             }
         };
@@ -126,35 +127,35 @@ impl End {
 /// Waits for the outcome of a release on the client's thread, where it goes on even if the caller's future is dropped.
 async fn answered(
     client: &Client,
-    stint: &Stint,
-    (outcome, patience): (impl Future<Output = Result<(), LockError>> + Send + 'static, Patience),
+    share: &Share,
+    (outcome, deadline): (impl Future<Output = Result<(), LockError>> + Send + 'static, Deadline),
 ) -> Result<(), LockError> {
-    let (tenure, waited) = (stint.tenure(), patience.wait);
-    match client.worker().call(patience.left(), outcome).await {
+    let (lease, waited) = (share.lease(), deadline.wait);
+    match client.worker().call(deadline.left(), outcome).await {
         Ok(outcome) => outcome,
-        Err(unanswered @ Unanswered::Forked) => Err(unanswered.into_error(tenure.path(), waited)),
+        Err(unanswered @ Unanswered::Forked) => Err(unanswered.into_error(lease.path(), waited)),
         Err(Unanswered::InTime) => Err(LockError::Timeout {
-            path: tenure.path().relative().to_owned(),
+            path: lease.path().relative().to_owned(),
             waited,
             phase: Phase::Releasing,
             holder: None,
         }),
         // The client's thread may have ended right after the release.
         Err(Unanswered::Ended | Unanswered::Panicked) => {
-            stint.outcome().unwrap_or_else(|| Err(tenure.lost_error(tenure.lose(LossReason::SessionEnded))))
+            share.outcome().unwrap_or_else(|| Err(lease.lost_error(lease.lose(LossReason::SessionEnded))))
         }
     }
 }
 
 /// Makes the hold of a writer that of a reader. Waits for writers inside, and until the servers have applied it.
-pub(crate) async fn downgraded(hold: &mut Hold, patience: Patience) -> Result<(), LockError> {
+pub(crate) async fn downgraded(hold: &mut Hold, deadline: Deadline) -> Result<(), LockError> {
     let (client, started) = (hold.client(), Instant::now());
-    let inside = admit(client.worker(), (hold.entry(), 1), || patience).await?;
+    let inside = admit(client.worker(), (hold.entry(), 1), || deadline).await?;
     let downgrade = hold.become_reader();
     drop(inside);
-    let Some(downgrade) = downgrade else { return hold.tenure().check() };
-    let stint = Stint::clone(hold.share());
-    let outcome = answered(&client, &stint, (downgrade, patience.spent(started.elapsed()))).await;
+    let Some(downgrade) = downgrade else { return hold.lease().check() };
+    let share = hold.share().clone();
+    let outcome = answered(&client, &share, (downgrade, deadline.spent(started.elapsed()))).await;
     if let (Some(span), Err(error)) = (hold.span(), &outcome) {
         span.note(error);
     }

@@ -159,7 +159,7 @@ pub(crate) fn is_in_term(share: &Arc<Share>) -> bool {
 /// that are independent of it are passed over.
 pub(super) fn nearest(client: &Client, lock: &LockRef) -> Option<(Arc<Entry>, Reentry)> {
     let is_same = |entry: &Entry| {
-        entry.worker.as_ptr() == Arc::as_ptr(client.worker()) && entry.tenure().path().is_same(&lock.path)
+        entry.worker.as_ptr() == Arc::as_ptr(client.worker()) && entry.lease().path().is_same(&lock.path)
     };
     Scope::present(|frames| {
         frames.iter().flat_map(Frame::entries).find_map(|entry| {

@@ -148,7 +148,7 @@ async fn a_body_does_not_begin_once_the_clock_ran_out_although_nobody_told_it() 
     let guard = client.mutex("/a").unwrap().lock().await.unwrap();
     let has_begun = Cell::new(false);
     let mut body = Box::pin(guard.run(async { has_begun.set(true) }));
-    let _out = guard.holds()[0].tenure().session().clock().run_out();
+    let _out = guard.holds()[0].lease().session().clock().run_out();
     let step = poll_fn(|context| Poll::Ready(body.as_mut().poll(context))).await;
     assert!(matches!(step, Poll::Ready(Err(error)) if error.is_lost()));
     assert!(!has_begun.get());
@@ -160,7 +160,7 @@ async fn a_body_takes_no_step_after_a_loss() {
     let guard = client.mutex("/a").unwrap().lock().await.unwrap();
     let mut body = Box::pin(guard.run(pending::<()>()));
     assert!(poll!(&mut body).is_pending());
-    guard.holds()[0].tenure().lose(LossReason::NodeDeleted);
+    guard.holds()[0].lease().lose(LossReason::NodeDeleted);
     assert!(body.await.unwrap_err().is_lost());
     let ends = guard.run(async {});
     assert!(ends.await.unwrap_err().is_lost());

@@ -11,7 +11,7 @@ use crate::error::LockError;
 use crate::hold::{Access, LockRef, UNNAMED};
 use crate::participant::Participant;
 use crate::path::NodePath;
-use crate::queue::claim::{Place, Role};
+use crate::queue::predicate::{Place, Role};
 
 use super::candidate::{CandidateConfig, Policy, Requeue};
 use super::latch::LeaderLatch;
@@ -173,7 +173,7 @@ impl Election {
         let Self { client, path, policy, hold_down, handover, label, .. } = self;
         let identity = Arc::new(self.identity.into_bytes());
         let place = Place { role, also_behind: [].into() };
-        let lock = LockRef::new(path, Access::Leader, Wanted::Office { place, identity }).named(label);
+        let lock = LockRef::new(path, Access::Leader, Wanted::Candidacy { place, identity }).named(label);
         let worker = client.worker().clone();
         CandidateConfig { worker, lock, policy, hold_down, handover, requeue }
     }

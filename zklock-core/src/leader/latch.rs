@@ -13,7 +13,7 @@ use crate::client::worker::{Backoff, Unanswered};
 use crate::contend;
 use crate::error::{LockError, LossReason, Phase};
 use crate::events::{Candidacy, WaitSpan};
-use crate::lease::Lease;
+use crate::lease::Claim;
 use crate::participant::Participant;
 use crate::session::drive::{Contention, Progress};
 use crate::tasks::panics;
@@ -446,13 +446,13 @@ impl Candidate {
 
     /// Leads in one lease after another until the candidate is closed, or cannot run.
     async fn campaign(&self) -> Result<(), LockError> {
-        while let Some(lease) = self.elected().await? {
+        while let Some(claim) = self.elected().await? {
             // It is no longer refused, although it may not lead yet.
             self.follow(|position| matches!(position, Position::Refused(_)));
-            let Some(lease) = self.hand_over(lease).await else { break };
-            let reason = self.hold(&lease).await;
+            let Some(claim) = self.hand_over(claim).await else { break };
+            let reason = self.hold(&claim).await;
             // The listeners have been told of a loss, and of a release that failed.
-            lease.release().await.ok();
+            claim.release().await.ok();
             if reason != LossReason::Resigned {
                 self.close.run_until_cancelled(sleep(self.config.hold_down)).await;
             }
@@ -461,7 +461,7 @@ impl Candidate {
     }
 
     /// Waits to be elected. Publishes `Follows` as soon as the first answer shows others in front.
-    async fn elected(&self) -> Result<Option<Lease>, LockError> {
+    async fn elected(&self) -> Result<Option<Claim>, LockError> {
         let (told, mut progress) = watch::channel(Progress::Connecting);
         let queued = async {
             if progress.wait_for(|progress| matches!(progress, Progress::Queued(_))).await.is_ok() {
@@ -478,7 +478,7 @@ impl Candidate {
 
     /// Waits for the election, and reports the progress to `told` and to the listeners. Returns `None` once the candidate is
     /// closed, and its contender is withdrawn.
-    async fn queue(&self, told: watch::Sender<Progress>) -> Result<Option<Lease>, LockError> {
+    async fn queue(&self, told: watch::Sender<Progress>) -> Result<Option<Claim>, LockError> {
         let CandidateConfig { worker, lock, .. } = &self.config;
         let tell = contend::teller(self.candidacy.witness());
         let told = move |progress: Progress| {
@@ -492,24 +492,24 @@ impl Candidate {
             .await
         {
             Err(LockError::Closed { .. }) => Ok(None),
-            leases => Ok(leases?.into_iter().flatten().next()),
+            claims => Ok(claims?.into_iter().flatten().next()),
         }
     }
 
     /// Waits for the handover pause. Returns `None` once the candidate is closed, and its contender is withdrawn.
-    async fn hand_over(&self, lease: Lease) -> Option<Lease> {
+    async fn hand_over(&self, claim: Claim) -> Option<Claim> {
         if !self.config.handover.is_zero() {
             tokio::select! {
                 () = self.close.cancelled() => {}
-                _ = lease.tenure().lost() => {}
+                _ = claim.lease().lost() => {}
                 () = sleep(self.config.handover) => {}
             }
         }
         if self.close.is_cancelled() {
-            lease.release().await.ok();
+            claim.release().await.ok();
             return None;
         }
-        Some(lease)
+        Some(claim)
     }
 
     /// Publishes `Follows` if the present position is one of these.
@@ -524,11 +524,11 @@ impl Candidate {
     }
 
     /// Leads in one term after another for as long as the lease lasts; returns the reason for its end.
-    async fn hold(&self, lease: &Lease) -> LossReason {
-        let tenure = lease.tenure();
+    async fn hold(&self, claim: &Claim) -> LossReason {
+        let lease = claim.lease();
         let mut nth = 0;
         loop {
-            let leadership = Leadership::begin(&self.config, tenure, nth);
+            let leadership = Leadership::begin(&self.config, lease, nth);
             self.told.send_replace(Position::Leads(leadership.clone()));
             leadership.announce(&self.candidacy);
             let reason = tokio::select! {
@@ -542,14 +542,14 @@ impl Candidate {
                 return reason;
             }
             let again = async {
-                tenure.confirmed().await;
+                lease.confirmed().await;
                 sleep(self.config.hold_down).await;
-                tenure.confirmed().await;
+                lease.confirmed().await;
             };
             tokio::select! {
                 biased;
                 () = self.close.cancelled() => return LossReason::Resigned,
-                reason = tenure.lost() => return reason,
+                reason = lease.lost() => return reason,
                 () = again => nth += 1,
             }
         }

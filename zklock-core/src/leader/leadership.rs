@@ -21,7 +21,7 @@ use crate::events::{Candidacy, HoldSpan};
 use crate::guard::running::run_while;
 use crate::held::Held;
 use crate::hold::{self, LeaderTerm};
-use crate::lease::{LeaseState, Share, Stint, Tenure};
+use crate::lease::{Lease, LeaseState, Share};
 use crate::mode::Mode;
 
 use super::candidate::{CandidateConfig, Policy};
@@ -56,8 +56,8 @@ struct Term {
 
 impl Leadership {
     /// Begins the `nth` term under one lease, counted from zero.
-    pub(super) fn begin(config: &CandidateConfig, tenure: &Arc<Tenure>, nth: u32) -> Self {
-        let share = Arc::new(Share::new(Stint::new(tenure, nth)));
+    pub(super) fn begin(config: &CandidateConfig, lease: &Arc<Lease>, nth: u32) -> Self {
+        let share = Arc::new(Share::new(lease, nth));
         let (worker, label, policy) = (config.worker.clone(), config.lock.label.clone(), config.policy);
         let (end, over) = (OnceLock::new(), CancellationToken::new());
         let (bodies, steps, calls) = Default::default();
@@ -178,7 +178,7 @@ impl Leadership {
     pub fn begin_call(&self) -> Result<Call, LockError> {
         let begun = self.add_call().and_then(|call| self.check().map(|()| call));
         begun.map_err(|error| match self.term.worker.is_closing() {
-            true => self.term.worker.closed(self.term.share.tenure().path()),
+            true => self.term.worker.closed(self.term.share.lease().path()),
             false => error,
         })
     }
@@ -202,11 +202,11 @@ impl Leadership {
 
     /// Waits until this term has to end, and returns the reason; the caller then calls [`end`](Self::end).
     pub(super) async fn ending(&self) -> LossReason {
-        let tenure = self.term.share.tenure();
+        let lease = self.term.share.lease();
         tokio::select! {
             biased;
             reason = self.lost() => reason,
-            () = tenure.suspended(), if self.term.policy == Policy::GiveUpWhenSuspended => {
+            () = lease.suspended(), if self.term.policy == Policy::GiveUpWhenSuspended => {
                 LossReason::Suspended
             }
         }
@@ -234,7 +234,7 @@ impl Leadership {
     /// Opens the span of a body, as a child of the present one, if a subscriber wants it. A term may outlast many bodies,
     /// and belongs to no caller.
     fn span(&self) -> Option<HoldSpan> {
-        let (path, label) = (self.term.share.tenure().path(), &self.term.label);
+        let (path, label) = (self.term.share.lease().path(), &self.term.label);
         HoldSpan::begin(&Subject { path, label, mode: Mode::Leader, group: None }, self.fencing_token())
     }
 
@@ -244,8 +244,8 @@ impl Leadership {
     }
 
     #[cfg(test)]
-    pub(super) fn tenure(&self) -> &Arc<Tenure> {
-        self.term.share.tenure()
+    pub(super) fn lease(&self) -> &Arc<Lease> {
+        self.term.share.lease()
     }
 }
 
@@ -261,7 +261,7 @@ impl Term {
     /// Ends this term for good; the first reason is kept and returned.
     fn finish(&self, reason: LossReason) -> LossReason {
         let first = *self.end.get_or_init(|| reason);
-        if !self.share.tenure().is_forked() {
+        if !self.share.lease().is_forked() {
             self.over.cancel();
         }
         first
@@ -271,13 +271,13 @@ impl Term {
     /// never leads again.
     fn check(&self) -> Result<(), LockError> {
         let Self { share, policy, end, .. } = self;
-        let reason = match (end.get(), share.tenure().state(), policy) {
+        let reason = match (end.get(), share.lease().state(), policy) {
             (Some(reason), ..) => *reason,
             (None, LeaseState::Lost(reason), _) => self.finish(reason),
             (None, LeaseState::Suspended, Policy::GiveUpWhenSuspended) => self.finish(LossReason::Suspended),
             (None, LeaseState::Suspended | LeaseState::Held, _) => return Ok(()),
         };
-        Err(share.tenure().lost_error(reason))
+        Err(share.lease().lost_error(reason))
     }
 }
 
@@ -299,7 +299,7 @@ impl LeaderTerm for Term {
             tokio::select! {
                 biased;
                 () = self.over.cancelled() => self.end.get().copied(),
-                reason = self.share.tenure().lost() => Some(self.finish(reason)),
+                reason = self.share.lease().lost() => Some(self.finish(reason)),
             }
             .unwrap_or(LossReason::SessionEnded)
         })

@@ -14,6 +14,7 @@ use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
+use crate::client::worker::Unanswered;
 use crate::error::{LockError, LossReason, Phase};
 use crate::participant::Participant;
 
@@ -146,11 +147,7 @@ impl LeaderSelector {
             return Ended::Closed;
         }
         let mut ended = self.ended.clone();
-        match ended.wait_for(Option::is_some).await.as_deref() {
-            Ok(Some(reason)) => reason.clone(),
-            // The client's thread has ended.
-            Ok(None) | Err(_) => Ended::Closed,
-        }
+        reason_of(ended.wait_for(Option::is_some).await.as_deref().ok())
     }
 
     /// Leaves the election, and waits until the callback has ended and leadership is given up.
@@ -168,16 +165,23 @@ impl LeaderSelector {
     pub async fn close(self) -> Result<Ended, LockError> {
         self.candidate.config.check()?;
         self.candidate.leave();
-        let waited = self.client.default_wait();
-        tokio::select! {
-            biased;
-            reason = self.ended() => Ok(reason),
-            () = self.client.worker().pause(waited) => {
+        let (waited, mut ended) = (self.client.default_wait(), self.ended.clone());
+        let end = async move { reason_of(ended.wait_for(Option::is_some).await.as_deref().ok()) };
+        match self.client.worker().call(waited, end).await {
+            Ok(reason) => Ok(reason),
+            Err(Unanswered::InTime) => {
                 let path = self.path().to_owned();
                 Err(LockError::Timeout { path, waited, phase: Phase::Releasing, holder: None })
             }
+            // The client's thread has ended, and the candidate with it.
+            Err(_) => Ok(reason_of(Some(&*self.ended.borrow()))),
         }
     }
+}
+
+/// Returns the reason that the task has told, or the end of the client's thread if there is none.
+fn reason_of(told: Option<&Option<Ended>>) -> Ended {
+    told.cloned().flatten().unwrap_or(Ended::Closed)
 }
 
 impl Drop for LeaderSelector {

@@ -1,8 +1,6 @@
-//! The holders of one lease, and the parts of their lives that have to be ended.
+//! The holders of one lease that the listeners know of, and how far its release is.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use smallvec::SmallVec;
 
 use crate::error::LockError;
 use crate::events::{Holding, Witness};
@@ -15,13 +13,10 @@ pub(super) struct Holders {
     register: Mutex<Register>,
 }
 
-/// The holds that are to be ended, mostly one.
-pub(super) type Parted = SmallVec<[Holding; 1]>;
-
 #[derive(Debug, Default)]
 struct Register {
     /// The holders in their order.
-    holders: SmallVec<[Holder; 1]>,
+    holders: Vec<Holder>,
     has_had_holder: bool,
     is_lost: bool,
     release: Release,
@@ -84,9 +79,9 @@ impl Holders {
     }
 
     /// Removes those of these holders that have given the lock back, and returns their holds.
-    pub(super) fn part(&self, which: impl Fn(u32) -> bool) -> Parted {
-        let mut parted = Parted::new();
-        self.register().holders.retain(|holder| {
+    pub(super) fn part(&self, which: impl Fn(u32) -> bool) -> Vec<Holding> {
+        let mut parted = Vec::new();
+        self.register().holders.retain_mut(|holder| {
             let leaves = matches!(holder, Holder::Returned(handoff, _) if which(*handoff));
             if leaves {
                 parted.extend(holder.take());
@@ -128,16 +123,16 @@ impl Holders {
     }
 
     /// Takes note of the loss, and returns the holds of those that hold the lock.
-    pub(super) fn lose(&self) -> Parted {
+    pub(super) fn lose(&self) -> Vec<Holding> {
         self.lose_if(|holder| matches!(holder, Holder::Holds(..)))
     }
 
     /// Returns the holds of all that hold the lock or have given it back, because nobody has it any more.
-    pub(super) fn clear(&self) -> Parted {
+    pub(super) fn clear(&self) -> Vec<Holding> {
         self.lose_if(|_| true)
     }
 
-    fn lose_if(&self, loses: impl Fn(&Holder) -> bool) -> Parted {
+    fn lose_if(&self, loses: impl Fn(&Holder) -> bool) -> Vec<Holding> {
         let mut register = self.register();
         register.is_lost = true;
         let losers = register.holders.iter_mut().filter(|holder| loses(holder));

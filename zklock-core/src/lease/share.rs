@@ -1,109 +1,89 @@
-//! One holder's share of a lease.
+//! The part of one holder in a lease, and its right to send guarded writes.
 
-use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use futures_util::future::select_all;
+
 use crate::error::{LockError, LossReason};
 use crate::events::Holding;
+use crate::interleaving;
+use crate::session::fault::Fault;
+use crate::session::ops::Guards;
 use crate::token::FencingToken;
 
 use super::holders::Holders;
-use super::tenure::Tenure;
-
-/// The time of one holder under a lease, which several holders have one after the other, or together to read.
-#[derive(Clone, Debug)]
-pub(crate) struct Stint {
-    tenure: Arc<Tenure>,
-    /// The number of holders before this one.
-    handoff: u32,
-}
+use super::state::Lease;
 
 /// One holder's share of a lease, under which it may write until the share ends.
 #[derive(Debug)]
 pub(crate) struct Share {
-    stint: Stint,
+    lease: Arc<Lease>,
+    /// The number of holders before this one.
+    handoff: u32,
     is_over: AtomicBool,
 }
 
 impl Share {
-    pub(crate) fn new(stint: Stint) -> Self {
-        Self { stint, is_over: AtomicBool::new(false) }
+    /// Returns the share of a holder that comes after this many others.
+    pub(crate) fn new(lease: &Arc<Lease>, handoff: u32) -> Self {
+        Self { lease: lease.clone(), handoff, is_over: AtomicBool::new(false) }
     }
 
-    /// Ends the share: no write under it begins any more.
-    pub(crate) fn end(&self) {
-        self.is_over.store(true, Ordering::SeqCst);
+    pub(crate) fn lease(&self) -> &Arc<Lease> {
+        &self.lease
+    }
+
+    pub(crate) fn token(&self) -> FencingToken {
+        self.lease.token().handed_on(self.handoff)
     }
 
     /// Fails if the lease is lost, or the holder has given it back.
     pub(crate) fn check(&self) -> Result<(), LockError> {
         if self.is_over.load(Ordering::SeqCst) {
-            return Err(self.tenure.lost_error(LossReason::Resigned));
+            return Err(self.lease.lost_error(LossReason::Resigned));
         }
-        self.tenure.check()
-    }
-}
-
-impl Deref for Share {
-    type Target = Stint;
-
-    fn deref(&self) -> &Stint {
-        &self.stint
-    }
-}
-
-impl Stint {
-    /// Returns the time of a holder that comes after this many others.
-    pub(crate) fn new(tenure: &Arc<Tenure>, handoff: u32) -> Self {
-        Self { tenure: tenure.clone(), handoff }
-    }
-
-    pub(crate) fn tenure(&self) -> &Arc<Tenure> {
-        &self.tenure
-    }
-
-    pub(crate) fn token(&self) -> FencingToken {
-        self.tenure.token().handed_on(self.handoff)
+        self.lease.check()
     }
 
     /// Reports the end of this hold to the event listeners from now on.
     pub(crate) fn announce(&self, holding: Holding) {
-        if let Some(lost) = self.tenure.holders.enter(self.handoff, holding) {
-            lost.lost(self.tenure.loss().unwrap_or(LossReason::SessionEnded));
+        if let Some(lost) = self.lease.holders.enter(self.handoff, holding) {
+            lost.lost(self.lease.loss().unwrap_or(LossReason::SessionEnded));
         }
     }
 
     /// Reports that the holder lost the lock for a reason that is not one of the lease.
     pub(crate) fn forfeit(&self, reason: LossReason) {
-        if let Some(lost) = self.tenure.holders.remove(self.handoff) {
+        if let Some(lost) = self.lease.holders.remove(self.handoff) {
             lost.lost(reason);
         }
     }
 
-    /// Takes note that the holder has given the lock back.
+    /// Ends the share, because the holder gives the lock back: no write under it begins any more.
     pub(crate) fn end(&self) {
-        self.tenure.holders.give_back(self.handoff);
+        self.is_over.store(true, Ordering::SeqCst);
+        self.lease.holders.give_back(self.handoff);
     }
 
     /// Tells the holders before this one that it has the lock now.
     pub(crate) fn succeed(&self) {
-        self.tenure.part(|earlier| earlier < self.handoff).into_iter().for_each(Holding::passed_on);
+        self.lease.part(|earlier| earlier < self.handoff).into_iter().for_each(Holding::passed_on);
     }
 
     /// Reports the release of this holder, while others hold the lock.
     pub(crate) fn part(&self) {
-        self.tenure.part(|handoff| handoff == self.handoff).into_iter().for_each(Holding::released);
+        self.lease.part(|handoff| handoff == self.handoff).into_iter().for_each(Holding::released);
     }
 
     /// Waits until another holder has the lock, or until its release has ended, and returns the outcome.
     pub(crate) async fn released(&self) -> Result<(), LockError> {
-        self.tenure.until_passed(|_| self.outcome()).await
+        self.lease.until_passed(|_| self.outcome()).await
     }
 
     /// Returns the outcome of the release, or `None` while it is not known.
     pub(crate) fn outcome(&self) -> Option<Result<(), LockError>> {
-        let holders = &self.tenure.holders;
+        let holders = &self.lease.holders;
         holders.end().or_else(|| (!holders.has(self.handoff)).then_some(Ok(())))
     }
 
@@ -115,8 +95,265 @@ impl Stint {
             is_over.then_some(())
         };
         tokio::select! {
-            () = self.tenure.until_passed(is_over) => {}
-            () = self.tenure.suspended() => {}
+            () = self.lease.until_passed(is_over) => {}
+            () = self.lease.suspended() => {}
         }
+    }
+}
+
+/// The right to send one guarded write, which counts as under way in each of its leases until the permit ends.
+///
+/// A write that is sent under a permit checks the leases' nodes, and so tells its holder from the next client's,
+/// but not from a later holder of the same nodes. Such a holder must not begin before the outcome is known.
+///
+/// A permit that is dropped before the write is sent leaves nothing behind. One that is dropped afterwards, without
+/// a definite answer, makes all of its leases doubtful forever, whatever the cause: the connection broke, the time
+/// is over while the request is still queued, or the task was aborted.
+#[derive(Debug)]
+#[must_use = "a write that is sent without its permit may be applied for the next holder"]
+pub(crate) struct WritePermit {
+    shares: Vec<Arc<Share>>,
+    progress: Progress,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    /// The write was not sent, or has a definite answer.
+    Settled,
+    /// The write may have been sent, and has no definite answer.
+    Sent,
+}
+
+/// A permit whose write can be sent now: none of its leases' nodes is being replaced.
+#[derive(Debug)]
+#[must_use = "the write is not sent yet"]
+pub(crate) struct ReadyPermit {
+    permit: WritePermit,
+    guards: Guards,
+}
+
+impl WritePermit {
+    /// Takes the permit, unless a lease is lost, or a holder has given it back.
+    ///
+    /// The caller takes it in the step in which it knows that it holds the leases, before it awaits or spawns.
+    pub(crate) fn take(shares: &[Arc<Share>]) -> Result<Self, LockError> {
+        shares.iter().for_each(|share| share.lease().writes().begin());
+        interleaving::point();
+        let permit = Self { shares: shares.to_vec(), progress: Progress::Settled };
+        // The look comes behind the count, so that an end of the shares either is seen here, or sees the write.
+        shares.iter().try_for_each(|share| share.check())?;
+        Ok(permit)
+    }
+
+    pub(crate) fn shares(&self) -> &[Arc<Share>] {
+        &self.shares
+    }
+
+    fn leases(&self) -> impl Iterator<Item = &Arc<Lease>> {
+        self.shares.iter().map(|share| share.lease())
+    }
+
+    /// Waits until no downgrade is replacing a node of the leases. Fails if one of them is lost meanwhile.
+    ///
+    /// The caller sends the write before it awaits anything else. A later downgrade is then behind the write.
+    pub(crate) async fn ready(self) -> Result<ReadyPermit, LockError> {
+        let leases: Vec<_> = self.leases().cloned().collect();
+        let lost = select_all(leases.iter().map(|lease| Box::pin(lease.lost())));
+        let nodes = tokio::select! {
+            biased;
+            nodes = Lease::nodes(&leases) => nodes,
+            (reason, index, _) = lost => return Err(leases[index].lost_error(reason)),
+        };
+        Ok(ReadyPermit { permit: self, guards: Guards::checking(nodes) })
+    }
+}
+
+impl ReadyPermit {
+    /// Sends the one write that the permit is for, and waits for its answer.
+    pub(crate) async fn send<T, F>(self, write: impl FnOnce(Guards) -> F) -> Result<T, Fault>
+    where
+        F: Future<Output = Result<T, Fault>>,
+    {
+        let Self { mut permit, guards } = self;
+        permit.progress = Progress::Sent;
+        let answer = write(guards).await;
+        if is_definite(&answer) {
+            permit.progress = Progress::Settled;
+        }
+        answer
+    }
+
+    /// Sends one request that checks the leases' nodes and changes nothing, and waits for its answer. Without one, it
+    /// leaves no doubt.
+    ///
+    /// It needs a permit too: the check would find the node of a later holder, who must therefore not begin before
+    /// the answer.
+    pub(crate) async fn ask<T, F>(self, question: impl FnOnce(Guards) -> F) -> T
+    where
+        F: Future<Output = T>,
+    {
+        let Self { permit: _permit, guards } = self;
+        question(guards).await
+    }
+}
+
+/// Returns `true` if the write was applied, or will certainly not be.
+fn is_definite<T>(answer: &Result<T, Fault>) -> bool {
+    match answer {
+        Ok(_) | Err(Fault::NoNode | Fault::Denied(_) | Fault::Refused(_)) => true,
+        Err(Fault::Unknown(_) | Fault::SessionOver) => false,
+    }
+}
+
+impl Drop for WritePermit {
+    fn drop(&mut self) {
+        for lease in self.leases() {
+            match self.progress {
+                Progress::Settled => lease.writes().settle(),
+                Progress::Sent => lease.writes().doubt(),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+    use std::pin::pin;
+    use std::time::Duration;
+
+    use futures_util::poll;
+    use tokio::time::timeout;
+    use zklock_testkit::EmbeddedServer;
+
+    use super::*;
+    use crate::Config;
+    use crate::error::Refusal;
+    use crate::lease::writes::Writing;
+    use crate::multi::MultiGuard;
+
+    /// Two held locks.
+    struct Held {
+        shares: Vec<Arc<Share>>,
+        _guard: MultiGuard,
+        _server: EmbeddedServer,
+    }
+
+    impl Held {
+        async fn new() -> Self {
+            let server = EmbeddedServer::start().unwrap();
+            let client = Config::new(server.connect_string()).connect().await.unwrap();
+            let guard = client.multi(["/a", "/b"]).unwrap().lock().await.unwrap();
+            let shares = guard.holds().iter().map(|hold| hold.share().clone()).collect();
+            Self { shares, _guard: guard, _server: server }
+        }
+
+        fn take(&self) -> WritePermit {
+            WritePermit::take(&self.shares).unwrap()
+        }
+
+        async fn ready(&self) -> ReadyPermit {
+            self.take().ready().await.unwrap()
+        }
+
+        fn writing(&self) -> Vec<Writing> {
+            self.shares.iter().map(|share| share.lease().writes().state()).collect()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_definite_answer_settles_the_write() {
+        let held = Held::new().await;
+        let answers =
+            [Ok(()), Err(Fault::NoNode), Err(Fault::Denied(None)), Err(Fault::Refused(Refusal::BadVersion))];
+        for answer in answers {
+            let permit = held.ready().await;
+            assert_eq!(held.writing(), [Writing::UnderWay; 2]);
+            permit.send(|_| ready(answer)).await.ok();
+            assert_eq!(held.writing(), [Writing::Idle; 2]);
+        }
+    }
+
+    #[tokio::test]
+    async fn an_unknown_outcome_makes_every_lease_doubtful_forever() {
+        for fault in [Fault::Unknown("the connection broke".into()), Fault::SessionOver] {
+            let held = Held::new().await;
+            let permit = held.ready().await;
+            permit.send(|_| ready(Err::<(), _>(fault))).await.unwrap_err();
+            assert_eq!(held.writing(), [Writing::Doubtful; 2]);
+            held.ready().await.send(|_| ready(Ok(()))).await.unwrap();
+            assert_eq!(held.writing(), [Writing::Doubtful; 2]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_permit_that_is_dropped_before_its_write_is_sent_leaves_no_doubt() {
+        let held = Held::new().await;
+        drop(held.take());
+        drop(held.ready().await);
+        drop(held.ready().await.send(|_| pending::<Result<(), _>>()));
+        assert_eq!(held.writing(), [Writing::Idle; 2]);
+        // A downgrade is under way.
+        held.shares[1].lease().begin_replacement();
+        let waiting = held.take().ready();
+        {
+            let mut waiting = pin!(waiting);
+            assert!(poll!(&mut waiting).is_pending());
+            assert_eq!(held.writing(), [Writing::UnderWay; 2]);
+        }
+        assert_eq!(held.writing(), [Writing::Idle; 2]);
+    }
+
+    #[tokio::test]
+    async fn a_request_that_is_dropped_before_its_answer_leaves_doubt() {
+        let held = Held::new().await;
+        let sent = held.ready().await.send(|_| pending::<Result<(), _>>());
+        {
+            let mut sent = pin!(sent);
+            assert!(poll!(&mut sent).is_pending());
+            assert_eq!(held.writing(), [Writing::UnderWay; 2]);
+        }
+        assert_eq!(held.writing(), [Writing::Doubtful; 2]);
+    }
+
+    #[tokio::test]
+    async fn a_question_is_under_way_until_its_answer_and_leaves_no_doubt_without_one() {
+        let held = Held::new().await;
+        let asked = held.ready().await.ask(|_| pending::<()>());
+        {
+            let mut asked = pin!(asked);
+            assert!(poll!(&mut asked).is_pending());
+            assert_eq!(held.writing(), [Writing::UnderWay; 2]);
+        }
+        assert_eq!(held.writing(), [Writing::Idle; 2]);
+    }
+
+    #[tokio::test]
+    async fn a_request_that_takes_too_long_leaves_doubt() {
+        let held = Held::new().await;
+        let sent = held.ready().await.send(|_| pending::<Result<(), _>>());
+        timeout(Duration::ZERO, sent).await.unwrap_err();
+        assert_eq!(held.writing(), [Writing::Doubtful; 2]);
+    }
+
+    #[tokio::test]
+    async fn a_write_under_one_lease_leaves_the_others_alone() {
+        let held = Held::new().await;
+        let _permit = WritePermit::take(&held.shares[1..]).unwrap();
+        assert_eq!(held.writing(), [Writing::Idle, Writing::UnderWay]);
+    }
+
+    #[tokio::test]
+    async fn no_permit_is_given_for_a_lost_lease_nor_gets_ready_under_one() {
+        let held = Held::new().await;
+        let earlier = held.take();
+        held.shares[0].lease().begin_replacement();
+        held.shares[1].lease().lose(LossReason::NodeDeleted);
+        let taken = WritePermit::take(&held.shares).unwrap_err();
+        let waited = earlier.ready().await.unwrap_err();
+        for error in [taken, waited] {
+            assert!(matches!(&error, LockError::Lost { path, .. } if path == "/b"), "{error:?}");
+        }
+        assert_eq!(held.writing(), [Writing::Idle; 2]);
     }
 }

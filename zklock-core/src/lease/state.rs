@@ -1,6 +1,22 @@
-//! The state of a lock as its holder can know it.
+//! What is known of one held node.
 
-use crate::error::LossReason;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::change::Signal;
+use crate::error::{LockError, LossReason};
+use crate::events::{Holding, Witness};
+use crate::path::NodePath;
+use crate::queue::acquisition::Node;
+use crate::session::sentry::Sentry;
+use crate::session::{Attendance, Health, Link, Session};
+use crate::tasks::Tasks;
+use crate::token::FencingToken;
+
+use super::contender::{Contender, Order, Orders};
+use super::holders::Holders;
+use super::writes::{Tally, Writes};
 
 /// The state of a lock as its holder can know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,4 +31,339 @@ pub enum LeaseState {
     Suspended,
     /// The lock is lost forever.
     Lost(LossReason),
+}
+
+/// What is known of one held node: valid, suspended or lost; whom to tell; how far its release is. Its holders, its claims
+/// and its task share it.
+pub(crate) struct Lease {
+    pub(super) path: NodePath,
+    node: Mutex<LockNode>,
+    /// The zxid of the creation of the first node.
+    zxid: i64,
+    pub(super) session: Arc<Session>,
+    loss: OnceLock<LossReason>,
+    /// Signals the loss, a replacement of the node, and the progress of the release.
+    changed: Signal,
+    pub(super) tasks: Tasks,
+    pub(super) orders: Orders,
+    /// The heartbeats that the session sends for this lease.
+    attendance: Mutex<Option<Attendance>>,
+    /// Whether the node is about to be deleted.
+    is_departing: AtomicBool,
+    pub(super) holders: Holders,
+    /// Whether there has been a holder.
+    pub(super) is_granted: AtomicBool,
+    /// The number of claims to it.
+    claims: AtomicU32,
+    pub(super) sentry: Arc<Sentry>,
+    /// Whether the listeners have been told that the lease is suspended.
+    is_suspended: AtomicBool,
+    tally: Tally,
+    /// Signals what holders of this lease wait for: a change of the holders, the progress of the release, and the end of
+    /// the writes under way.
+    passing: Signal,
+}
+
+/// The path of the node of a held lock, which a downgrade replaces with another one.
+enum LockNode {
+    Present(Arc<str>),
+    /// A request is under way that replaces this node.
+    BeingReplaced(Arc<str>),
+}
+
+impl Lease {
+    /// Begins the lease of a node that was seen at the head of its queue.
+    pub(super) fn begin(contender: &impl Contender, path: NodePath, node: &Node, tasks: &Tasks) -> Self {
+        let session = contender.session().clone();
+        contender.begin_watch();
+        contender.sentry().note_seen(contender.connection());
+        let attendance = Mutex::new(Some(session.attend()));
+        Self {
+            node: Mutex::new(LockNode::Present(contender.queue().child(&node.name).into())),
+            path,
+            zxid: node.zxid,
+            loss: OnceLock::new(),
+            changed: Signal::default(),
+            tasks: tasks.clone(),
+            attendance,
+            is_departing: AtomicBool::new(false),
+            holders: Holders::default(),
+            is_granted: AtomicBool::new(false),
+            claims: AtomicU32::new(1),
+            sentry: contender.sentry().clone(),
+            is_suspended: AtomicBool::new(false),
+            tally: Tally::default(),
+            passing: Signal::default(),
+            session,
+            orders: Orders::new(),
+        }
+    }
+
+    /// Takes note that there is a holder.
+    pub(crate) fn note_granted(&self) {
+        self.is_granted.store(true, Ordering::Release);
+    }
+
+    /// Counts one more claim, on behalf of one that there is.
+    pub(super) fn claim(&self) {
+        self.claims.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a claim no more. Returns whether it was the last one.
+    pub(super) fn end_claim(&self) -> bool {
+        self.claims.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Returns whether there are claims.
+    pub(crate) fn is_claimed(&self) -> bool {
+        self.claims.load(Ordering::Acquire) > 0
+    }
+
+    /// Takes note that the last holder is gone, and makes the contender be withdrawn, after the orders.
+    pub(super) fn abandon(&self) {
+        self.orders.push(Order::Leave).ok();
+        self.passing.notify();
+    }
+
+    /// Ends the lease, with the outcome of its release.
+    pub(super) fn end(&self, outcome: Result<(), LockError>) {
+        self.orders.close();
+        self.begin_departure();
+        self.holders.note_end(outcome);
+        self.passing.notify();
+        self.end_attendance();
+    }
+
+    pub(crate) fn path(&self) -> &NodePath {
+        &self.path
+    }
+
+    pub(crate) fn token(&self) -> FencingToken {
+        FencingToken::new(self.zxid)
+    }
+
+    /// The guarded writes under this lease, those of holders that have ended included.
+    pub(crate) fn writes(&self) -> Writes<'_> {
+        Writes::new(&self.tally, &self.passing)
+    }
+
+    /// Removes those of these holders that have given the lock back, and returns their holds.
+    pub(super) fn part(&self, which: impl Fn(u32) -> bool) -> Vec<Holding> {
+        let parted = self.holders.part(which);
+        self.passing.notify();
+        parted
+    }
+
+    /// Takes note that the request that releases the lock has been handed to the connection.
+    pub(super) fn note_handed_over(&self) {
+        self.holders.note_handed_over();
+        self.passing.notify();
+    }
+
+    /// Waits until there is an answer among the holders.
+    pub(super) async fn until_passed<T>(&self, answer: impl Fn(&Holders) -> Option<T>) -> T {
+        self.passing.until(|| answer(&self.holders)).await
+    }
+
+    pub(crate) fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
+    /// Waits until the lock is lost.
+    pub(crate) async fn lost(&self) -> LossReason {
+        if self.tasks.is_forked() {
+            return LossReason::SessionEnded;
+        }
+        self.changed.until(|| self.loss()).await
+    }
+
+    pub(crate) fn loss(&self) -> Option<LossReason> {
+        self.loss.get().copied()
+    }
+
+    /// Returns whether this process is a fork of the one that has the lock.
+    pub(crate) fn is_forked(&self) -> bool {
+        self.tasks.is_forked()
+    }
+
+    pub(crate) fn lost_error(&self, reason: LossReason) -> LockError {
+        let path = self.path.relative().to_owned();
+        if self.is_forked() { LockError::Forked { path } } else { LockError::Lost { path, reason } }
+    }
+
+    /// Marks the lease as lost, and returns the reason, which is that of the first loss.
+    pub(crate) fn lose(&self, reason: LossReason) -> LossReason {
+        let mut is_first = false;
+        let first = *self.loss.get_or_init(|| {
+            is_first = true;
+            reason
+        });
+        if is_first {
+            tracing::warn!(path = %self.path, %reason, "lock lost");
+        }
+        self.changed.notify();
+        // Listeners are told after the state has changed, so that they see it.
+        if is_first {
+            self.holders.lose().into_iter().for_each(|holding| holding.lost(reason));
+        }
+        if let LossReason::NodeDeleted | LossReason::OwnerChanged = first {
+            // Without a node, the lease needs no heartbeats, even if the holder keeps it.
+            self.end_attendance();
+        }
+        first
+    }
+
+    fn end_attendance(&self) {
+        let attendance = self.attendance.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(attendance);
+    }
+
+    /// Takes note that the node is about to be deleted, or that nobody will delete it any more.
+    pub(super) fn begin_departure(&self) {
+        self.is_departing.store(true, Ordering::Release);
+        self.changed.notify();
+    }
+
+    /// Waits until the release has begun.
+    async fn until_departing(&self) {
+        self.changed.until(|| self.is_departing.load(Ordering::Acquire).then_some(())).await;
+    }
+
+    /// Watches the data of the node, to which others write requests to release.
+    pub(crate) fn watch_requests(&self) {
+        self.sentry.read_data();
+    }
+
+    /// Waits until the holder is asked to release. Waits forever if it never is.
+    pub(crate) async fn asked(&self) {
+        self.sentry.until(Sentry::is_asked).await;
+    }
+
+    /// Waits until the holder is asked to release or the release begins, and tells whether it was asked.
+    pub(crate) async fn asked_before_release(&self) -> bool {
+        tokio::select! {
+            biased;
+            () = self.until_departing() => false,
+            () = self.sentry.until(Sentry::is_asked) => true,
+        }
+    }
+
+    /// Waits until no replacement of the lock's node is under way, and returns the node's path on the server.
+    ///
+    /// A request that the caller sends before it yields again reaches the server before a later replacement.
+    pub(crate) async fn node(&self) -> Arc<str> {
+        self.changed.until(|| self.present_node()).await
+    }
+
+    /// Returns the paths of the nodes of several leases, at a moment when none of them is being replaced.
+    pub(crate) async fn nodes(leases: &[Arc<Self>]) -> Vec<Arc<str>> {
+        loop {
+            for lease in leases {
+                lease.node().await;
+            }
+            if let Some(nodes) = leases.iter().map(|lease| lease.present_node()).collect() {
+                return nodes;
+            }
+        }
+    }
+
+    fn present_node(&self) -> Option<Arc<str>> {
+        match &*self.lock_node() {
+            LockNode::Present(node) => Some(node.clone()),
+            LockNode::BeingReplaced(_) => None,
+        }
+    }
+
+    /// Returns the path of the last node that is known to have existed.
+    pub(super) fn last_node(&self) -> Arc<str> {
+        match &*self.lock_node() {
+            LockNode::Present(node) | LockNode::BeingReplaced(node) => node.clone(),
+        }
+    }
+
+    /// Takes note that the lock's node is being replaced.
+    pub(super) fn begin_replacement(&self) {
+        let last = self.last_node();
+        *self.lock_node() = LockNode::BeingReplaced(last);
+        self.changed.notify();
+    }
+
+    /// Takes note that the lock's node has this path, and is not being replaced any more.
+    pub(super) fn set_node(&self, node: Arc<str>) {
+        *self.lock_node() = LockNode::Present(node);
+        self.changed.notify();
+    }
+
+    fn lock_node(&self) -> MutexGuard<'_, LockNode> {
+        self.node.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the holders of the health of the connection.
+    pub(super) fn note_health(&self, link: Link) {
+        match link.health {
+            Health::Suspended => {
+                if !self.is_suspended.swap(true, Ordering::AcqRel) {
+                    self.tell(Witness::suspended);
+                }
+            }
+            Health::Connected => {
+                if self.is_confirmed() && self.is_suspended.swap(false, Ordering::AcqRel) {
+                    self.tell(Witness::confirmed);
+                }
+            }
+            Health::Lost => {}
+        }
+    }
+
+    /// Reports an event of this lease to the listeners, once for each holder.
+    pub(super) fn tell(&self, tell: impl Fn(&Witness)) {
+        self.holders.present().iter().for_each(tell);
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lease")
+            .field("path", &self.path)
+            .field("token", &self.token())
+            .field("writing", &self.writes().state())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Lease {
+    /// Returns the current state, by the lease clock and without I/O.
+    pub(crate) fn state(&self) -> LeaseState {
+        match self.loss_by_now() {
+            Some(reason) => LeaseState::Lost(reason),
+            None if self.is_confirmed() => LeaseState::Held,
+            None => LeaseState::Suspended,
+        }
+    }
+
+    /// Returns whether the servers have confirmed the lease since the connection last broke.
+    pub(super) fn is_confirmed(&self) -> bool {
+        self.session.link().is_on(self.sentry.connection())
+    }
+
+    /// Fails if the lock is lost.
+    pub(crate) fn check(&self) -> Result<(), LockError> {
+        self.loss_by_now().map_or(Ok(()), |reason| Err(self.lost_error(reason)))
+    }
+
+    /// Returns the reason for a loss that is known, or that the session and the lease clock show now.
+    fn loss_by_now(&self) -> Option<LossReason> {
+        let known = self.loss();
+        if known.is_some() {
+            return known;
+        }
+        if self.tasks.is_forked() {
+            // Listeners are not told, because the locks on the way to them may be taken forever.
+            return Some(LossReason::SessionEnded);
+        }
+        if self.session.is_over() {
+            return Some(self.lose(LossReason::SessionEnded));
+        }
+        (!self.session.clock().is_valid()).then(|| self.lose(LossReason::LeaseExpired))
+    }
 }

@@ -1,4 +1,12 @@
-//! Counts the guarded writes under way below one lease.
+//! Guarded writes under a lease, and why the next holder of the same node waits for them.
+//!
+//! A guarded write checks that the nodes of its leases exist. So it tells its holder from another client's, but not from a
+//! later holder of the same node. Therefore:
+//!
+//! 1. A write counts in each of its leases from before it is sent until its outcome is known.
+//! 2. The lock is not passed on while a write counts.
+//! 3. A write without a definite answer may be applied as long as the node exists. The lock is never passed on after it, and
+//!    the node is deleted.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -6,36 +6,36 @@ use std::time::Instant;
 
 use tokio::sync::oneshot;
 
-use crate::deadline::Patience;
+use crate::deadline::Deadline;
 use crate::error::LockError;
 use crate::events::Witness;
 use crate::session::drive::Contention;
 
 use super::grant::Grants;
-use super::held::Side;
+use super::held::Mode;
 use super::queue::{Answer, Caller, LocalQueue};
-use super::state::{Call, CallId, Effects, Manner, Rejected};
+use super::state::{Call, CallId, Effects, Rejected};
 
 impl LocalQueue {
     /// Waits in line for the lock.
     #[expect(clippy::manual_async_fn, reason = "the future of an `async fn` has its arguments twice")]
     pub(super) fn enter(
         self: Arc<Self>,
-        side: Side,
-        (patience, witness): (&(impl Fn() -> Patience + Sync), &Witness),
+        mode: Mode,
+        (deadline, witness): (&(impl Fn() -> Deadline + Sync), &Witness),
     ) -> impl Future<Output = Result<Option<Grants>, LockError>> + Send {
         async move {
             let mut before = None;
             loop {
                 let (reply, answer) = oneshot::channel();
-                let patience_now = patience();
+                let present = deadline();
                 // Nobody is told that a call waits which does not.
-                let is_told = witness.is_heard() && patience_now.contention == Contention::Wait;
+                let is_told = witness.is_heard() && present.contention == Contention::Wait;
                 let untold = is_told.then(|| witness.clone());
                 let (place, since) = before.unzip();
                 let since = since.unwrap_or_else(Instant::now);
-                let caller = Caller { reply, wait: patience_now.wait, since, untold };
-                let waiting = match self.arrive(side, patience_now, (place, caller)) {
+                let caller = Caller { reply, wait: present.wait, since, untold };
+                let waiting = match self.arrive(mode, present, (place, caller)) {
                     Ok(id) => Waiting { queue: &self, id, since },
                     Err(Rejected::Contended) => return Ok(None),
                     Err(Rejected::Closed) => return Err(self.closed()),
@@ -45,16 +45,16 @@ impl LocalQueue {
                 mem::forget(waiting);
                 match answer {
                     Ok(Answer::Granted(grants)) => {
-                        match grants.iter().find_map(|grant| grant.tenure().check().err()) {
+                        match grants.iter().find_map(|grant| grant.lease().check().err()) {
                             None => {
                                 // The thread that has sent the grants may not have told so yet. An end comes before
                                 // the beginning of the next hold.
-                                grants.iter().for_each(|grant| grant.stint().succeed());
+                                grants.iter().for_each(|grant| grant.share().succeed());
                                 return Ok(Some(grants));
                             }
                             // It was lost before the caller could see it, such as during a pause of the process. The
                             // call goes back to its place in line.
-                            Some(lost) if patience().left().is_zero() => return Err(lost),
+                            Some(lost) if deadline().left().is_zero() => return Err(lost),
                             Some(_) => {}
                         }
                     }
@@ -69,22 +69,19 @@ impl LocalQueue {
     /// Puts a call into the line, at its former place if it had one.
     fn arrive(
         self: &Arc<Self>,
-        side: Side,
-        patience: Patience,
+        mode: Mode,
+        deadline: Deadline,
         (place, caller): (Option<CallId>, Caller),
     ) -> Result<CallId, Rejected> {
         if self.worker.is_closing() {
             return Err(Rejected::Closed);
         }
-        let manner = match patience.contention {
-            Contention::Wait => Manner::Wait,
-            Contention::Leave => Manner::Try,
-        };
         let (mut arrived, mut told) = (Err(Rejected::Closed), None);
         self.change(|state, now| {
             let id = place.unwrap_or_else(|| state.id());
-            let deadline = now.checked_add(patience.left());
-            let effects = state.arrive(Call { id, side, manner, deadline, caller }, now);
+            let until = now.checked_add(deadline.left());
+            let effects = state
+                .arrive(Call { id, mode, contention: deadline.contention, deadline: until, caller }, now);
             told = state.queued_as(id).and_then(|(ahead, caller)| Some((ahead, caller.untold.take()?)));
             arrived = effects.as_ref().map(|_| id).map_err(|rejected| *rejected);
             effects.unwrap_or_else(|_| Effects::default())

@@ -1,132 +1,119 @@
-//! One holder's part of a lock: a share of its lease, and the duty to give it back.
+//! One holder's part of a lock: its share of the lease, and the duty to give it back.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
-
-use smallvec::SmallVec;
+use std::sync::Arc;
 
 use crate::error::{LockError, LossReason};
 use crate::interleaving;
-use crate::lease::{Lease, Share, Stint, Tenure};
+use crate::lease::{Claim, Lease, Share};
 use crate::token::FencingToken;
 
 use super::held::NodeId;
 
 /// One holder's part of a held lock. Dropping it gives the lock back in the background.
-#[derive(Debug)]
 pub(crate) struct Grant {
     /// The holder's claim, which ends when the lock is given back. The last claim that ends orders the release.
-    lease: Lease,
-    /// The number of holders before this one.
-    handoff: u32,
-    place: Place,
-    /// Made when it is asked for: most locks that are held for long are held without it.
-    share: OnceLock<Arc<Share>>,
+    claim: Claim,
+    share: Arc<Share>,
+    /// The local queue to which the lock is given back.
+    queue: Arc<dyn GiveBack>,
+    node: NodeId,
 }
 
-/// The grants of one call, mostly one. They are on the heap from the beginning: each call that waits has room for one, and
-/// the holds of a lock share it.
-pub(crate) type Grants = SmallVec<[Arc<Grant>; 1]>;
+/// The grants of one call, mostly one. Each is shared by the holds of its lock.
+pub(crate) type Grants = Vec<Arc<Grant>>;
 
-/// The place of a grant in a local queue.
-#[derive(Clone)]
-pub(super) struct Place {
-    pub(super) home: Arc<dyn Home>,
-    pub(super) node: NodeId,
-}
-
-/// A local queue to which a lock is given back.
-pub(super) trait Home: Send + Sync {
-    fn give_back(self: Arc<Self>, node: NodeId) -> Fate;
+/// A local queue, as far as a grant uses it.
+pub(super) trait GiveBack: Send + Sync {
+    /// Handles the end of a grant.
+    fn give_back(self: Arc<Self>, node: NodeId) -> GivenBack;
 
     /// Lets readers join the holder of this node, because a downgrade has been ordered.
     fn downgraded(self: Arc<Self>, node: NodeId);
 }
 
-/// The fate of a lock that is given back.
+/// What becomes of a lock that is given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum GivenBack {
     /// Another call of this client has it.
     PassedOn,
     /// Other readers of this client still have it.
     Shared,
     /// It is released.
-    Leaves,
-    /// Calls wait for it, or may come for it in a moment, or the call still has other permits of the set. If none of them can have it, it is released.
+    Released,
+    /// Calls wait for it, or may come for it in a moment, or the call still has other permits of the set. If none
+    /// of them can have it, it is released.
     Undecided,
 }
 
 impl Grant {
     /// Returns the grant of a lease to a holder that comes after this many others.
-    pub(super) fn new(lease: Lease, handoff: u32, place: Place) -> Arc<Self> {
-        lease.tenure().note_granted();
-        Arc::new(Self { lease, handoff, place, share: OnceLock::new() })
+    pub(super) fn new(claim: Claim, handoff: u32, (queue, node): (Arc<dyn GiveBack>, NodeId)) -> Arc<Self> {
+        claim.lease().note_granted();
+        let share = Arc::new(Share::new(claim.lease(), handoff));
+        Arc::new(Self { claim, share, queue, node })
     }
 
     /// Returns the holder's share of the lease.
     pub(crate) fn share(&self) -> &Arc<Share> {
-        self.share.get_or_init(|| Arc::new(Share::new(self.stint())))
-    }
-
-    /// Returns the holder's time under the lease.
-    pub(crate) fn stint(&self) -> Stint {
-        Stint::new(self.tenure(), self.handoff)
+        &self.share
     }
 
     pub(crate) fn token(&self) -> FencingToken {
-        self.tenure().token().handed_on(self.handoff)
+        self.share.token()
     }
 
-    pub(crate) fn tenure(&self) -> &Arc<Tenure> {
-        self.lease.tenure()
+    pub(crate) fn lease(&self) -> &Arc<Lease> {
+        self.share.lease()
     }
 
     /// Gives the lock back, in this thread and without a request if another call waits for it. If none does, it is released in
     /// a moment.
     pub(crate) fn give_back(mut self) -> Release {
-        let stint = self.stint();
-        let fate = self.take_back().unwrap_or(Fate::Leaves);
-        Release { stint, fate }
+        let given_back = self.take_back().unwrap_or(GivenBack::Released);
+        Release { share: self.share.clone(), given_back }
     }
 
     /// Undoes a grant that did not reach its holder, and leaves it to the caller to tell the line.
     pub(super) fn undelivered(grant: Arc<Self>) {
         // It has no other holder.
         if let Some(mut grant) = Arc::into_inner(grant) {
-            grant.lease.end();
+            grant.claim.end();
         }
     }
 
     /// Orders that readers may share the lock. The returned future waits until the server has applied it, or the lock is
     /// lost. Nobody has to poll it.
     pub(crate) fn downgrade(&self) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
-        if !self.tenure().is_forked() {
-            self.place.home.clone().downgraded(self.place.node);
+        if !self.lease().is_forked() {
+            self.queue.clone().downgraded(self.node);
         }
-        self.lease.downgrade()
+        self.claim.downgrade()
     }
 
-    fn take_back(&mut self) -> Option<Fate> {
-        if self.lease.has_ended() {
+    fn take_back(&mut self) -> Option<GivenBack> {
+        if self.claim.has_ended() {
             return None;
         }
-        let stint = self.stint();
-        if stint.tenure().is_forked() {
-            self.lease.leave_to_parent();
-            return Some(Fate::Leaves);
+        if self.lease().is_forked() {
+            self.claim.leave_to_parent();
+            return Some(GivenBack::Released);
         }
-        self.share.get().iter().for_each(|share| share.end());
-        stint.end();
+        self.share.end();
         // The line gives its claim up behind this one, and so orders the release before it wakes its task, which
         // may create another node.
         interleaving::point();
-        let is_last = self.lease.end();
-        let fate = if is_last { Fate::Leaves } else { self.place.home.clone().give_back(self.place.node) };
-        let fate = if fate == Fate::Leaves && stint.tenure().is_claimed() { Fate::Shared } else { fate };
-        if fate == Fate::Shared {
-            stint.part();
+        let is_last = self.claim.end();
+        let given_back = if is_last { GivenBack::Released } else { self.queue.clone().give_back(self.node) };
+        let given_back = if given_back == GivenBack::Released && self.lease().is_claimed() {
+            GivenBack::Shared
+        } else {
+            given_back
+        };
+        if given_back == GivenBack::Shared {
+            self.share.part();
         }
-        Some(fate)
+        Some(given_back)
     }
 }
 
@@ -139,27 +126,27 @@ impl Drop for Grant {
 /// The end of a grant.
 #[must_use = "the release may have to be awaited"]
 pub(crate) struct Release {
-    stint: Stint,
-    fate: Fate,
+    share: Arc<Share>,
+    given_back: GivenBack,
 }
 
 impl Release {
     /// Returns whether other tasks are to run before the next step: one of them has the lock now, or may come
     /// for it.
     pub(crate) fn has_to_yield(&self) -> bool {
-        matches!(self.fate, Fate::PassedOn | Fate::Undecided)
+        matches!(self.given_back, GivenBack::PassedOn | GivenBack::Undecided)
     }
 
     /// Returns the outcome, or `None` if it has to be awaited.
     pub(crate) fn outcome(&self) -> Option<Result<(), LockError>> {
-        let tenure = self.stint.tenure();
-        if tenure.is_forked() {
-            return Some(Err(tenure.lost_error(LossReason::SessionEnded)));
+        let lease = self.share.lease();
+        if lease.is_forked() {
+            return Some(Err(lease.lost_error(LossReason::SessionEnded)));
         }
-        match self.fate {
-            Fate::PassedOn => Some(Ok(())),
-            Fate::Shared => Some(tenure.check()),
-            Fate::Leaves | Fate::Undecided => self.stint.outcome(),
+        match self.given_back {
+            GivenBack::PassedOn => Some(Ok(())),
+            GivenBack::Shared => Some(lease.check()),
+            GivenBack::Released | GivenBack::Undecided => self.share.outcome(),
         }
     }
 
@@ -167,21 +154,21 @@ impl Release {
     pub(crate) async fn done(self) -> Result<(), LockError> {
         match self.outcome() {
             Some(outcome) => outcome,
-            None => self.stint.released().await,
+            None => self.share.released().await,
         }
     }
 
     /// Waits until the request that releases the lock has been handed to the connection, unless others have the
     /// lock. If the connection is broken, this does not wait for it.
     pub(crate) async fn handed_over(self) {
-        if let Fate::Leaves | Fate::Undecided = self.fate {
-            self.stint.handed_over().await;
+        if let GivenBack::Released | GivenBack::Undecided = self.given_back {
+            self.share.handed_over().await;
         }
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for Grant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place").field("node", &self.node).finish_non_exhaustive()
+        f.debug_struct("Grant").field("share", &self.share).field("node", &self.node).finish_non_exhaustive()
     }
 }

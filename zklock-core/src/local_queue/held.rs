@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use crate::client::settings::Queueing;
 use crate::token::GRANTS;
 
-/// The side of a lock on which a call, or the node of a client, stands.
+/// The mode in which a call wants the lock, or in which a node holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Side {
+pub(super) enum Mode {
     Shared,
     Exclusive,
 }
@@ -77,10 +77,10 @@ pub(super) enum Admission {
 #[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
 pub(super) struct HeldNode<L> {
     id: NodeId,
-    lease: L,
+    claim: L,
     kind: Kind,
-    /// The side of the node.
-    side: Side,
+    /// The mode of the node.
+    mode: Mode,
     usage: Usage,
     /// The number of grants so far.
     handoffs: u32,
@@ -95,19 +95,19 @@ pub(super) struct HeldNode<L> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Usage {
     Vacant,
-    /// By one call, which has this many leases to give back.
+    /// By one call, which has this many claims to give back.
     Alone(u32),
     /// By this many readers, at least one.
     Shared(u32),
 }
 
 impl<L: Handle> HeldNode<L> {
-    pub(super) fn new(id: NodeId, (lease, kind): (L, Kind), side: Side, now: Instant) -> Self {
+    pub(super) fn new(id: NodeId, (claim, kind): (L, Kind), mode: Mode, now: Instant) -> Self {
         Self {
             id,
-            lease,
+            claim,
             kind,
-            side,
+            mode,
             usage: Usage::Vacant,
             handoffs: 0,
             grants: 0,
@@ -120,12 +120,12 @@ impl<L: Handle> HeldNode<L> {
         self.id
     }
 
-    pub(super) fn lease(&self) -> &L {
-        &self.lease
+    pub(super) fn claim(&self) -> &L {
+        &self.claim
     }
 
-    pub(super) fn into_lease(self) -> L {
-        self.lease
+    pub(super) fn into_claim(self) -> L {
+        self.claim
     }
 
     #[cfg(test)]
@@ -147,27 +147,27 @@ impl<L: Handle> HeldNode<L> {
         matches!(self.usage, Usage::Shared(_))
     }
 
-    /// Returns whether a call on this side needs another node.
-    pub(super) fn keeps_out(&self, side: Side) -> bool {
-        self.side == Side::Shared && side == Side::Exclusive
+    /// Returns whether a call in this mode needs another node.
+    pub(super) fn keeps_out(&self, mode: Mode) -> bool {
+        self.mode == Mode::Shared && mode == Mode::Exclusive
     }
 
-    /// Returns whether a call on this side need not wait for the present holders.
-    pub(super) fn is_open_to(&self, side: Side) -> bool {
+    /// Returns whether a call in this mode need not wait for the present holders.
+    pub(super) fn is_open_to(&self, mode: Mode) -> bool {
         match self.usage {
             Usage::Vacant => true,
             Usage::Alone(_) => false,
-            Usage::Shared(_) => side == Side::Shared,
+            Usage::Shared(_) => mode == Mode::Shared,
         }
     }
 
     /// Decides whether a call may have the lock under this node. A call that follows others in one batch of
     /// readers is not counted.
-    pub(super) fn admits(&mut self, side: Side, is_batch: bool, limits: (Queueing, Instant)) -> Admission {
-        if !self.is_open_to(side) {
+    pub(super) fn admits(&mut self, mode: Mode, is_batch: bool, limits: (Queueing, Instant)) -> Admission {
+        if !self.is_open_to(mode) {
             return Admission::Later;
         }
-        if self.keeps_out(side) {
+        if self.keeps_out(mode) {
             return Admission::Never;
         }
         if is_batch && self.handoffs < GRANTS {
@@ -183,16 +183,16 @@ impl<L: Handle> HeldNode<L> {
     }
 
     /// Records a grant, and returns the number of earlier ones.
-    pub(super) fn grant(&mut self, side: Side, is_batch: bool, now: Instant) -> u32 {
+    pub(super) fn grant(&mut self, mode: Mode, is_batch: bool, now: Instant) -> u32 {
         if self.handoffs == 0 {
             self.since = self.since.max(now);
         }
         self.grants += u32::from(!is_batch);
-        let leases = if let Kind::Permits { each, .. } = self.kind { each } else { 1 };
-        self.usage = match (side, self.usage) {
-            (Side::Exclusive, _) => Usage::Alone(leases),
-            (Side::Shared, Usage::Shared(readers)) => Usage::Shared(readers + 1),
-            (Side::Shared, _) => Usage::Shared(1),
+        let claims = if let Kind::Permits { each, .. } = self.kind { each } else { 1 };
+        self.usage = match (mode, self.usage) {
+            (Mode::Exclusive, _) => Usage::Alone(claims),
+            (Mode::Shared, Usage::Shared(readers)) => Usage::Shared(readers + 1),
+            (Mode::Shared, _) => Usage::Shared(1),
         };
         let handoff = self.handoffs;
         self.handoffs += 1;
@@ -207,14 +207,14 @@ impl<L: Handle> HeldNode<L> {
     pub(super) fn give_back(&mut self) {
         self.usage = match self.usage {
             Usage::Shared(readers) if readers > 1 => Usage::Shared(readers - 1),
-            Usage::Alone(leases) if leases > 1 => Usage::Alone(leases - 1),
+            Usage::Alone(claims) if claims > 1 => Usage::Alone(claims - 1),
             _ => Usage::Vacant,
         };
     }
 
     /// Makes the node that of a reader, and its only holder a reader.
     pub(super) fn downgrade(&mut self) {
-        self.side = Side::Shared;
+        self.mode = Mode::Shared;
         if matches!(self.usage, Usage::Alone(_)) {
             self.usage = Usage::Shared(1);
         }
@@ -222,7 +222,7 @@ impl<L: Handle> HeldNode<L> {
 
     /// Returns whether local readers keep other clients' readers out.
     pub(super) fn shuts_readers_out(&self) -> bool {
-        self.side == Side::Exclusive && self.is_read()
+        self.mode == Mode::Exclusive && self.is_read()
     }
 
     /// Returns the instant at which local readers have to let other clients' readers in, if that is bounded.
@@ -244,7 +244,7 @@ impl<L: Handle> HeldNode<L> {
 
     /// Looks at the lease. The counts begin again when company is noticed.
     fn look(&mut self) -> Look {
-        let look = self.lease.look();
+        let look = self.claim.look();
         if self.kind != Kind::Lock {
             return look;
         }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::contend::{Count, Permits, Wanted};
-use crate::queue::claim::{Place, Role};
+use crate::queue::predicate::{Place, Role};
 
-use super::held::{Kind, Side};
+use super::held::{Kind, Mode};
 
 /// The properties that tell the local queues at one path apart. Those that differ exclude each other on the servers.
 #[derive(Clone, PartialEq, Eq)]
@@ -37,16 +37,16 @@ impl Key {
         Kind::Permits { each: permits.wanted, most }
     }
 
-    /// Returns what a contender on this side takes.
-    pub(super) fn wanted(&self, side: Side) -> Wanted {
+    /// Returns what a contender in this mode takes.
+    pub(super) fn wanted(&self, mode: Mode) -> Wanted {
         let (recipe, also_behind) = match self {
             Self::Lock { recipe, also_behind } => (recipe, also_behind),
             Self::Permits(permits) => return Wanted::Permits(Permits::clone(permits)),
         };
-        let role = match (recipe, side) {
+        let role = match (recipe, mode) {
             (Recipe::Mutex, _) => Role::Exclusive,
-            (Recipe::ReadWrite, Side::Shared) => Role::Read,
-            (Recipe::ReadWrite, Side::Exclusive) => Role::Write,
+            (Recipe::ReadWrite, Mode::Shared) => Role::Read,
+            (Recipe::ReadWrite, Mode::Exclusive) => Role::Write,
         };
         let also_behind = also_behind.as_ref().map(|names| names.0.clone()).unwrap_or_default();
         Wanted::Place(Place { role, also_behind })

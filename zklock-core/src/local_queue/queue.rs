@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, oneshot};
 
 use crate::client::worker::Worker;
-use crate::contend::Leases;
+use crate::contend::Claims;
 use crate::error::{Holder, LockError, Phase};
 use crate::events::Witness;
 use crate::interleaving;
 use crate::lease::writes::Writing;
-use crate::lease::{Readiness, Stint, Tenure};
+use crate::lease::{Lease, Readiness};
 use crate::path::NodePath;
 
-use super::grant::{Fate, Grant, Grants, Home, Place};
+use super::grant::{GiveBack, GivenBack, Grant, Grants};
 use super::held::{Handle, Look, NodeId, Ready};
 use super::key::Key;
 use super::state::{Call, Effects, Granted, State, Wake};
@@ -40,7 +40,7 @@ pub(super) struct Registry(Mutex<Queues>);
 
 type Queues = HashMap<NodePath, Vec<(Key, Weak<LocalQueue>)>>;
 
-pub(super) type CallState = State<Caller, Leases>;
+pub(super) type CallState = State<Caller, Claims>;
 
 /// A call that waits.
 pub(super) struct Caller {
@@ -74,7 +74,7 @@ impl LocalQueue {
     /// caller has got.
     pub(super) fn change(
         self: &Arc<Self>,
-        change: impl FnOnce(&mut CallState, Instant) -> Effects<Caller, Leases>,
+        change: impl FnOnce(&mut CallState, Instant) -> Effects<Caller, Claims>,
     ) -> Vec<NodeId> {
         let effects = change(&mut self.state(), Instant::now());
         let delivered = self.deliver(effects);
@@ -94,7 +94,7 @@ impl LocalQueue {
 
     /// Sends the grants to their callers. A grant whose caller is gone goes to the next one in line. Returns the nodes of those
     /// that have arrived.
-    pub(super) fn deliver(self: &Arc<Self>, mut effects: Effects<Caller, Leases>) -> Vec<NodeId> {
+    pub(super) fn deliver(self: &Arc<Self>, mut effects: Effects<Caller, Claims>) -> Vec<NodeId> {
         let mut delivered = Vec::new();
         loop {
             // A node is deleted before another one is created, so that others are served meanwhile.
@@ -104,7 +104,7 @@ impl LocalQueue {
                 let node = granted.node;
                 match self.grant(granted) {
                     Ok(()) => delivered.push(node),
-                    Err(leases) => vain.extend(leases),
+                    Err(claims) => vain.extend(claims),
                 }
             }
             if vain.is_empty() {
@@ -121,18 +121,18 @@ impl LocalQueue {
     }
 
     /// Sends the grants of a call to its caller. If the caller is gone, returns the node, once for each of its leases.
-    fn grant(self: &Arc<Self>, granted: Granted<Caller, Leases>) -> Result<(), RepeatN<NodeId>> {
-        let Granted { call, lease: leases, node, handoff } = granted;
-        let place = || Place { home: self.clone(), node };
-        let grants: Grants = leases.into_iter().map(|lease| Grant::new(lease, handoff, place())).collect();
-        let stints: Vec<Stint> = grants.iter().map(|grant| grant.stint()).collect();
+    fn grant(self: &Arc<Self>, granted: Granted<Caller, Claims>) -> Result<(), RepeatN<NodeId>> {
+        let Granted { call, claim: claims, node, handoff } = granted;
+        let grants: Grants =
+            claims.into_iter().map(|claim| Grant::new(claim, handoff, (self.clone() as _, node))).collect();
+        let shares: Vec<_> = grants.iter().map(|grant| grant.share().clone()).collect();
         match call.caller.reply.send(Answer::Granted(grants)) {
             Err(Answer::Granted(grants)) => {
                 grants.into_iter().for_each(Grant::undelivered);
-                Err(repeat_n(node, stints.len()))
+                Err(repeat_n(node, shares.len()))
             }
             Ok(()) | Err(_) => {
-                stints.iter().for_each(Stint::succeed);
+                shares.iter().for_each(|share| share.succeed());
                 Ok(())
             }
         }
@@ -186,21 +186,21 @@ impl LocalQueue {
     }
 }
 
-impl Home for LocalQueue {
-    fn give_back(self: Arc<Self>, node: NodeId) -> Fate {
-        let (mut fate, mut is_granted) = (Fate::Undecided, false);
+impl GiveBack for LocalQueue {
+    fn give_back(self: Arc<Self>, node: NodeId) -> GivenBack {
+        let (mut given_back, mut is_granted) = (GivenBack::Undecided, false);
         let delivered = self.change(|state, now| {
             let effects = state.given_back(node, now);
             is_granted = effects.grants.iter().any(|granted| granted.node == node);
             // Another thread may make the node leave right behind this.
-            fate = fate_of(state, node);
+            given_back = unless_granted(state, node);
             effects
         });
         match delivered.contains(&node) {
-            true => Fate::PassedOn,
+            true => GivenBack::PassedOn,
             // The next holders were all gone.
-            false if is_granted => fate_of(&self.state(), node),
-            false => fate,
+            false if is_granted => unless_granted(&self.state(), node),
+            false => given_back,
         }
     }
 
@@ -209,30 +209,30 @@ impl Home for LocalQueue {
     }
 }
 
-/// Returns the fate of a lock that was given back, and that no call has got for that.
-fn fate_of(state: &CallState, node: NodeId) -> Fate {
+/// Returns what becomes of a lock that was given back, and that no call has got for that.
+fn unless_granted(state: &CallState, node: NodeId) -> GivenBack {
     match state.node(node) {
-        None => Fate::Leaves,
-        Some(held) if held.is_read() => Fate::Shared,
-        Some(_) => Fate::Undecided,
+        None => GivenBack::Released,
+        Some(held) if held.is_read() => GivenBack::Shared,
+        Some(_) => GivenBack::Undecided,
     }
 }
 
-impl Handle for Leases {
+impl Handle for Claims {
     fn look(&self) -> Look {
-        let looks = self.iter().map(|lease| look(lease.tenure()));
-        looks.reduce(Look::beside).expect("a call has at least one lease")
+        let looks = self.iter().map(|claim| look(claim.lease()));
+        looks.reduce(Look::beside).expect("a call has at least one claim")
     }
 }
 
-fn look(tenure: &Tenure) -> Look {
-    let writing = tenure.writes().state();
-    let ready = match (tenure.readiness(), writing) {
+fn look(lease: &Lease) -> Look {
+    let writing = lease.writes().state();
+    let ready = match (lease.readiness(), writing) {
         (Readiness::Over, _) | (_, Writing::Doubtful) => Ready::Never,
         (Readiness::Pending(_), _) => Ready::NotYet,
         (Readiness::Ready, Writing::Idle | Writing::UnderWay) => Ready::Now,
     };
-    Look { ready, is_writing: writing == Writing::UnderWay, company: tenure.company() }
+    Look { ready, is_writing: writing == Writing::UnderWay, company: lease.company() }
 }
 
 impl Registry {
@@ -288,9 +288,9 @@ mod tests {
     use crate::Config;
     use crate::event::LockEventKind;
     use crate::local_queue::LocalQueues;
-    use crate::local_queue::held::Side;
+    use crate::local_queue::held::Mode;
     use crate::local_queue::key::Recipe;
-    use crate::local_queue::state::Manner;
+    use crate::session::drive::Contention;
 
     use super::*;
 
@@ -301,8 +301,8 @@ mod tests {
         let (reply, answer) = oneshot::channel();
         let caller = Caller { reply, wait: WAIT, since: Instant::now(), untold: None };
         queue.change(|state, now| {
-            let (id, side, manner) = (state.id(), Side::Exclusive, Manner::Wait);
-            let call = Call { id, side, manner, deadline: now.checked_add(WAIT), caller };
+            let (id, mode, contention) = (state.id(), Mode::Exclusive, Contention::Wait);
+            let call = Call { id, mode, contention, deadline: now.checked_add(WAIT), caller };
             state.arrive(call, now).expect("the queue is open")
         });
         answer

@@ -1,14 +1,14 @@
-//! The real lines, grants and keepers in schedules that are chosen at random. Another task may run at each await, and at
+//! The real lines, grants and tasks in schedules that are chosen at random. Another task may run at each await, and at
 //! each [`interleaving::point`](crate::interleaving::point).
 //!
 //! The servers are a queue in memory. The mutexes, channels and leases are the real ones.
 
 mod caller;
 mod chance;
+mod contender;
 mod contest;
 mod desk;
 mod fault;
-mod seat;
 mod servers;
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::client::worker::Worker;
 use crate::contend::{Count, Permits, Wanted, staged};
 use crate::interleaving::{Schedule, Task};
 use crate::path::NodePath;
-use crate::queue::claim::{Place, Role};
+use crate::queue::predicate::{Place, Role};
 
 use super::LocalQueues;
 

@@ -15,9 +15,9 @@ mod task;
 mod trail;
 mod world;
 
-use rustc_hash::FxHashSet;
+use std::collections::HashSet;
 
-use crate::local_queue::held::Side;
+use crate::local_queue::held::Mode;
 
 use recovery::LONGEST;
 use setup::{BOUNDED, Choice, Fault, LOCK, Pace, READ, Setup, TRY, TRY_READ};
@@ -57,8 +57,8 @@ impl World {
 fn explore(setup: &'static Setup) -> usize {
     let mut start = World::new(setup);
     start.settle();
-    let mut seen = FxHashSet::from_iter([start.fingerprint()]);
-    let mut recovering = FxHashSet::default();
+    let mut seen: HashSet<_> = HashSet::from_iter([start.fingerprint()]);
+    let mut recovering = HashSet::default();
     let mut open = vec![start];
     while let Some(world) = open.pop() {
         for step in world.steps() {
@@ -167,14 +167,14 @@ scenes! {
     tries_and_downgrades_beside_readers_survive_any_fault:
         Setup {
             calls: [&[LOCK, READ, TRY_READ], &[]],
-            foreigner: Some(Side::Exclusive),
+            foreigner: Some(Mode::Exclusive),
             choices: &[Choice::Write, Choice::Downgrade],
             faults: 1,
             ..PLAIN
         }, 5_000;
         small Setup {
             calls: [&[LOCK, TRY_READ], &[]],
-            foreigner: Some(Side::Exclusive),
+            foreigner: Some(Mode::Exclusive),
             choices: &[Choice::Downgrade],
             faults: 1,
             ..PLAIN
@@ -182,14 +182,14 @@ scenes! {
     readers_of_another_library_are_let_in_whatever_fails:
         Setup {
             calls: [&[LOCK, READ, READ], &[]],
-            foreigner: Some(Side::Shared),
+            foreigner: Some(Mode::Shared),
             choices: &[Choice::Leave, Choice::Downgrade],
             faults: 1,
             ..PLAIN
         }, 200_000;
         small Setup {
             calls: [&[LOCK, READ], &[]],
-            foreigner: Some(Side::Shared),
+            foreigner: Some(Mode::Shared),
             choices: &[Choice::Downgrade],
             faults: 1,
             ..PLAIN

@@ -33,27 +33,21 @@ use std::mem;
 use std::time::Instant;
 
 use crate::client::settings::Queueing;
+use crate::session::drive::Contention;
 
-use super::held::{Admission, Handle, HeldNode, Kind, NodeId, Side};
+use super::held::{Admission, Handle, HeldNode, Kind, Mode, NodeId};
 
 /// The identity of a call, and its place in line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct CallId(pub(super) u64);
-
-/// Whether a call, or a contender, waits for others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Manner {
-    Wait,
-    Try,
-}
 
 /// One call in line.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
 pub(super) struct Call<C> {
     pub(super) id: CallId,
-    pub(super) side: Side,
-    pub(super) manner: Manner,
+    pub(super) mode: Mode,
+    pub(super) contention: Contention,
     /// `None` waits forever.
     pub(super) deadline: Option<Instant>,
     pub(super) caller: C,
@@ -62,8 +56,8 @@ pub(super) struct Call<C> {
 /// A contender to enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Entry {
-    pub(super) side: Side,
-    pub(super) manner: Manner,
+    pub(super) mode: Mode,
+    pub(super) contention: Contention,
 }
 
 /// The contender of this client that is under way.
@@ -138,7 +132,7 @@ pub(super) enum Rejected {
 #[derive(Debug)]
 pub(super) struct Granted<C, L> {
     pub(super) call: Call<C>,
-    pub(super) lease: L,
+    pub(super) claim: L,
     pub(super) node: NodeId,
     /// The number of earlier grants under the same node.
     pub(super) handoff: u32,
@@ -146,7 +140,7 @@ pub(super) struct Granted<C, L> {
 
 /// The effects of a change.
 #[derive(Debug)]
-#[must_use = "the grants and the leases belong to others"]
+#[must_use = "the grants and the claims belong to others"]
 pub(super) struct Effects<C, L> {
     pub(super) grants: Vec<Granted<C, L>>,
     /// Leases that are no longer kept. Each is released once its last holder has given it back.
@@ -199,7 +193,7 @@ impl<C, L: Handle> State<C, L> {
         if self.is_closed {
             return Err(Rejected::Closed);
         }
-        if call.manner == Manner::Try && self.is_contended(call.side) {
+        if call.contention == Contention::Leave && self.is_contended(call.mode) {
             return Err(Rejected::Contended);
         }
         self.deadline = self.deadline.into_iter().chain(call.deadline).min();
@@ -239,19 +233,19 @@ impl<C, L: Handle> State<C, L> {
         // Readers that are let in together count as one grant.
         let mut is_batch = false;
         let mut index = 0;
-        while let (Some(side), Some(held)) = (self.first().map(|call| call.side), self.held.get_mut(index)) {
-            match held.admits(side, is_batch, (self.queueing, now)) {
+        while let (Some(mode), Some(held)) = (self.first().map(|call| call.mode), self.held.get_mut(index)) {
+            match held.admits(mode, is_batch, (self.queueing, now)) {
                 Admission::Later => index += 1,
                 // The task lets other clients' readers in before the node leaves.
                 Admission::Never if held.shuts_readers_out() => index += 1,
-                Admission::Never => effects.left.push(self.held.remove(index).into_lease()),
+                Admission::Never => effects.left.push(self.held.remove(index).into_claim()),
                 Admission::Now => {
                     let Some((_, call)) = self.waiting.pop_first() else { break };
-                    let begins_batch = held.is_vacant() && side == Side::Shared;
-                    let handoff = held.grant(side, is_batch, now);
+                    let begins_batch = held.is_vacant() && mode == Mode::Shared;
+                    let handoff = held.grant(mode, is_batch, now);
                     is_batch |= begins_batch;
-                    let (lease, node) = (held.lease().clone(), held.id());
-                    effects.grants.push(Granted { call, lease, node, handoff });
+                    let (claim, node) = (held.claim().clone(), held.id());
+                    effects.grants.push(Granted { call, claim, node, handoff });
                 }
             }
         }
@@ -347,18 +341,18 @@ impl<C, L: Handle> State<C, L> {
         matches!(self.kind, Kind::Permits { most: Some(most), .. } if self.held.len() >= most)
     }
 
-    /// Returns whether a call of this side would have to wait for others.
-    fn is_contended(&self, side: Side) -> bool {
+    /// Returns whether a call in this mode would have to wait for others.
+    fn is_contended(&self, mode: Mode) -> bool {
         let mut waiting = self.waiting.values();
         if self.kind != Kind::Lock {
             // The permits that the client holds do not tell whether the servers have another one.
-            return waiting.any(|call| call.manner == Manner::Wait);
+            return waiting.any(|call| call.contention == Contention::Wait);
         }
-        let is_in_front = waiting.any(|call| (side, call.side) != (Side::Shared, Side::Shared));
+        let is_in_front = waiting.any(|call| (mode, call.mode) != (Mode::Shared, Mode::Shared));
         // A contender that no call uses any more is in nobody's way, unless others are in front of it.
         let is_withdrawn = self.contender.is_some_and(|contender| contender.is_withdrawn);
         // A reader that only the bound keeps out enters with a node of its own.
-        let is_in_use = self.held.iter().any(|held| !held.is_open_to(side));
+        let is_in_use = self.held.iter().any(|held| !held.is_open_to(mode));
         is_in_front || (self.is_contender_queued() && !is_withdrawn) || is_in_use
     }
 
@@ -377,7 +371,7 @@ impl<C, L: Handle> State<C, L> {
             contender.ahead = Some(count);
         }
         match self.kind {
-            Kind::Lock => self.take_out(|call| call.manner == Manner::Try),
+            Kind::Lock => self.take_out(|call| call.contention == Contention::Leave),
             Kind::Permits { .. } => Vec::new(),
         }
     }
@@ -390,17 +384,17 @@ impl<C, L: Handle> State<C, L> {
     }
 
     /// Takes over a node that has come to the head of its queue.
-    pub(super) fn headed(&mut self, lease: L, now: Instant) -> Effects<C, L> {
-        let side = self.contender.take().map_or(Side::Exclusive, |contender| contender.entry.side);
+    pub(super) fn headed(&mut self, claim: L, now: Instant) -> Effects<C, L> {
+        let mode = self.contender.take().map_or(Mode::Exclusive, |contender| contender.entry.mode);
         self.next_node += 1;
         // The node before is gone, or this one would not be at the head.
         let before = match self.kind {
             Kind::Lock => mem::take(&mut self.held),
             Kind::Permits { .. } => Vec::new(),
         };
-        self.held.push(HeldNode::new(NodeId(self.next_node), (lease, self.kind), side, now));
+        self.held.push(HeldNode::new(NodeId(self.next_node), (claim, self.kind), mode, now));
         let mut effects = self.serve(now);
-        effects.left.extend(before.into_iter().map(HeldNode::into_lease));
+        effects.left.extend(before.into_iter().map(HeldNode::into_claim));
         effects
     }
 
@@ -413,7 +407,7 @@ impl<C, L: Handle> State<C, L> {
     /// that had come before it looked.
     pub(super) fn contended(&mut self) -> Vec<Call<C>> {
         let newest = self.contender.take().map(|contender| contender.newest);
-        self.take_out(|call| call.manner == Manner::Try && Some(call.id) <= newest)
+        self.take_out(|call| call.contention == Contention::Leave && Some(call.id) <= newest)
     }
 
     /// Takes note that the contender was refused, and returns all calls that wait.
@@ -425,7 +419,7 @@ impl<C, L: Handle> State<C, L> {
     /// Takes a node out of the queue that is lost, or that has to be left to its present holders.
     pub(super) fn part(&mut self, node: NodeId) -> Option<L> {
         let index = self.held.iter().position(|held| held.id() == node)?;
-        Some(self.held.remove(index).into_lease())
+        Some(self.held.remove(index).into_claim())
     }
 
     /// Takes the nodes out that nobody uses, unless a call waits.
@@ -433,7 +427,7 @@ impl<C, L: Handle> State<C, L> {
         if !self.waiting.is_empty() {
             return Vec::new();
         }
-        self.held.extract_if(.., |held| held.is_vacant()).map(HeldNode::into_lease).collect()
+        self.held.extract_if(.., |held| held.is_vacant()).map(HeldNode::into_claim).collect()
     }
 
     /// Removes the calls whose deadlines have passed, and returns them.
@@ -507,7 +501,7 @@ impl<C, L: Handle> State<C, L> {
     /// Holders that give their locks back later find no held node, so that the last of them releases it.
     pub(super) fn abandon(&mut self) -> (Vec<Call<C>>, Vec<L>) {
         (self.contender, self.task) = (None, Task::Absent);
-        (self.drain(), mem::take(&mut self.held).into_iter().map(HeldNode::into_lease).collect())
+        (self.drain(), mem::take(&mut self.held).into_iter().map(HeldNode::into_claim).collect())
     }
 
     /// Returns what the task has to do.
@@ -534,21 +528,21 @@ impl<C, L: Handle> State<C, L> {
 
     /// Returns the contender that the first call in line needs, if what is held is of no use to it.
     fn needed(&self) -> Option<Entry> {
-        let &Call { side, manner, .. } = self.first()?;
+        let &Call { mode, contention, .. } = self.first()?;
         let is_needed = match self.kind {
-            Kind::Lock => self.held.iter().all(|held| held.keeps_out(side)),
+            Kind::Lock => self.held.iter().all(|held| held.keeps_out(mode)),
             // A call that does not wait asks the servers.
-            Kind::Permits { .. } => manner == Manner::Try || !self.has_all(),
+            Kind::Permits { .. } => contention == Contention::Leave || !self.has_all(),
         };
-        is_needed.then_some(Entry { side, manner })
+        is_needed.then_some(Entry { mode, contention })
     }
 
     /// Returns the nodes whose leases matter to the queue while nothing else happens.
     fn nodes_to_watch(&mut self) -> Vec<Watched> {
-        let first = self.first().map(|call| call.side);
+        let first = self.first().map(|call| call.mode);
         let held = self.held.iter_mut().filter(|held| first.is_some() || held.shuts_readers_out());
         let watched = held.map(|held| {
-            let is_open = first.is_some_and(|side| held.is_open_to(side));
+            let is_open = first.is_some_and(|mode| held.is_open_to(mode));
             Watched { node: held.id(), is_open, has_company: held.has_company() }
         });
         watched.collect()
@@ -563,10 +557,10 @@ impl<C, L: Handle> State<C, L> {
     /// such a reader where the node does not admit it.
     fn node_to_downgrade(&mut self, now: Instant) -> Option<NodeId> {
         let (is_read, limits) =
-            (self.first().is_some_and(|call| call.side == Side::Shared), (self.queueing, now));
+            (self.first().is_some_and(|call| call.mode == Mode::Shared), (self.queueing, now));
         let is_over = self.shuts_out_until().is_some_and(|until| until <= now);
         let held = self.held.first_mut().filter(|held| held.shuts_readers_out())?;
-        let is_closed = is_read && held.admits(Side::Shared, false, limits) == Admission::Never;
+        let is_closed = is_read && held.admits(Mode::Shared, false, limits) == Admission::Never;
         (is_closed || is_over).then(|| held.id())
     }
 
@@ -581,8 +575,8 @@ impl Contender {
     /// Returns whether it goes on if this one is needed. One that does not wait may find the lock free for a call that waits.
     fn serves(&self, needed: Option<Entry>) -> bool {
         needed.is_some_and(|needed| {
-            needed.side == self.entry.side
-                && (self.entry.manner == Manner::Try || needed.manner == Manner::Wait)
+            needed.mode == self.entry.mode
+                && (self.entry.contention == Contention::Leave || needed.contention == Contention::Wait)
         })
     }
 }

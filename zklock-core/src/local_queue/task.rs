@@ -13,11 +13,11 @@ use tokio_util::sync::CancellationToken;
 use crate::client::settings::{LongWait, WaitWarning};
 use crate::contend::{self, Contested};
 use crate::error::LockError;
-use crate::session::drive::{Contention, Progress};
+use crate::session::drive::Progress;
 
 use super::key::Key;
 use super::queue::{Answer, Caller, LocalQueue};
-use super::state::{Call, Entry, Manner, Need, Watched};
+use super::state::{Call, Entry, Need, Watched};
 
 /// The task of a local queue. If it ends early, because the client's thread ended or a bug made it panic, it fails the calls,
 /// and later calls start another task.
@@ -63,13 +63,13 @@ impl LocalQueue {
                         let left = self.state().leave();
                         drop(left);
                     }
-                    // The keeper deletes the node before another one is created.
+                    // The task of the node deletes the node before another one is created.
                     yield_now().await;
                 }
                 Need::Downgrade(node) => {
-                    let leases = self.state().part(node);
-                    // The last claim ends after the order, so that the keeper performs both.
-                    leases.iter().flatten().for_each(|lease| drop(lease.downgrade()));
+                    let claims = self.state().part(node);
+                    // The last claim ends after the order, so that the task of the node performs both.
+                    claims.iter().flatten().for_each(|claim| drop(claim.downgrade()));
                 }
                 Need::Wait(watched) => {
                     let is_closed = self.state().is_closed();
@@ -96,11 +96,7 @@ impl LocalQueue {
         entry: Entry,
         cancel: &CancellationToken,
     ) -> impl Future<Output = Contested> + Send + use<> {
-        let contention = match entry.manner {
-            Manner::Wait => Contention::Wait,
-            Manner::Try => Contention::Leave,
-        };
-        let (queue, wanted) = (self.clone(), (self.key().wanted(entry.side), contention));
+        let (queue, wanted) = (self.clone(), (self.key().wanted(entry.mode), entry.contention));
         contend::contend(
             cancel,
             &self.worker,
@@ -133,8 +129,8 @@ impl LocalQueue {
     fn conclude(self: &Arc<Self>, end: Contested) {
         self.meet(None);
         match end {
-            Ok(Some(leases)) => {
-                let effects = self.state().headed(leases, Instant::now());
+            Ok(Some(claims)) => {
+                let effects = self.state().headed(claims, Instant::now());
                 self.deliver(effects);
                 self.tell_queued();
             }
@@ -160,21 +156,21 @@ impl LocalQueue {
     }
 
     async fn node_changes(self: &Arc<Self>, Watched { node, is_open, has_company }: Watched) {
-        let tenures: Vec<_> = {
+        let leases: Vec<_> = {
             let state = self.state();
             let Some(held) = state.node(node) else { return };
-            held.lease().iter().map(|lease| lease.tenure().clone()).collect()
+            held.claim().iter().map(|claim| claim.lease().clone()).collect()
         };
         if is_open {
-            for tenure in &tenures {
-                tenure.passable().await;
+            for lease in &leases {
+                lease.passable().await;
             }
             return self.serve();
         }
-        tenures.iter().for_each(|tenure| tenure.urge());
-        let accompanied = tenures.iter().map(|tenure| Box::pin(tenure.accompanied()));
+        leases.iter().for_each(|lease| lease.urge());
+        let accompanied = leases.iter().map(|lease| Box::pin(lease.accompanied()));
         tokio::select! {
-            _ = select_all(tenures.iter().map(|tenure| Box::pin(tenure.lost()))) => {
+            _ = select_all(leases.iter().map(|lease| Box::pin(lease.lost()))) => {
                 let left = self.state().part(node);
                 drop(left);
             }
@@ -225,8 +221,8 @@ impl Drop for Task {
         if !self.is_over {
             self.queue.meet(None);
             // What is held stays with its present holders.
-            let (calls, leases) = self.queue.state().abandon();
-            drop(leases);
+            let (calls, claims) = self.queue.state().abandon();
+            drop(claims);
             self.queue.fail(calls, |_| self.queue.closed());
         }
     }

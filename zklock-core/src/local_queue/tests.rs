@@ -2,9 +2,9 @@
 
 mod bounds;
 mod endings;
+mod modes;
 mod passing;
 mod permits;
-mod sides;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -12,17 +12,18 @@ use std::time::{Duration, Instant};
 
 use crate::client::settings::Queueing;
 
-use super::held::{Handle, Kind, Look, NodeId, Ready, Side};
-use super::state::{Call, CallId, Effects, Entry, Manner, Need, Rejected, State, Wake, Watched};
+use super::held::{Handle, Kind, Look, Mode, NodeId, Ready};
+use super::state::{Call, CallId, Effects, Entry, Need, Rejected, State, Wake, Watched};
+use crate::session::drive::Contention;
 
-use Side::{Exclusive, Shared};
+use Mode::{Exclusive, Shared};
 
 const WITHIN: Duration = Duration::from_millis(50);
 
 /// A line whose calls are named by their ids.
 struct Scene {
-    state: State<(), Lease>,
-    lease: Lease,
+    state: State<(), Claim>,
+    claim: Claim,
     now: Instant,
     node: NodeId,
 }
@@ -33,48 +34,48 @@ impl Scene {
     }
 
     fn within(turns: u32, within: Duration) -> Self {
-        let (state, lease) = (State::new(Queueing::new(turns, within), Kind::Lock), Lease::new());
-        Self { state, lease, now: Instant::now(), node: NodeId(0) }
+        let (state, claim) = (State::new(Queueing::new(turns, within), Kind::Lock), Claim::new());
+        Self { state, claim, now: Instant::now(), node: NodeId(0) }
     }
 
     fn of(kind: Kind) -> Self {
         Self { state: State::new(Queueing::new(64, WITHIN), kind), ..Self::new() }
     }
 
-    /// A line with a node of this side, which the first call of it holds.
-    fn held(side: Side) -> Self {
+    /// A line with a node in this mode, which the first call of it holds.
+    fn held(mode: Mode) -> Self {
         let mut scene = Self::new();
-        scene.wait(side);
-        scene.enter(side);
+        scene.wait(mode);
+        scene.enter(mode);
         assert_eq!(scene.head(), [(1, 0)]);
         scene
     }
 
-    fn call(&mut self, side: Side, manner: Manner) -> Call<()> {
-        Call { id: self.state.id(), side, manner, deadline: None, caller: () }
+    fn call(&mut self, mode: Mode, contention: Contention) -> Call<()> {
+        Call { id: self.state.id(), mode, contention, deadline: None, caller: () }
     }
 
-    fn wait(&mut self, side: Side) -> Vec<(u64, u32)> {
-        let call = self.call(side, Manner::Wait);
+    fn wait(&mut self, mode: Mode) -> Vec<(u64, u32)> {
+        let call = self.call(mode, Contention::Wait);
         grants(&self.state.arrive(call, self.now).unwrap())
     }
 
-    fn attempt(&mut self, side: Side) -> Result<Vec<(u64, u32)>, Rejected> {
-        let call = self.call(side, Manner::Try);
+    fn attempt(&mut self, mode: Mode) -> Result<Vec<(u64, u32)>, Rejected> {
+        let call = self.call(mode, Contention::Leave);
         self.state.arrive(call, self.now).map(|served| grants(&served))
     }
 
     /// A call that waits until a later instant.
     fn wait_for(&mut self, wait: Duration) {
-        let mut call = self.call(Exclusive, Manner::Wait);
+        let mut call = self.call(Exclusive, Contention::Wait);
         call.deadline = Some(self.now + wait);
         assert_eq!(grants(&self.state.arrive(call, self.now).unwrap()), []);
     }
 
     #[track_caller]
-    fn enter(&mut self, side: Side) {
+    fn enter(&mut self, mode: Mode) {
         assert!(
-            matches!(self.state.next(self.now).0, Need::Contend(entered) if entered == Entry { side, manner: Manner::Wait })
+            matches!(self.state.next(self.now).0, Need::Contend(entered) if entered == Entry { mode, contention: Contention::Wait })
         );
     }
 
@@ -92,8 +93,8 @@ impl Scene {
 
     fn head(&mut self) -> Vec<(u64, u32)> {
         self.node = NodeId(self.state.next_node + 1);
-        self.lease = Lease::new();
-        grants(&self.state.headed(self.lease.clone(), self.now))
+        self.claim = Claim::new();
+        grants(&self.state.headed(self.claim.clone(), self.now))
     }
 
     fn give_back(&mut self) -> (Vec<(u64, u32)>, usize) {
@@ -107,21 +108,21 @@ impl Scene {
 }
 
 /// The calls that are granted, and their numbers under the node.
-fn grants(served: &Effects<(), Lease>) -> Vec<(u64, u32)> {
+fn grants(served: &Effects<(), Claim>) -> Vec<(u64, u32)> {
     served.grants.iter().map(|granted| (granted.call.id.0, granted.handoff)).collect()
 }
 
 /// A lease whose state a test sets.
 #[derive(Clone, Debug)]
-pub(super) struct Lease(Rc<Cell<Look>>);
+pub(super) struct Claim(Rc<Cell<Look>>);
 
-impl Handle for Lease {
+impl Handle for Claim {
     fn look(&self) -> Look {
         self.0.get()
     }
 }
 
-impl Lease {
+impl Claim {
     pub(super) fn new() -> Self {
         Self(Rc::new(Cell::new(Look { ready: Ready::Now, is_writing: false, company: None })))
     }

@@ -35,19 +35,13 @@
 //! the create was applied. If the node appears later nevertheless, it is recognized by its attempt and deleted
 //! as soon as a list shows it.
 
-mod downgrade;
 mod exchange;
-mod memory;
-mod place;
 #[cfg(test)]
 mod tests;
 
-use smallvec::smallvec;
-
-use super::claim::Claim;
-use super::contender::{Contender, ContenderId, Names, Sequence};
-
-use self::memory::{Intent, Seniority, Standing, Traces};
+use super::contender::{Contender, ContenderId, Sequence};
+use super::predicate::{Predicate, Role};
+use super::turn::{self, Turn};
 
 pub(crate) use self::exchange::{Action, End, Event, Node, Replacement, Sight};
 
@@ -55,13 +49,20 @@ pub(crate) use self::exchange::{Action, End, Event, Node, Replacement, Sight};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Acquisition {
     id: ContenderId,
-    claim: Claim,
+    predicate: Predicate,
     session: i64,
     state: State,
     intent: Intent,
-    traces: Traces,
-    seniority: Seniority,
-    standing: Standing,
+    /// Whether nodes may exist that no reply has reported.
+    has_unknown_nodes: bool,
+    /// Whether the contender has had a place in the queue before. Only a newcomer leaves a queue of another recipe, because
+    /// a later mismatch is the mistake of other clients.
+    is_settled: bool,
+    /// The number of the node, if it was first, with no other contender in the list.
+    ///
+    /// If the next contender of the same client gets the next number of the same parent, no child was created in between. All
+    /// children with smaller numbers are gone, and so it is first, too.
+    first: Option<Sequence>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -75,17 +76,35 @@ enum State {
     Waiting(Node),
     Held(Node),
     Downgrading(Replacement),
-    Withdrawing(Names),
+    Withdrawing(Vec<String>),
     Finished(End),
+}
+
+/// The goal of an acquisition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Intent {
+    Acquire,
+    /// Leave no node, and end in this way.
+    Withdraw(End),
+}
+
+impl Intent {
+    const WITHDRAW: Self = Self::Withdraw(End::Withdrawn);
 }
 
 impl Acquisition {
     /// Starts an acquisition within the session, and returns it with its first action.
-    pub(crate) fn start(id: ContenderId, claim: Claim, session: i64) -> (Self, Action) {
-        let state = State::Creating;
-        let (intent, traces, seniority) = (Intent::Acquire, Traces::Known, Seniority::Newcomer);
-        let standing = Standing::Unknown;
-        let machine = Self { id, claim, session, state, intent, traces, seniority, standing };
+    pub(crate) fn start(id: ContenderId, predicate: Predicate, session: i64) -> (Self, Action) {
+        let machine = Self {
+            id,
+            predicate,
+            session,
+            state: State::Creating,
+            intent: Intent::Acquire,
+            has_unknown_nodes: false,
+            is_settled: false,
+            first: None,
+        };
         (machine, Action::Enter(id))
     }
 
@@ -102,9 +121,9 @@ impl Acquisition {
         }
     }
 
-    /// Returns the current claim.
-    pub(crate) fn claim(&self) -> &Claim {
-        &self.claim
+    /// Returns the condition under which the turn of this contender comes.
+    pub(crate) fn predicate(&self) -> &Predicate {
+        &self.predicate
     }
 
     pub(crate) fn id(&self) -> ContenderId {
@@ -125,15 +144,15 @@ impl Acquisition {
     /// Returns the number of the contender that has left, if the next contender of this client is first with
     /// the next number.
     pub(crate) fn last_number(&self) -> Option<Sequence> {
-        match self.standing {
-            Standing::Left(number) => Some(number),
-            Standing::First(_) | Standing::Unknown => None,
+        match self.state {
+            State::Finished(End::Withdrawn) => self.first,
+            _ => None,
         }
     }
 
     /// Updates the number of permits. A waiting contender lists the queue again.
     fn recount(&mut self, of: u32) -> Option<Action> {
-        self.claim = Claim::Permit { of };
+        self.predicate = Predicate::Permit { of };
         match &self.state {
             State::Waiting(node) => Some(self.queue(node.clone())),
             _ => None,
@@ -143,10 +162,7 @@ impl Acquisition {
     fn cancel(&mut self) -> Option<Action> {
         self.intent = Intent::WITHDRAW;
         match &self.state {
-            State::Waiting(node) | State::Held(node) => {
-                let name = node.name.clone();
-                Some(self.delete(smallvec![name]))
-            }
+            State::Waiting(node) | State::Held(node) => Some(self.delete(vec![node.name.clone()])),
             _ => None,
         }
     }
@@ -163,7 +179,7 @@ impl Acquisition {
             (State::Creating, Event::QueueExists) => self.gone(),
             (State::Creating | State::Preparing, Event::Refused | Event::Skipped) => self.gone(),
             (State::Creating, _) => {
-                self.traces = Traces::Possible;
+                self.has_unknown_nodes = true;
                 self.locate()
             }
             (State::Preparing, Event::Prepared) if self.intent == Intent::Acquire => self.create(),
@@ -182,14 +198,11 @@ impl Acquisition {
             (State::Held(node), Event::Downgrade) => self.downgrade(node),
             (State::Held(node), _) => self.hold(node),
             (State::Downgrading(replacement), outcome) => self.downgraded(replacement, outcome),
-            (State::Withdrawing(_), Event::Deleted) => {
-                self.standing = self.standing.left();
-                self.gone()
-            }
+            (State::Withdrawing(_), Event::Deleted) => self.gone(),
             (State::Withdrawing(_), Event::Refused) => self.finish(End::Abandoned),
             (State::Withdrawing(names), Event::Skipped) => self.delete(names),
             (State::Withdrawing(names), _) => {
-                self.standing = Standing::Unknown;
+                self.first = None;
                 self.delete(names)
             }
             (State::Finished(end), _) => Action::Finish(end),
@@ -202,7 +215,7 @@ impl Acquisition {
             return self.delete(nodes.into_iter().map(|node| node.name).collect());
         }
         // A node of another role is left from a downgrade whose outcome never became known.
-        let role = self.claim.role();
+        let role = self.predicate.role();
         nodes.retain(|node| Contender::parse(&node.name).is_some_and(|contender| contender.role == role));
         // The node created first has the best place. The list that follows shows the others.
         match nodes.into_iter().min_by_key(|node| node.zxid) {
@@ -211,15 +224,107 @@ impl Acquisition {
         }
     }
 
+    fn entered(&mut self, node: Node, sight: Sight) -> Action {
+        if node.owner != self.session {
+            // The server silently reconnected this client as another session, so this session is over.
+            return self.finish(End::Lost);
+        }
+        match sight {
+            _ if self.intent != Intent::Acquire => self.delete(vec![node.name]),
+            Sight::Listed(children) => self.place(node, &children),
+            Sight::Alone => self.hold_first(node),
+            Sight::After(last) if number_of(&node).is_some_and(|number| number.is_next_after(last)) => {
+                self.hold_first(node)
+            }
+            Sight::After(_) | Sight::Nothing => self.queue(node),
+        }
+    }
+
+    /// Finds the contender's place among the children, and returns the action that follows from it.
+    fn place(&mut self, node: Node, children: &[String]) -> Action {
+        if self.intent != Intent::Acquire {
+            return self.delete(vec![node.name]);
+        }
+        let contenders = turn::contenders(children, self.predicate.also_behind());
+        let stale = turn::stale(&contenders, self.id, &node.name);
+        if !stale.is_empty() {
+            self.state = State::Trimming(node);
+            return Action::Delete(stale);
+        }
+        if !self.is_settled {
+            if let Some(other) = turn::other_recipe(&contenders, &node.name, &self.predicate) {
+                return self.give_up(node, End::Mixed(other));
+            }
+            self.is_settled = true;
+        }
+        match Turn::of(&contenders, &node.name, &self.predicate) {
+            Turn::Missing => self.gone(),
+            Turn::Unnumbered => self.give_up(node, End::Unnumbered),
+            Turn::Head if contenders.len() == 1 => self.hold_first(node),
+            Turn::Head => self.hold(node),
+            Turn::Behind(ahead) => {
+                self.state = State::Waiting(node);
+                Action::Watch(ahead)
+            }
+        }
+    }
+
+    fn give_up(&mut self, node: Node, end: End) -> Action {
+        self.intent = Intent::Withdraw(end);
+        self.delete(vec![node.name])
+    }
+
+    /// Holds as the only contender in the queue.
+    fn hold_first(&mut self, node: Node) -> Action {
+        self.is_settled = true;
+        self.first = number_of(&node);
+        self.hold(node)
+    }
+
     fn hold(&mut self, node: Node) -> Action {
         self.state = State::Held(node.clone());
         Action::Hold(node)
     }
 
+    /// Replaces the writer's node with a reader's. The name changes but the sequence does not, so
+    /// that the contenders behind stay behind (CURATOR-621).
+    fn downgrade(&mut self, node: Node) -> Action {
+        let Some(contender) = Contender::parse(&node.name) else {
+            return self.hold(node);
+        };
+        // The transaction takes the next number.
+        self.first = None;
+        self.id = self.id.next_attempt();
+        let new = format!("{}{}", self.id.node_prefix(Role::Read), contender.sequence);
+        let replacement = Replacement { old: node, new };
+        self.state = State::Downgrading(replacement.clone());
+        Action::Downgrade(replacement)
+    }
+
+    /// Handles the outcome of a downgrade. The same transaction is sent again until its outcome is
+    /// known: if it was applied before, the new name is taken, and no other contender uses that name.
+    fn downgraded(&mut self, replacement: Replacement, outcome: Event) -> Action {
+        let Replacement { old, new } = replacement.clone();
+        match outcome {
+            _ if self.intent != Intent::Acquire => self.delete(vec![new, old.name]),
+            Event::Downgraded(name) => {
+                self.predicate = Predicate::place(Role::Read);
+                self.hold(Node { name, ..old })
+            }
+            Event::Refused => self.hold(old),
+            Event::OwnNodeGone => self.gone(),
+            _ => {
+                // The reader's node may exist even if the next transaction is refused.
+                self.has_unknown_nodes = true;
+                Action::Downgrade(replacement)
+            }
+        }
+    }
+
     /// Goes on after the known nodes are gone. Others may exist if the outcome of a request is unknown.
     fn gone(&mut self) -> Action {
-        match (self.intent, self.traces) {
-            (Intent::Withdraw(_), Traces::Possible) => self.locate(),
+        match self.intent {
+            Intent::Withdraw(_) if self.has_unknown_nodes => self.locate(),
             _ => self.none_left(),
         }
     }
@@ -234,7 +339,7 @@ impl Acquisition {
         match self.intent {
             Intent::Withdraw(end) => self.finish(end),
             Intent::Acquire => {
-                self.standing = Standing::Unknown;
+                self.first = None;
                 self.state = State::Creating;
                 Action::Enter(self.id)
             }
@@ -252,20 +357,20 @@ impl Acquisition {
     }
 
     fn locate(&mut self) -> Action {
-        self.standing = Standing::Unknown;
+        self.first = None;
         self.state = State::Locating;
         Action::Locate(self.id)
     }
 
     fn queue(&mut self, node: Node) -> Action {
         if self.intent != Intent::Acquire {
-            return self.delete(smallvec![node.name]);
+            return self.delete(vec![node.name]);
         }
         self.state = State::Queued(node);
         Action::List
     }
 
-    fn delete(&mut self, names: Names) -> Action {
+    fn delete(&mut self, names: Vec<String>) -> Action {
         self.state = State::Withdrawing(names.clone());
         Action::Delete(names)
     }
@@ -274,4 +379,8 @@ impl Acquisition {
         self.state = State::Finished(end);
         Action::Finish(end)
     }
+}
+
+fn number_of(node: &Node) -> Option<Sequence> {
+    Contender::parse(&node.name).map(|contender| contender.sequence)
 }

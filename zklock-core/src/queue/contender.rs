@@ -1,4 +1,4 @@
-//! Names of contenders and their order.
+//! Vec<String> of contenders and their order.
 //!
 //! Curator's grammar (`ProtectedUtils`, `StandardLockInternalsDriver`): `_c_<uuid>-<base><sequence>`,
 //! where the server appends the sequence as `%010d` of a signed 32-bit counter of the parent. At
@@ -7,10 +7,9 @@
 
 use std::fmt;
 
-use smallvec::SmallVec;
 use uuid::Uuid;
 
-use super::claim::{Role, role_of_stranger};
+use super::predicate::{Role, role_of_stranger};
 
 /// The globally unique identity of one acquisition's contender.
 ///
@@ -49,9 +48,6 @@ impl ContenderId {
         format!("{dir}/{}", self.node_prefix(role))
     }
 }
-
-/// The names of nodes, mostly one.
-pub(crate) type Names = SmallVec<[String; 1]>;
 
 /// A parsed child of a lock: one place in its queue.
 #[derive(Clone, Debug, PartialEq, Eq)]

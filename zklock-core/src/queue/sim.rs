@@ -15,34 +15,34 @@ mod server;
 mod step;
 mod world;
 
-use rustc_hash::FxHashSet;
+use std::collections::HashSet;
 
 use self::step::{STEPS, Step};
 use self::world::World;
 use super::acquisition::Action;
-use super::claim::{Claim, Role};
 use super::contender::Contender;
+use super::predicate::{Predicate, Role};
 
 /// Explores every reachable state and returns their number.
-fn explore(claims: &[Claim], faults: usize) -> usize {
-    let claims: Vec<_> = claims.iter().map(std::slice::from_ref).collect();
-    explore_rounds(&claims, faults)
+fn explore(predicates: &[Predicate], faults: usize) -> usize {
+    let predicates: Vec<_> = predicates.iter().map(std::slice::from_ref).collect();
+    explore_rounds(&predicates, faults)
 }
 
 /// Explores every reachable state of peers that make several acquisitions each, and returns their number.
-fn explore_rounds(claims: &[&[Claim]], faults: usize) -> usize {
-    explore_steps(&STEPS, claims, faults)
+fn explore_rounds(predicates: &[&[Predicate]], faults: usize) -> usize {
+    explore_steps(&STEPS, predicates, faults)
 }
 
 /// Explores every state of such peers that is reached by these steps.
-fn explore_steps(steps: &[Step], claims: &[&[Claim]], faults: usize) -> usize {
-    let start = World::new(claims, faults);
-    let mut seen = FxHashSet::from_iter([start.key()]);
-    let mut recovering = FxHashSet::default();
+fn explore_steps(steps: &[Step], predicates: &[&[Predicate]], faults: usize) -> usize {
+    let start = World::new(predicates, faults);
+    let mut seen: HashSet<_> = HashSet::from_iter([start.key()]);
+    let mut recovering = HashSet::default();
     let mut open = vec![start];
     while let Some(world) = open.pop() {
         world.check_exclusion();
-        for index in 0..claims.len() {
+        for index in 0..predicates.len() {
             for next in steps.iter().filter_map(|step| world.after(index, *step)) {
                 if seen.insert(next.key()) {
                     open.push(next);
@@ -60,8 +60,8 @@ fn check_states(states: usize, least: usize) {
     assert!(states > least, "only {states} states were reached");
 }
 
-fn mutexes(count: usize) -> Vec<Claim> {
-    vec![Claim::place(Role::Exclusive); count]
+fn mutexes(count: usize) -> Vec<Predicate> {
+    vec![Predicate::place(Role::Exclusive); count]
 }
 
 #[test]
@@ -78,8 +78,8 @@ fn two_contenders_exclude_each_other_although_servers_replace_their_sessions_unn
     let is_of_sessions =
         |step: &Step| !step.is_fault() || matches!(step, Step::Expire | Step::ReplaceSession);
     let steps: Vec<_> = STEPS.into_iter().filter(is_of_sessions).collect();
-    let claim = mutexes(1);
-    let states = explore_steps(&steps, &[&claim, &claim], faults);
+    let predicate = mutexes(1);
+    let states = explore_steps(&steps, &[&predicate, &predicate], faults);
     check_states(states, least);
 }
 
@@ -91,8 +91,8 @@ fn three_contenders_exclude_each_other_and_leave_nothing() {
 
 #[test]
 fn the_simulated_queue_comes_to_the_end_of_its_numbers() {
-    let claims = mutexes(1);
-    let mut world = World::new(&[&claims[..]; 3], 0);
+    let predicates = mutexes(1);
+    let mut world = World::new(&[&predicates[..]; 3], 0);
     for index in [0, 0, 0, 1, 2, 2] {
         assert!(world.take(index, Step::Deliver));
     }
@@ -106,27 +106,27 @@ fn the_simulated_queue_comes_to_the_end_of_its_numbers() {
 #[test]
 fn writers_exclude_everybody_and_let_readers_in_under_any_faults() {
     let (faults, least) = if cfg!(soak) { ([3, 2], 100_000) } else { ([1, 1], 10_000) };
-    let states = explore(&[Role::Write, Role::Read].map(Claim::place), faults[0])
-        + explore(&[Role::Write, Role::Write].map(Claim::place), faults[1]);
+    let states = explore(&[Role::Write, Role::Read].map(Predicate::place), faults[0])
+        + explore(&[Role::Write, Role::Write].map(Predicate::place), faults[1]);
     check_states(states, least);
 }
 
 #[test]
 fn a_reader_and_two_writers_exclude_each_other() {
     let (faults, least) = if cfg!(soak) { (1, 20_000) } else { (0, 6_000) };
-    check_states(explore(&[Role::Read, Role::Write, Role::Write].map(Claim::place), faults), least);
+    check_states(explore(&[Role::Read, Role::Write, Role::Write].map(Predicate::place), faults), least);
 }
 
 #[test]
 fn contenders_never_hold_more_permits_than_there_are_under_any_faults() {
     let (faults, least) = if cfg!(soak) { ([2, 2], 100_000) } else { ([0, 1], 3_000) };
-    let states = explore(&vec![Claim::Permit { of: 2 }; 3], faults[0])
-        + explore(&vec![Claim::Permit { of: 1 }; 2], faults[1]);
+    let states = explore(&vec![Predicate::Permit { of: 2 }; 3], faults[0])
+        + explore(&vec![Predicate::Permit { of: 1 }; 2], faults[1]);
     check_states(states, least);
 }
 
-fn places<const N: usize>(roles: [Role; N]) -> [Claim; N] {
-    roles.map(Claim::place)
+fn places<const N: usize>(roles: [Role; N]) -> [Predicate; N] {
+    roles.map(Predicate::place)
 }
 
 #[test]
@@ -162,8 +162,8 @@ fn each_role_behind_one_of_each_other_excludes_the_others() {
 
 #[test]
 fn a_lock_that_is_taken_again_alone_is_held_without_a_list_until_its_numbers_are_used_up() {
-    let claims = places([Role::Exclusive; 3]);
-    let mut world = World::new(&[&claims], 0);
+    let predicates = places([Role::Exclusive; 3]);
+    let mut world = World::new(&[&predicates], 0);
     // The first create finds no parent.
     for requests in [3, 1] {
         for _ in 0..requests {

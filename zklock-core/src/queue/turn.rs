@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::claim::{Claim, Role};
-use super::contender::{Contender, ContenderId, Names};
+use super::contender::{Contender, ContenderId};
+use super::predicate::{Predicate, Role};
 
 /// The place of one contender among the children of its lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub(crate) enum Obstacle {
 impl Turn {
     /// Determines the turn of the node `own` (Curator's `StandardLockInternalsDriver.getsTheLock`,
     /// `InterProcessReadWriteLock` and `InterProcessSemaphoreV2.internalAcquire1Lease`).
-    pub(crate) fn of(contenders: &[Contender<'_>], own: &str, claim: &Claim) -> Self {
+    pub(crate) fn of(contenders: &[Contender<'_>], own: &str, predicate: &Predicate) -> Self {
         let Some(me) = contenders.iter().find(|contender| contender.name == own) else {
             return Self::Missing;
         };
@@ -50,12 +50,12 @@ impl Turn {
         }
         let front = || in_front(contenders, me);
         let count = front().count();
-        let obstacle = match claim {
-            Claim::Permit { of } => (count >= *of as usize).then_some(Obstacle::Anyone),
-            Claim::Place(_) => {
-                let in_the_way = front().filter(|(_, other)| claim.waits_for(other.role));
+        let obstacle = match predicate {
+            Predicate::Permit { of } => (count >= *of as usize).then_some(Obstacle::Anyone),
+            Predicate::Place(_) => {
+                let in_the_way = front().filter(|(_, other)| predicate.waits_for(other.role));
                 let nearest = in_the_way.max_by_key(|(distance, _)| *distance);
-                nearest.map(|(_, other)| match count == 1 && claim.inherits_from(other.role) {
+                nearest.map(|(_, other)| match count == 1 && predicate.inherits_from(other.role) {
                     true => Obstacle::Sole(other.name.to_owned()),
                     false => Obstacle::Contender(other.name.to_owned()),
                 })
@@ -68,17 +68,17 @@ impl Turn {
     }
 }
 
-/// Returns the role of the first contender in front of `own`, if it belongs to another recipe than the claim.
+/// Returns the role of the first contender in front of `own`, if it belongs to another recipe than this one.
 ///
 /// The first contender determines the recipe of a queue. Later contenders of another recipe are
 /// waited for like any others: they detect the mismatch themselves and leave.
-pub(crate) fn other_recipe(contenders: &[Contender<'_>], own: &str, claim: &Claim) -> Option<Role> {
+pub(crate) fn other_recipe(contenders: &[Contender<'_>], own: &str, predicate: &Predicate) -> Option<Role> {
     let me = Contender::parse(own)?;
     let is_ours =
-        |other: &Contender<'_>| claim.also_behind().is_empty() || Contender::parse(other.name).is_some();
+        |other: &Contender<'_>| predicate.also_behind().is_empty() || Contender::parse(other.name).is_some();
     let front = in_front(contenders, &me).filter(|(_, other)| is_ours(other));
     let (_, first) = front.min_by_key(|(distance, _)| *distance)?;
-    Some(first.role).filter(|role| !role.is_akin_to(claim.role()))
+    Some(first.role).filter(|role| !role.is_akin_to(predicate.role()))
 }
 
 /// Returns the contenders in front of `me`, with their negative distances.
@@ -98,20 +98,20 @@ pub(crate) fn contenders<'a>(children: &'a [String], strangers: &[String]) -> Ve
 }
 
 /// Returns the names of the contenders that belong to the acquisition `id`, other than the node `own`.
-pub(crate) fn stale(contenders: &[Contender<'_>], id: ContenderId, own: &str) -> Names {
+pub(crate) fn stale(contenders: &[Contender<'_>], id: ContenderId, own: &str) -> Vec<String> {
     let is_stale = |contender: &&Contender<'_>| contender.name != own && contender.is_of(id);
     contenders.iter().filter(is_stale).map(|contender| contender.name.into()).collect()
 }
 
 /// Tells for each contender whether it holds the lock or permit that it claims, given all of them in order.
-pub(crate) fn holders(in_order: &[Contender<'_>], claim: impl Fn(Role) -> Claim) -> Vec<bool> {
+pub(crate) fn holders(in_order: &[Contender<'_>], predicate: impl Fn(Role) -> Predicate) -> Vec<bool> {
     let mut holders = Vec::with_capacity(in_order.len());
     // The node of a downgraded writer has the sequence of the node that it replaces. Neither is in front.
     let mut roles_in_front = HashSet::new();
     for equals in in_order.chunk_by(|a, b| a.sequence == b.sequence) {
         let front = holders.len();
-        let is_free = |me: &Contender<'_>| match claim(me.role) {
-            Claim::Permit { of } => front < of as usize,
+        let is_free = |me: &Contender<'_>| match predicate(me.role) {
+            Predicate::Permit { of } => front < of as usize,
             place => !roles_in_front.iter().any(|role| place.waits_for(*role)),
         };
         holders.extend(equals.iter().map(|me| me.sequence.is_unique() && is_free(me)));
@@ -134,7 +134,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::queue::claim::Place;
+    use crate::queue::predicate::Place;
 
     fn names(children: &[&str]) -> Vec<String> {
         children.iter().map(|name| (*name).to_owned()).collect()
@@ -142,13 +142,13 @@ mod tests {
 
     #[track_caller]
     fn check(children: &[&str], own: &str, expected: Turn) {
-        check_claim(&Claim::place(Role::Exclusive), children, own, expected);
+        check_turn(&Predicate::place(Role::Exclusive), children, own, expected);
     }
 
     #[track_caller]
-    fn check_claim(claim: &Claim, children: &[&str], own: &str, expected: Turn) {
+    fn check_turn(predicate: &Predicate, children: &[&str], own: &str, expected: Turn) {
         let children = names(children);
-        assert_eq!(Turn::of(&contenders(&children, claim.also_behind()), own, claim), expected);
+        assert_eq!(Turn::of(&contenders(&children, predicate.also_behind()), own, predicate), expected);
     }
 
     fn behind(count: usize, name: &str) -> Turn {
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn readers_share_and_wait_for_the_nearest_writer_in_front() {
-        let (read, write) = (Claim::place(Role::Read), Claim::place(Role::Write));
+        let (read, write) = (Predicate::place(Role::Read), Predicate::place(Role::Write));
         let children = [
             "a-__READ__0000000001",
             "b-__READ__0000000002",
@@ -218,66 +218,69 @@ mod tests {
             "e-__READ__0000000005",
             "f-__WRIT__0000000006",
         ];
-        check_claim(&read, &children, children[0], Turn::Head);
-        check_claim(&read, &children, children[1], Turn::Head);
-        check_claim(&write, &children, children[2], behind(2, children[1]));
-        check_claim(&write, &children, children[3], behind(3, children[2]));
-        check_claim(&read, &children, children[4], behind(4, children[3]));
-        check_claim(&write, &children, children[5], behind(5, children[4]));
+        check_turn(&read, &children, children[0], Turn::Head);
+        check_turn(&read, &children, children[1], Turn::Head);
+        check_turn(&write, &children, children[2], behind(2, children[1]));
+        check_turn(&write, &children, children[3], behind(3, children[2]));
+        check_turn(&read, &children, children[4], behind(4, children[3]));
+        check_turn(&write, &children, children[5], behind(5, children[4]));
     }
 
     #[test]
     fn a_reader_never_waits_for_a_writer_behind_it() {
         let children = ["b-__READ__0000000002", "c-__WRIT__0000000003"];
-        check_claim(&Claim::place(Role::Read), &children, children[0], Turn::Head);
+        check_turn(&Predicate::place(Role::Read), &children, children[0], Turn::Head);
     }
 
     #[test]
     fn a_downgraded_reader_keeps_the_writers_place() {
-        let (read, write) = (Claim::place(Role::Read), Claim::place(Role::Write));
+        let (read, write) = (Predicate::place(Role::Read), Predicate::place(Role::Write));
         let children = ["z-__READ__0000000002", "a-__WRIT__0000000002", "c-__WRIT__0000000003"];
-        check_claim(&read, &children, children[0], Turn::Head);
-        check_claim(&write, &children, children[1], Turn::Head);
-        check_claim(&write, &children[..2], children[2], Turn::Missing);
-        check_claim(&write, &[children[0], children[2]], children[2], behind(1, children[0]));
+        check_turn(&read, &children, children[0], Turn::Head);
+        check_turn(&write, &children, children[1], Turn::Head);
+        check_turn(&write, &children[..2], children[2], Turn::Missing);
+        check_turn(&write, &[children[0], children[2]], children[2], behind(1, children[0]));
     }
 
     #[test]
     fn as_many_permits_as_there_are_stay_in_front() {
         let children = ["a-lease-0000000001", "b-lease-0000000002", "c-lease-0000000003"];
         let full = Turn::Behind(Ahead { obstacle: Obstacle::Anyone, count: 2 });
-        check_claim(&Claim::Permit { of: 3 }, &children, children[2], Turn::Head);
-        check_claim(&Claim::Permit { of: 2 }, &children, children[2], full);
-        check_claim(&Claim::Permit { of: 2 }, &children, children[1], Turn::Head);
+        check_turn(&Predicate::Permit { of: 3 }, &children, children[2], Turn::Head);
+        check_turn(&Predicate::Permit { of: 2 }, &children, children[2], full);
+        check_turn(&Predicate::Permit { of: 2 }, &children, children[1], Turn::Head);
     }
 
     #[test]
     fn who_is_first_says_what_a_queue_is_in_use_for() {
         let children = names(&["a-lock-0000000001", "b-__READ__0000000002", "c-lock-0000000003"]);
         let all = contenders(&children, &[]);
-        let other = |own: usize, role| other_recipe(&all, &children[own], &Claim::place(role));
+        let other = |own: usize, role| other_recipe(&all, &children[own], &Predicate::place(role));
         assert_eq!(other(0, Role::Exclusive), None);
         assert_eq!(other(1, Role::Read), Some(Role::Exclusive));
         assert_eq!(other(2, Role::Exclusive), None, "only the first contender determines it");
-        assert_eq!(other_recipe(&all[1..], &children[2], &Claim::place(Role::Exclusive)), Some(Role::Read));
+        assert_eq!(
+            other_recipe(&all[1..], &children[2], &Predicate::place(Role::Exclusive)),
+            Some(Role::Read)
+        );
         let children = ["a-lock-0000000001", "b-__READ__0000000002", "c-lock-0000000003"];
         check(&children, children[2], behind(2, children[1]));
-        check_claim(&Claim::place(Role::Read), &children[..2], children[1], behind(1, children[0]));
+        check_turn(&Predicate::place(Role::Read), &children[..2], children[1], behind(1, children[0]));
     }
 
     #[test]
     fn contenders_of_other_clients_are_honoured_where_they_are_named() {
         let also_behind = |role| {
             let also_behind = ["__lock__".to_owned(), "__rlock__".to_owned()].into();
-            Claim::Place(Place { role, also_behind })
+            Predicate::Place(Place { role, also_behind })
         };
         let children = ["0f__lock__0000000001", "0e__rlock__0000000002", "x-lock-0000000003"];
         check(&children, children[2], Turn::Head);
-        check_claim(&also_behind(Role::Exclusive), &children, children[2], behind(2, children[1]));
+        check_turn(&also_behind(Role::Exclusive), &children, children[2], behind(2, children[1]));
         let children = ["0f__lock__0000000001", "0e__rlock__0000000002", "x-__READ__0000000003"];
-        check_claim(&also_behind(Role::Read), &children, children[2], behind(2, children[0]));
+        check_turn(&also_behind(Role::Read), &children, children[2], behind(2, children[0]));
         let children = ["0f__lock__0000000004", "0e__lock__x", "x-lock-0000000003"];
-        check_claim(&also_behind(Role::Exclusive), &children, children[2], Turn::Head);
+        check_turn(&also_behind(Role::Exclusive), &children, children[2], Turn::Head);
     }
 
     #[test]
@@ -289,13 +292,13 @@ mod tests {
             "d-__READ__0000000004",
             "e-__READ__2147483647",
         ]);
-        let holders_of = |children: &[String]| holders(&in_order(children, &[]), Claim::place);
+        let holders_of = |children: &[String]| holders(&in_order(children, &[]), Predicate::place);
         assert_eq!(holders_of(&children), [true, true, false, false, false]);
         assert_eq!(holders_of(&children[2..]), [true, false, false]);
         let downgraded = names(&["a-__READ__0000000003", "c-__WRIT__0000000003"]);
         assert_eq!(holders_of(&downgraded), [true, true]);
         let permits = names(&["a-lease-0000000001", "b-lease-0000000002", "c-lease-0000000003"]);
-        let of_two = holders(&in_order(&permits, &[]), |_| Claim::Permit { of: 2 });
+        let of_two = holders(&in_order(&permits, &[]), |_| Predicate::Permit { of: 2 });
         assert_eq!(of_two, [true, true, false]);
     }
 
@@ -310,8 +313,8 @@ mod tests {
         let ordered = in_order(&children, &[]);
         let one_by_one: Vec<_> = ordered
             .iter()
-            .map(|me| Turn::of(&ordered, me.name, &Claim::place(me.role)) == Turn::Head)
+            .map(|me| Turn::of(&ordered, me.name, &Predicate::place(me.role)) == Turn::Head)
             .collect();
-        assert_eq!(holders(&ordered, Claim::place), one_by_one);
+        assert_eq!(holders(&ordered, Predicate::place), one_by_one);
     }
 }

@@ -10,8 +10,8 @@ use uuid::Uuid;
 use crate::error::{Holder, LockError, Refusal};
 use crate::path::NodePath;
 use crate::queue::acquisition::{Acquisition, Action, End, Event, Node};
-use crate::queue::claim::Claim;
 use crate::queue::contender::ContenderId;
+use crate::queue::predicate::Predicate;
 
 use super::connection::Watch;
 use super::counter::Counter;
@@ -25,7 +25,7 @@ mod requests;
 mod waiting;
 
 /// The reaction to contenders in front.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Contention {
     Wait,
     Leave,
@@ -86,7 +86,7 @@ pub(crate) struct Bid {
     pub(crate) lock: NodePath,
     /// The path of the queue.
     pub(crate) path: NodePath,
-    pub(crate) claim: Claim,
+    pub(crate) predicate: Predicate,
     /// The data of the contender's node.
     pub(crate) data: Arc<Vec<u8>>,
     /// The node from which the number of permits is read, if the number may change.
@@ -132,9 +132,9 @@ pub(crate) struct Driver {
 
 impl Driver {
     pub(crate) fn new(session: Arc<Session>, bid: Bid) -> Self {
-        let Bid { lock, path, claim, data, counter, numbers } = bid;
+        let Bid { lock, path, predicate, data, counter, numbers } = bid;
         let id = ContenderId::new(Uuid::new_v4());
-        let (machine, action) = Acquisition::start(id, claim, session.id());
+        let (machine, action) = Acquisition::start(id, predicate, session.id());
         let connection = session.link().connection;
         let pause = SHORTEST_PAUSE;
         Self {
@@ -234,7 +234,7 @@ impl Driver {
                 Outcome::Refused(LockError::Refused { path: self.place(), refusal: Refusal::OutOfNumbers })
             }
             (End::Mixed(other), _) => {
-                let (path, own) = (self.place(), self.machine.claim().role().to_string());
+                let (path, own) = (self.place(), self.machine.predicate().role().to_string());
                 Outcome::Refused(LockError::MixedRecipes { path, own, other: other.to_string() })
             }
             (End::Lost, _) => Outcome::SessionLost,

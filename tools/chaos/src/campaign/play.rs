@@ -8,7 +8,7 @@ use crate::fleet::{Clock, Effect, Exit, Fleet, Impairment};
 use crate::injection::{Field, Victim};
 use crate::schedule::{Fault, Plan};
 
-use super::outcome::Outcome;
+use super::Outcome;
 
 /// The player, whose thread starts all processes.
 pub(super) struct Player<'a> {
@@ -121,11 +121,8 @@ impl<'a> Player<'a> {
                 self.end_in(lasts, number, Remedy::Restore { process });
             }
             Fault::BrokenRequest { request, .. } => {
-                let number = self.field.chronicle.began(&fault, "at all processes of zklock");
-                // Curator looks for a lost contender without a request that a quorum answers, and may leave its
-                // node behind.
-                let links = self.fleet.links_of_zklock();
-                links.for_each(|links| links.impair(number, Impairment::Broken(request)));
+                let number = self.field.chronicle.began(&fault, "at all processes");
+                self.fleet.all_links().for_each(|links| links.impair(number, Impairment::Broken(request)));
                 self.end_in(lasts, number, Remedy::RestoreAll);
             }
             Fault::SkewClock { process, rate } => {
@@ -163,7 +160,7 @@ impl<'a> Player<'a> {
             Remedy::GoOn { process } => self.fleet.go_on(process)?,
             Remedy::Restore { process } => self.fleet.links_mut(process).restore(number),
             Remedy::RestoreAll => {
-                (0..self.fleet.len()).for_each(|process| self.fleet.links_mut(process).restore(number));
+                self.fleet.all_links().for_each(|links| links.restore(number));
             }
         }
         Ok(())

@@ -5,15 +5,11 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::Path;
-use std::time::Duration;
 
-use zklock_testkit::history::{self, Bounds, Event, Findings, History, Source, Summary, check, linear};
-
-use super::outcome::{Outcome, Verdict};
-use super::report;
+use super::{Outcome, Verdict};
 use crate::chronicle::Chronicle;
 use crate::fleet::Exit;
-use crate::gauges::Curves;
+use crate::history::{self, Bounds, Event, Findings, History, Source, Summary, Violation, Why, check};
 use crate::journal::ENDING;
 use crate::options::Options;
 use crate::schedule::Plan;
@@ -23,30 +19,22 @@ pub(super) fn reached(
     chronicle: &Chronicle,
     directory: &Path,
     (options, plan): (&Options, &Plan),
-    (failed, curves): (&[Exit], &Curves),
+    failed: &[Exit],
 ) -> Outcome<Verdict> {
     let history = merged(directory)?;
-    let Findings { mut violations, excused } = check::all(&history, &bounds());
-    let checked = linear::all(&history, CONFIGURATIONS);
-    violations.extend(checked.iter().filter_map(|checked| checked.violation.clone()));
+    let Findings { violations, excused } = check::all(&history, &Bounds::default());
     let summary = Summary::of(&history);
     let mut text = format!("{options:?}\n{summary}");
-    text += &report::windows(&checked);
-    text += &report::waits(&history);
-    text += &report::errors(&history);
-    text += &curves.summary();
+    text += &waits(&history);
+    text += &errors(&history);
     writeln!(text, "{} faults could not be injected", chronicle.failures())?;
-    text += &report::excused(&excused);
+    text += &self::excused(&excused);
     let idle = idle(&history, options.processes());
     for number in &idle {
         writeln!(text, "Process: {number} has held no lock")?;
     }
     for exit in failed {
         writeln!(text, "Process: {} ended: {}", exit.process, exit.how)?;
-    }
-    let grown = curves.grown();
-    for growth in &grown {
-        writeln!(text, "Growth: {growth}")?;
     }
     for violation in &violations {
         writeln!(text, "{violation}")?;
@@ -57,22 +45,20 @@ pub(super) fn reached(
     for kind in &absent {
         writeln!(text, "Absent: {kind} was planned, and could never be injected")?;
     }
-    let found = [violations.len(), failed.len(), idle.len(), grown.len(), absent.len()];
+    let found = [violations.len(), failed.len(), idle.len(), absent.len()];
     let found = found.iter().sum::<usize>() + unread.iter().chain(&invalid).count();
     writeln!(text, "{found} violations")?;
     fs::write(directory.join("report.txt"), &text)?;
-    println!("{}", report::shortened(&text));
+    println!("{}", shortened(&text));
     Ok(if found == 0 { Verdict::Kept } else { Verdict::Broken })
 }
 
 /// Checks a history again, and prints what is in it and what it violates.
 pub(super) fn again(directory: &Path) -> Outcome<Verdict> {
     let history = merged(directory)?;
-    let Findings { mut violations, excused } = check::all(&history, &bounds());
-    violations
-        .extend(linear::all(&history, CONFIGURATIONS).into_iter().filter_map(|checked| checked.violation));
+    let Findings { violations, excused } = check::all(&history, &Bounds::default());
     let summary = Summary::of(&history);
-    print!("{summary}{}", report::excused(&excused));
+    print!("{summary}{}", self::excused(&excused));
     violations.iter().for_each(|violation| println!("{violation}"));
     let (unread, invalid) = (unread(&summary), invalid(&summary));
     unread.iter().chain(&invalid).for_each(|line| print!("{line}"));
@@ -126,24 +112,74 @@ fn idle(history: &History, processes: usize) -> Vec<usize> {
     (0..processes).filter(|number| !held(*number)).collect()
 }
 
-fn bounds() -> Bounds {
-    let slack = u64::try_from(SLACK.as_nanos()).unwrap_or(u64::MAX);
-    Bounds { slack, ..Bounds::default() }
+/// Returns the excused findings in full.
+fn excused(excused: &[Violation]) -> String {
+    let findings: String = excused.iter().map(|violation| format!("excused: {violation}\n")).collect();
+    format!("{} findings are excused\n{findings}", excused.len())
 }
 
-/// The most configurations that are looked at for the end of one operation.
-const CONFIGURATIONS: usize = 10_000;
+/// Returns the number of grants of each lock, and the mean and the longest wait for it.
+fn waits(history: &History) -> String {
+    let mut text = String::from("waits, in ms:\n");
+    for (lock, holds) in history.holds_by_lock() {
+        let waits = || holds.iter().map(|hold| hold.granted.saturating_sub(hold.asked) / 1_000_000);
+        let (count, longest) = (holds.len() as u64, waits().max().unwrap_or_default());
+        let mean = waits().sum::<u64>() / count.max(1);
+        // Writing to a text cannot fail.
+        let _ = writeln!(text, "  {lock:<14} {count:>7} grants, mean {mean:>6}, longest {longest:>6}");
+    }
+    text
+}
+
+/// Returns the number of calls that failed, by their errors without numbers and names of nodes.
+fn errors(history: &History) -> String {
+    let mut counts = BTreeMap::<String, u64>::new();
+    for record in history.records() {
+        let text = match &record.event {
+            Event::GaveUp { why: Why::Error(text) } => text,
+            Event::ReleaseFailed { text } | Event::ToldLost { reason: text } => text,
+            _ => continue,
+        };
+        *counts.entry(without_figures(text)).or_default() += 1;
+    }
+    let mut text = String::from("errors:\n");
+    for (error, count) in counts {
+        // Writing to a text cannot fail.
+        let _ = writeln!(text, "  {count:>7} {error}");
+    }
+    text
+}
+
+fn without_figures(text: &str) -> String {
+    let is_figure = |word: &&str| word.chars().any(|c| c.is_ascii_digit());
+    let words = text.split(' ').map(|word| if is_figure(&word) { "…" } else { word });
+    words.collect::<Vec<_>>().join(" ").chars().take(LENGTH).collect()
+}
+
+/// Returns a text without the lines that are too many for a screen; the whole text is stored.
+fn shortened(text: &str) -> String {
+    let lines: Vec<_> = text.lines().collect();
+    let Some(left_out) = lines.len().checked_sub(LINES + 1).filter(|left_out| *left_out > 0) else {
+        return text.to_owned();
+    };
+    let (first, last) = (lines[..LINES].join("\n"), lines[lines.len() - 1]);
+    format!("{first}\n… {left_out} lines are left out …\n{last}")
+}
+
 /// The number of holds that a process without a processor gets too late.
 const FEW: u64 = 10;
 /// The number of faults of one kind that do not all fail by chance.
 const SEVERAL: usize = 3;
-/// The time by which a busy machine may be late.
-const SLACK: Duration = Duration::from_secs(3);
+/// The greatest length of an error in the report.
+const LENGTH: usize = 160;
+/// The number of lines that are printed.
+const LINES: usize = 150;
 
 #[cfg(test)]
 mod tests {
-    use zklock_testkit::history::Ending;
+    use std::time::Duration;
 
+    use crate::history::Ending;
     use crate::schedule::Kind;
 
     use super::*;

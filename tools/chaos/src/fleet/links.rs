@@ -1,7 +1,6 @@
 //! The links from one process to each server, each through a proxy of its own.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use zklock_testkit::wire::Opcode;
@@ -12,7 +11,7 @@ use crate::schedule::{Request, Side};
 /// The links of one process, in the order of the servers.
 #[derive(Debug)]
 pub(crate) struct Links {
-    proxies: Arc<[Proxy]>,
+    proxies: Vec<Proxy>,
     /// The present faults, each with its number.
     present: Vec<(u64, Impairment)>,
 }
@@ -40,10 +39,6 @@ impl Links {
     pub(super) fn connect_string(&self) -> String {
         let addresses: Vec<_> = self.proxies.iter().map(Proxy::connect_string).collect();
         addresses.join(",")
-    }
-
-    pub(super) fn proxies(&self) -> &Arc<[Proxy]> {
-        &self.proxies
     }
 
     /// Ends all connections.
@@ -76,17 +71,17 @@ impl Links {
                 servers.iter().for_each(|server| self.proxies[*server].blackhole(direction));
             }
             Impairment::LostReply(request) => {
-                for proxy in &*self.proxies {
+                for proxy in &self.proxies {
                     proxy.on_reply(opcode(*request)).cut(How::Fin);
                 }
             }
             Impairment::Broken(request) => {
-                for proxy in &*self.proxies {
+                for proxy in &self.proxies {
                     proxy.on_request(opcode(*request)).always().cut_after(How::Fin);
                 }
             }
             Impairment::Delay(delay) => {
-                for (nth, proxy) in (1..).zip(&*self.proxies) {
+                for (nth, proxy) in (1..).zip(&self.proxies) {
                     proxy.delay(Direction::Both, *delay * nth / 2);
                 }
             }
@@ -100,7 +95,7 @@ impl Links {
     }
 
     fn mend(&self) {
-        for proxy in &*self.proxies {
+        for proxy in &self.proxies {
             proxy.heal();
             proxy.clear();
         }

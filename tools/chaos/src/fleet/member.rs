@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 
-use zklock_testkit::history::{Event, Library, Process, Source};
+use crate::history::{Event, Process, Source};
 
 use crate::journal::Journal;
 use crate::workload::{Pace, Workload};
@@ -31,7 +31,6 @@ pub(crate) struct Common {
 pub(super) struct Member {
     pub(super) links: Links,
     pub(super) process: Process,
-    pub(super) library: Library,
     pub(super) life: Life,
 }
 
@@ -54,7 +53,7 @@ impl Member {
         let mut command = Command::new(std::env::current_exe()?);
         let workloads: Vec<_> = common.workloads.iter().map(|workload| workload.name()).collect();
         command
-            .arg(if self.library == Library::Curator { "curator" } else { "worker" })
+            .arg("worker")
             .args(["--connect", &self.links.connect_string(), "--process", &self.process.to_string()])
             .arg("--directory")
             .arg(&common.directory)
@@ -64,8 +63,7 @@ impl Member {
             .env("RUST_BACKTRACE", "1")
             // Signals from a terminal are for the campaign.
             .process_group(0);
-        // Java reads its clock in another way.
-        if let (Library::Zklock, Clock::Skewed(rate), Some(skew)) = (self.library, clock, &common.skew) {
+        if let (Clock::Skewed(rate), Some(skew)) = (clock, &common.skew) {
             skew.set(rate, &mut command);
         }
         Ok(command)

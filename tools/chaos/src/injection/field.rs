@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::history::Process;
 use tokio::runtime::Handle;
 use zklock_testkit::Ensemble;
-use zklock_testkit::history::Process;
 
 use crate::bell::Bell;
 use crate::chronicle::Chronicle;

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use zklock_testkit::history::Event;
+use crate::history::Event;
 
 use crate::schedule::Fault;
 use crate::settings::NAMESPACE;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::history::Kind;
 use zklock::MutexGuard;
-use zklock_testkit::history::Kind;
 
 use crate::workload::{FENCED, GUARDED, Locks, REGISTERS};
 
@@ -60,16 +60,6 @@ pub(super) async fn guarded(mut task: Task) {
     }
 }
 
-/// Holds one mutex for so long that processes alternate.
-pub(super) async fn fairness(mut task: Task) {
-    while !task.is_stopped() {
-        let Some((calls, guard)) = locked(&mut task, "/fairness").await else { continue };
-        let tokens = [guard.fencing_token()];
-        calls.hold(guard, &tokens, calls.work(TURN)).await;
-        task.pause().await;
-    }
-}
-
 /// Chooses one of the locks, and the length of the body.
 fn choose(task: &mut Task, locks: Locks) -> (&'static str, Duration) {
     let nth = task.rng.usize(..locks.len());
@@ -86,6 +76,3 @@ async fn locked(task: &mut Task, lock: &str) -> Option<(Calls, MutexGuard)> {
     }
     Some((calls, guard?))
 }
-
-/// The length of a body under the fair lock.
-const TURN: Duration = Duration::from_millis(50);

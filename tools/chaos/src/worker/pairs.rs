@@ -1,7 +1,7 @@
 //! Tasks that take two of three mutexes as one, and change a file under each.
 
+use crate::history::Kind;
 use zklock::Member;
-use zklock_testkit::history::Kind;
 
 use super::store::{read_file, write_file};
 use super::task::Task;
@@ -13,7 +13,7 @@ pub(super) async fn run(mut task: Task) {
         let left_out = task.rng.usize(..LOCKS.len());
         let pair: Vec<_> =
             (0..LOCKS.len()).filter(|lock| *lock != left_out).map(|lock| LOCKS[lock]).collect();
-        let calls = task.asks_all(&pair, |of| Kind::Member { of });
+        let calls = task.asks_all(&pair, Kind::Mutex);
         let time = task.work();
         let locks =
             task.ways.client.multi(pair.iter().copied().map(Member::mutex)).expect("the paths are valid");

@@ -1,6 +1,6 @@
 //! Tasks that take permits of a semaphore, one or several.
 
-use zklock_testkit::history::Kind;
+use crate::history::Kind;
 
 use super::task::Task;
 

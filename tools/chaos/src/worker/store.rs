@@ -1,7 +1,13 @@
 //! The reads and writes of resources.
 
+use crate::history::{Outcome, Way};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
 use zklock::{FencingToken, LockError};
-use zklock_testkit::history::{Outcome, Way};
 
 use crate::clock;
 use crate::service;
@@ -9,17 +15,47 @@ use crate::service;
 use super::task::Calls;
 use super::writing::{Read, Writing, read};
 
-/// Reads the only cell of a file.
-pub(super) fn read_file(calls: &Calls, member: usize, resource: &str) {
-    let began = clock::now();
-    let value = calls.places().cells(resource).and_then(|cells| cells.read(0));
-    read(calls, member, resource, began, Read::of(vec![value.expect("the file has a whole value")]));
+/// The places of the resources.
+pub(super) struct Places {
+    pub(super) directory: PathBuf,
+    pub(super) service: SocketAddr,
 }
 
-/// Writes the only cell of a file.
+impl Places {
+    /// Opens a shared file, which need not exist.
+    fn file(&self, resource: &str) -> io::Result<File> {
+        let path = self.directory.join(resource);
+        OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)
+    }
+
+    /// Reads the value of a shared file by one system call. It is zero before the first write.
+    fn value(&self, resource: &str) -> io::Result<u64> {
+        let mut text = [0; LENGTH];
+        match self.file(resource)?.read_at(&mut text, 0)? {
+            0 => Ok(0),
+            length => {
+                let text = String::from_utf8_lossy(&text[..length]);
+                text.trim().parse().map_err(|_| io::Error::other(format!("the file has `{text}`")))
+            }
+        }
+    }
+}
+
+/// The length of a value in a file.
+const LENGTH: usize = 20;
+
+/// Reads a file.
+pub(super) fn read_file(calls: &Calls, member: usize, resource: &str) {
+    let began = clock::now();
+    let value = calls.places().value(resource);
+    read(calls, member, resource, began, Read::of(Some(value.expect("the file has a whole value"))));
+}
+
+/// Writes a file by one system call.
 pub(super) fn write_file(calls: &Calls, member: usize, resource: &str) {
     let writing = Writing::begin(calls, member, resource, Way::Plain);
-    let written = calls.places().cells(resource).and_then(|cells| cells.write(0, writing.value()));
+    let text = format!("{:19}\n", writing.value());
+    let written = calls.places().file(resource).and_then(|file| file.write_all_at(text.as_bytes(), 0));
     let outcome = if written.is_ok() { Outcome::Applied } else { Outcome::Unknown };
     writing.ends(outcome, None);
 }
@@ -30,8 +66,8 @@ pub(super) async fn read_service(calls: &Calls, resource: &str) {
     let answer = service::ask(calls.places().service, &format!("read {resource}")).await.unwrap_or_default();
     let numbers: Vec<u64> = answer.split(' ').map_while(|number| number.parse().ok()).collect();
     let answer = match numbers[..] {
-        [value, writes] => Read { cells: vec![value], position: Some(writes) },
-        _ => Read::of(Vec::new()),
+        [value, writes] => Read { value: Some(value), position: Some(writes) },
+        _ => Read::of(None),
     };
     read(calls, 0, resource, began, answer);
 }
@@ -58,7 +94,7 @@ pub(super) async fn read_node(calls: &Calls, resource: &str) {
         Ok(None) => Some(0),
         Err(_) => None,
     };
-    read(calls, 0, resource, began, Read::of(value.into_iter().collect()));
+    read(calls, 0, resource, began, Read::of(value));
 }
 
 /// Writes a node of ZooKeeper through the lock that is held.

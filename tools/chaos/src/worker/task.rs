@@ -4,18 +4,18 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::history::{CallId, Event, Kind, Process, Source, Token, Why};
 use fastrand::Rng;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 use zklock::{Client, FencingToken, Guard, LockError};
-use zklock_testkit::history::{CallId, Event, Kind, Library, Process, Source, Token, Why};
 
 use crate::clock;
 use crate::journal::Journal;
 use crate::settings::WAIT;
 use crate::workload::Pace;
 
-use super::places::Places;
+use super::store::Places;
 
 /// The client, the history and the resources that all tasks of a process share.
 pub(super) struct Ways {
@@ -72,11 +72,11 @@ impl Task {
 
     /// Notes that a call wants a lock.
     pub(super) fn asks(&mut self, lock: &str, kind: Kind) -> Calls {
-        self.asks_all(&[lock], |_| kind)
+        self.asks_all(&[lock], kind)
     }
 
     /// Notes that a call wants several locks as one; `kind` is told the number of the first.
-    pub(super) fn asks_all(&mut self, locks: &[&str], kind: impl Fn(u64) -> Kind) -> Calls {
+    pub(super) fn asks_all(&mut self, locks: &[&str], kind: Kind) -> Calls {
         let first = self.calls;
         self.calls += locks.len() as u64;
         let process = self.ways.process;
@@ -84,8 +84,7 @@ impl Task {
         let calls = Calls { ways: self.ways.clone(), ids: ids.collect() };
         for (id, lock) in calls.ids.iter().zip(locks) {
             let within = u64::try_from(WAIT.as_nanos()).ok().map(|nanos| self.ways.by_the_true_clock(nanos));
-            let (lock, kind) = ((*lock).to_owned(), kind(first));
-            let event = Event::Asked { lock, kind, library: Library::Zklock, within, inside: None };
+            let event = Event::Asked { lock: (*lock).to_owned(), kind, within };
             calls.ways.journal.note(Source::Call(*id), event);
         }
         calls

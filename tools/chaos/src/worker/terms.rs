@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
+use crate::history::{Event, Kind};
 use zklock::{LeaderLatch, Leadership};
-use zklock_testkit::history::{Event, Kind};
 
 use crate::clock;
 use crate::settings::WAIT;

@@ -1,7 +1,7 @@
 //! The records of reads and writes.
 
+use crate::history::{Event, Outcome, Token, Way};
 use zklock::FencingToken;
-use zklock_testkit::history::{Event, Outcome, Token, Way};
 
 use crate::clock;
 
@@ -64,18 +64,18 @@ impl Drop for Writing<'_> {
 
 /// Notes a read that began at this time.
 pub(super) fn read(calls: &Calls, member: usize, resource: &str, began: u64, read: Read) {
-    let Read { cells, position } = read;
-    calls.note_of(member, Event::Read { resource: resource.to_owned(), began, cells, position });
+    let Read { value, position } = read;
+    calls.note_of(member, Event::Read { resource: resource.to_owned(), began, value, position });
 }
 
 /// The answer to a read.
 pub(super) struct Read {
-    pub(super) cells: Vec<u64>,
+    pub(super) value: Option<u64>,
     pub(super) position: Option<u64>,
 }
 
 impl Read {
-    pub(super) fn of(cells: Vec<u64>) -> Self {
-        Self { cells, position: None }
+    pub(super) fn of(value: Option<u64>) -> Self {
+        Self { value, position: None }
     }
 }

@@ -1,40 +1,39 @@
-//! The sessions of a doctor at one server.
+//! The session of a doctor at one server.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use tokio::time::timeout;
 use zklock::{Config, LockError};
 use zookeeper_client as zk;
 
-use super::clock::{self, Rate};
-use super::login::{self, Login};
-use super::namespace::{self, Namespace, Permission};
-use super::question::Question;
 use crate::connection::{Server, Settings};
 
-/// The findings of the sessions at one server.
+/// The findings of the session at one server.
 #[derive(Clone, Debug)]
 pub(super) struct Findings {
     /// The session timeout that the server granted.
     pub(super) granted: Duration,
-    /// The shortest session timeout that the server grants. It is two ticks, unless it is configured.
-    pub(super) shortest: Option<Duration>,
     pub(super) reads: RoundTrips,
     pub(super) writes: RoundTrips,
     /// The permissions, or the reason why they are not known.
-    pub(super) namespace: Result<Namespace, String>,
-    /// The rate of the servers' clock, if this client may write and the round trips are short enough, or the reason why
-    /// it is not known.
-    pub(super) clock: Result<Option<Rate>, String>,
-    /// The answer to the credentials, if this client has some.
-    pub(super) login: Option<Login>,
+    pub(super) access: Result<Access, String>,
+}
+
+/// The permissions in the namespace.
+#[derive(Clone, Debug)]
+pub(super) struct Access {
+    /// The nearest node of the namespace that exists. It decides who may create the rest.
+    pub(super) node: String,
+    /// The permissions that this client lacks there. Without the one to create, that to delete cannot be tried.
+    pub(super) denied: Vec<&'static str>,
 }
 
 /// The reason why there are no findings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NoSession {
     /// The server refuses the login.
-    Refused,
+    Refused(String),
     Other(String),
 }
 
@@ -46,10 +45,8 @@ impl From<String> for NoSession {
 
 impl fmt::Display for NoSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused => f.write_str("the server refuses the credentials"),
-            Self::Other(reason) => f.write_str(reason),
-        }
+        let (Self::Refused(reason) | Self::Other(reason)) = self;
+        f.write_str(reason)
     }
 }
 
@@ -57,86 +54,29 @@ impl fmt::Display for NoSession {
 #[derive(Clone, Debug)]
 pub(super) struct RoundTrips(Vec<Duration>);
 
-/// Opens sessions at one server. Returns the reason if that is not possible.
-pub(super) async fn look(server: &Server, settings: &Settings) -> Result<Findings, NoSession> {
-    let question = Question { within: settings.default_wait };
-    let client = connect(server, settings).await?;
-    let shortest = attempt(server, settings, Duration::from_millis(1), settings.connect_timeout).await;
-    let shortest = shortest.ok().map(|client| client.session_timeout());
-    let reads = round_trips(READS, question, || client.check_stat("/")).await?;
-    let writes = round_trips(WRITES, question, || {
-        let mut writer = client.new_multi_writer();
-        let added = writer.add_check_version("/", -1);
-        let committed = writer.commit();
-        async move {
-            added?;
-            committed.await.map(drop).map_err(zk::Error::from)
-        }
-    });
-    let writes = writes.await?;
-    let namespace = namespace::look(&client, &settings.root, question).await;
-    let clock = match &namespace {
-        Ok(found) if found.create == Permission::Granted => clock_at(&client, &found.node, question).await,
-        Ok(_) | Err(_) => Ok(None),
-    };
-    // The last question, because an old server closes the connection on it.
-    let login = login::look(&client, settings.credentials(), question).await;
-    Ok(Findings { granted: client.session_timeout(), shortest, reads, writes, namespace, clock, login })
-}
-
-/// Measures the rate of the clock by a node that is deleted afterwards, and goes with the session otherwise.
-async fn clock_at(client: &zk::Client, parent: &str, question: Question) -> Result<Option<Rate>, String> {
-    let prefix = format!("{}/zklock-doctor-", parent.trim_end_matches('/'));
-    let options = zk::CreateMode::EphemeralSequential.with_acls(zk::Acls::anyone_all());
-    let (_, sequence) = question.ask(client.create(&prefix, b"", &options)).await?;
-    let node = format!("{prefix}{sequence}");
-    let rate = clock::rate(client, &node, question).await;
-    let deleted = question.ask(client.delete(&node, None)).await;
-    let rate = rate?;
-    // A client that may not delete it leaves that to the server.
-    deleted.ok();
-    Ok(rate)
-}
-
-/// Opens a session, or finds the reason why that is not possible.
-async fn connect(server: &Server, settings: &Settings) -> Result<zk::Client, NoSession> {
-    let deadline = Instant::now() + settings.connect_timeout;
-    loop {
-        // The other half is for the search for the reason of a failure.
-        let within = deadline.saturating_duration_since(Instant::now()) / 2;
-        let failure = match attempt(server, settings, settings.session_timeout, within).await {
-            Err(NoSession::Other(failure)) => failure,
-            outcome => return outcome,
-        };
-        find_reason(config(server, settings)?.connect_timeout(within.max(SHORTEST))).await?;
-        // The failure has passed.
-        if within < SHORTEST {
-            return Err(failure.into());
-        }
-    }
-}
-
-/// Tries to open a session.
-async fn attempt(
-    server: &Server,
-    settings: &Settings,
-    timeout: Duration,
+/// A session, and the time in which each question to it must be answered.
+struct Session {
+    client: zk::Client,
     within: Duration,
-) -> Result<zk::Client, NoSession> {
-    let connector = zk::Client::connector().with_session_timeout(timeout).with_fail_eagerly();
-    let connector = config(server, settings)?.equip(connector).await.map_err(|error| error.to_string())?;
-    let scheme = if settings.is_encrypted() { "tcp+tls://" } else { "" };
-    let address = format!("{scheme}{}", server.address);
-    match tokio::time::timeout(within, connector.connect(&address)).await {
-        Ok(Ok(client)) => Ok(client),
-        Ok(Err(zk::Error::AuthFailed)) => Err(NoSession::Refused),
-        Ok(Err(error)) => Err(error.to_string().into()),
-        Err(_) => Err("no answer in time".to_owned().into()),
-    }
 }
 
-fn config(server: &Server, settings: &Settings) -> Result<Config, String> {
-    settings.config_of(server).map_err(|failure| failure.to_string())
+/// Looks at one server. Returns the reason if it opens no session.
+pub(super) async fn look(server: &Server, settings: &Settings) -> Result<Findings, NoSession> {
+    let config = settings.config_of(server).map_err(|failure| failure.to_string())?;
+    find_reason(config.clone()).await?;
+    let client = connect(server, settings, config).await?;
+    let granted = client.session_timeout();
+    let session = Session { client, within: settings.default_wait };
+    let client = &session.client;
+    let reads = session.round_trips(READS, async || client.check_stat("/").await.map(drop)).await?;
+    let write = async || {
+        let mut writer = client.new_multi_writer();
+        writer.add_check_version("/", -1)?;
+        writer.commit().await.map(drop).map_err(zk::Error::from)
+    };
+    let writes = session.round_trips(WRITES, write).await?;
+    let access = session.access(&settings.root).await;
+    Ok(Findings { granted, reads, writes, access })
 }
 
 /// Connects as locks do, which finds the reason of a failure that the client library does not tell.
@@ -146,26 +86,114 @@ async fn find_reason(config: Config) -> Result<(), NoSession> {
             client.shutdown(Duration::ZERO).await;
             Ok(())
         }
-        Err(LockError::AuthFailed { .. }) => Err(NoSession::Refused),
+        Err(error @ LockError::AuthFailed { .. }) => Err(NoSession::Refused(error.to_string())),
         Err(LockError::Connect { reason, .. } | LockError::Tls { reason, .. }) => Err(reason.into()),
         Err(error) => Err(error.to_string().into()),
     }
 }
 
-/// Repeats a request, for as long as one may take.
-async fn round_trips<T, F: Future<Output = Result<T, zk::Error>>>(
-    count: usize,
-    question: Question,
-    mut request: impl FnMut() -> F,
-) -> Result<RoundTrips, String> {
-    let (began, mut times) = (Instant::now(), Vec::with_capacity(count));
-    while times.is_empty() || (times.len() < count && began.elapsed() < question.within) {
-        let sent = Instant::now();
-        question.ask(request()).await?;
-        times.push(sent.elapsed());
+async fn connect(server: &Server, settings: &Settings, config: Config) -> Result<zk::Client, String> {
+    let connector =
+        zk::Client::connector().with_session_timeout(settings.session_timeout).with_fail_eagerly();
+    let connector = config.equip(connector).await.map_err(|error| error.to_string())?;
+    let scheme = if settings.is_encrypted() { "tcp+tls://" } else { "" };
+    let address = format!("{scheme}{}", server.address);
+    within(settings.connect_timeout, connector.connect(&address)).await?.map_err(|error| error.to_string())
+}
+
+async fn within<T>(time: Duration, answer: impl Future<Output = T>) -> Result<T, String> {
+    timeout(time, answer).await.map_err(|_| "no answer in time".to_owned())
+}
+
+/// The end of a transaction that fails on purpose.
+enum Failed {
+    /// In the last of its requests, as it should.
+    Last,
+    Denied(usize),
+    /// There is no such parent.
+    Missing,
+    Refused(String),
+}
+
+impl Session {
+    /// Repeats a request, for as long as one may take.
+    async fn round_trips(
+        &self,
+        count: usize,
+        request: impl AsyncFn() -> Result<(), zk::Error>,
+    ) -> Result<RoundTrips, String> {
+        let (began, mut times) = (Instant::now(), Vec::with_capacity(count));
+        while times.is_empty() || (times.len() < count && began.elapsed() < self.within) {
+            let sent = Instant::now();
+            within(self.within, request()).await?.map_err(|error| error.to_string())?;
+            times.push(sent.elapsed());
+        }
+        times.sort_unstable();
+        Ok(RoundTrips(times))
     }
-    times.sort_unstable();
-    Ok(RoundTrips(times))
+
+    /// Tries each permission, in transactions that fail afterwards, so that nothing is left of them.
+    async fn access(&self, root: &str) -> Result<Access, String> {
+        let parent = self.existing(root).await?;
+        let node = if parent.is_empty() { "/".to_owned() } else { parent.clone() };
+        let mut denied = Vec::new();
+        match self.attempt(&parent).await? {
+            Failed::Last => {}
+            Failed::Denied(0) => denied.push("create"),
+            Failed::Denied(_) => denied.push("delete"),
+            Failed::Missing => return Err(format!("{node} was deleted meanwhile")),
+            Failed::Refused(reason) => return Err(reason),
+        }
+        match within(self.within, self.client.list_children(&node)).await? {
+            Ok(_) => {}
+            Err(zk::Error::NoAuth) => denied.push("read"),
+            Err(error) => return Err(error.to_string()),
+        }
+        Ok(Access { node, denied })
+    }
+
+    async fn existing(&self, root: &str) -> Result<String, String> {
+        let mut parent = root;
+        while !parent.is_empty() {
+            let exists = match within(self.within, self.client.check_stat(parent)).await? {
+                Ok(found) => found.is_some(),
+                // Later servers do not tell it to a client that may not read.
+                Err(zk::Error::NoAuth) => !matches!(self.attempt(parent).await?, Failed::Missing),
+                Err(error) => return Err(error.to_string()),
+            };
+            if exists {
+                break;
+            }
+            parent = parent.rsplit_once('/').map_or("", |(above, _)| above);
+        }
+        Ok(parent.to_owned())
+    }
+
+    /// Creates a node, deletes it, and fails.
+    async fn attempt(&self, parent: &str) -> Result<Failed, String> {
+        let options = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
+        let node = format!("{parent}/{NAME}");
+        let mut writer = self.client.new_multi_writer();
+        let added = writer.add_create(&node, b"", &options);
+        let added = added.and_then(|()| writer.add_delete(&node, None));
+        // The node is gone.
+        let added = added.and_then(|()| writer.add_check_version(&node, -1));
+        added.map_err(|error| error.to_string())?;
+        match within(self.within, writer.commit()).await? {
+            Err(zk::MultiWriteError::OperationFailed { index: 2, .. }) => Ok(Failed::Last),
+            Err(zk::MultiWriteError::OperationFailed { index, source: zk::Error::NoAuth }) => {
+                Ok(Failed::Denied(index))
+            }
+            Err(zk::MultiWriteError::OperationFailed { index: 0, source: zk::Error::NoNode }) => {
+                Ok(Failed::Missing)
+            }
+            Err(zk::MultiWriteError::OperationFailed { source, .. }) => {
+                Ok(Failed::Refused(source.to_string()))
+            }
+            Err(error) => Err(zk::Error::from(error).to_string()),
+            Ok(_) => Ok(Failed::Refused("a transaction that must fail was applied".to_owned())),
+        }
+    }
 }
 
 impl RoundTrips {
@@ -176,20 +204,13 @@ impl RoundTrips {
     }
 }
 
-/// The shortest time for a connection.
-const SHORTEST: Duration = Duration::from_millis(100);
-const READS: usize = 100;
-const WRITES: usize = 20;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_of_the_sorted_round_trips() {
-        let trips = RoundTrips((1..=100).map(Duration::from_millis).collect());
-        let percentiles = [0, 50, 99, 100].map(|percent| trips.percentile(percent).as_millis());
-        assert_eq!(percentiles, [1, 51, 100, 100]);
-        assert_eq!(RoundTrips(vec![Duration::ZERO]).percentile(99), Duration::ZERO);
+impl fmt::Display for RoundTrips {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [median, most, longest] = [50, 99, 100].map(|percent| self.percentile(percent));
+        write!(f, "half within {median:.1?}, 99 % within {most:.1?}, all within {longest:.1?}")
     }
 }
+
+const NAME: &str = "zklock-doctor";
+const READS: usize = 100;
+const WRITES: usize = 20;

@@ -25,6 +25,12 @@ impl Words {
         self.conf.get(name)?.parse().ok().map(Duration::from_millis)
     }
 
+    /// Returns how far the server may be behind its leader. A server without an ensemble states nothing.
+    pub(super) fn sync_limit(&self) -> Option<Duration> {
+        let ticks: u32 = self.conf.get("syncLimit")?.parse().ok()?;
+        self.time("tickTime")?.checked_mul(ticks).filter(|limit| !limit.is_zero())
+    }
+
     fn read(srvr: &str, conf: &str) -> Self {
         let line = |name: &str| srvr.lines().find_map(|line| line.strip_prefix(name));
         let pairs = conf.lines().filter_map(|line| line.split_once('='));
@@ -68,6 +74,7 @@ mod tests {
         assert_eq!(words.version.as_deref(), Some("3.8.0-5a02a05eddb59aee6ac762f7ea82e92a68eb9c0f"));
         assert_eq!(words.mode.as_deref(), Some("follower"));
         assert_eq!(words.time("tickTime"), Some(Duration::from_secs(2)));
+        assert_eq!(words.sync_limit(), Some(Duration::from_secs(10)));
         let refused = "conf is not executed because it is not in the whitelist.\n";
         assert_eq!(Words::read(refused, refused), Words::default());
     }

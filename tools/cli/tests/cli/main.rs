@@ -31,7 +31,6 @@ mod shell;
 mod signals;
 mod start;
 mod support;
-mod tmux;
 #[path = "../../../../tests/it/support/waiting.rs"]
 mod waiting;
 mod zklock;

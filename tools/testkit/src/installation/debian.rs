@@ -12,7 +12,6 @@ use crate::Error;
 use crate::error::tail;
 use crate::packages::{
     CURATOR_PACKAGE, JAVA_PACKAGE, KERBEROS_PACKAGES, POSTGRESQL_PACKAGE, PROMETHEUS_PACKAGE, SERVER_PACKAGE,
-    TMUX_PACKAGE,
 };
 
 const SERVER_JAR: &str = "/usr/share/java/zookeeper.jar";
@@ -85,7 +84,6 @@ fn lacking(error: &Error) -> Vec<&'static str> {
         Error::NoPostgreSql => return vec![POSTGRESQL_PACKAGE],
         Error::NoKerberos => return KERBEROS_PACKAGES.to_vec(),
         Error::NoPromtool => return vec![PROMETHEUS_PACKAGE],
-        Error::NoTmux => return vec![TMUX_PACKAGE],
         _ => return Vec::new(),
     };
     let java = find_java(|variable| env::var_os(variable));

@@ -75,7 +75,6 @@ impl Model {
             Request::GetEphemerals { prefix } => {
                 Ok(Response::Ephemerals(self.ephemerals_below(connection, &prefix)))
             }
-            Request::NullPath(request) => self.answer_null_path(connection, request),
             request => self.read(connection, request),
         }
     }
@@ -275,31 +274,4 @@ fn all_failed(count: usize, failed: usize, error: ErrorCode) -> Vec<OpResult> {
         std::cmp::Ordering::Greater => ErrorCode::RUNTIME_INCONSISTENCY,
     };
     (0..count).map(|index| OpResult::Failed(error_of(index))).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::net::Ipv4Addr;
-    use std::time::Duration;
-
-    use super::*;
-    use crate::model::Settings;
-    use crate::wire::{Create, CreateFlags};
-
-    #[test]
-    fn a_node_is_deleted_with_all_below_it_and_nothing_beside_it() {
-        let mut model = Model::new(Settings::default(), Duration::ZERO);
-        let connection = model.open(Ipv4Addr::LOCALHOST.into());
-        model.open_session(connection, Duration::from_secs(4), Duration::ZERO);
-        let before = model.paths();
-        for path in ["/a", "/a/b", "/a/b/c", "/a-b", "/zookeeper-b"] {
-            let create = Create::new(path, "", CreateFlags::PERSISTENT);
-            model.request(connection, 1, Request::Create(create), Duration::ZERO);
-        }
-        assert_eq!(model.delete("/a"), 3);
-        assert_eq!(model.delete("/a"), 0);
-        assert!(model.node("/a-b").is_some());
-        assert_eq!(model.delete("/"), 2);
-        assert_eq!(model.paths(), before);
-    }
 }

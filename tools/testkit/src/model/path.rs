@@ -58,32 +58,3 @@ pub(super) fn with_ancestors(path: &str) -> impl Iterator<Item = &str> {
         _ => parent_of(path).ok(),
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_are_refused_as_zookeeper_refuses_them() {
-        for path in
-            ["", "a", "//", "/a//b", "/a/", "/.", "/..", "/a/./b", "/a/../b", "/a/..", "/a\0", "/\u{1}"]
-        {
-            assert_eq!(validate(path), Err(ErrorCode::BAD_ARGUMENTS), "{path:?}");
-        }
-        for path in ["/\u{1f}", "/\u{7f}", "/\u{9f}", "/\u{e000}", "/\u{f8ff}", "/\u{fff0}", "/\u{1f600}"] {
-            assert_eq!(validate(path), Err(ErrorCode::BAD_ARGUMENTS), "{path:?}");
-        }
-        for path in ["/", "/a", "/a/b", "/...", "/.a", "/a.", "/a..b", "/ ", "/é", "/\u{a0}", "/\u{ffef}"] {
-            assert_eq!(validate(path), Ok(()), "{path:?}");
-        }
-    }
-
-    #[test]
-    fn a_path_has_a_parent_and_a_name() {
-        assert_eq!((parent_of("/a/b"), name_of("/a/b")), (Ok("/a"), "b"));
-        assert_eq!((parent_of("/a"), name_of("/a")), (Ok("/"), "a"));
-        assert_eq!(parent_of("a"), Err(ErrorCode::BAD_ARGUMENTS));
-        assert_eq!((child_of("/", "a"), child_of("/a", "b")), ("/a".into(), "/a/b".into()));
-        assert_eq!(with_ancestors("/a/b").collect::<Vec<_>>(), ["/a/b", "/a", "/"]);
-    }
-}

@@ -122,27 +122,3 @@ impl fmt::Display for Statistics {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn statistics_are_read_and_written_as_zookeeper_does() {
-        for (text, expected) in [
-            ("", Some("count=-1,bytes=-1")),
-            ("count=1,bytes=2", Some("count=1,bytes=2")),
-            ("bytes=2;count=1", Some("count=1,bytes=2")),
-            ("count=1,bytes=", Some("count=1,bytes=-1")),
-            (
-                "count=1,bytes=2=;countHardLimit=3;byteHardLimit=4",
-                Some("count=1,bytes=2=;byteHardLimit=4;countHardLimit=3"),
-            ),
-            ("count", None),
-            ("count=x", None),
-        ] {
-            let read = Statistics::parse(text.as_bytes()).map(|statistics| statistics.to_string());
-            assert_eq!(read.as_deref(), expected, "{text:?}");
-        }
-    }
-}

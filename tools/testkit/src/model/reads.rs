@@ -100,27 +100,6 @@ impl<'a> Reading<'a> {
         Ok(Response::Zero)
     }
 
-    pub(super) fn add_null_watch(&mut self, mode: i32) -> Result<Response, ErrorCode> {
-        match mode {
-            0 => self.watches.add_null(self.connection, Mode::Persistent),
-            1 => self.watches.add_null(self.connection, Mode::Recursive),
-            _ => return Err(ErrorCode::MARSHALLING_ERROR),
-        }
-        Ok(Response::Zero)
-    }
-
-    pub(super) fn check_null_watches(&self, kind: WatcherType) -> Result<Response, ErrorCode> {
-        let mode = meant_of_null(kind)?;
-        let found = mode.is_some_and(|mode| self.watches.contains_null(self.connection, mode));
-        if found { Ok(Response::Empty) } else { Err(ErrorCode::NO_WATCHER) }
-    }
-
-    pub(super) fn remove_null_watches(&mut self, kind: WatcherType) -> Result<Response, ErrorCode> {
-        let mode = meant_of_null(kind)?;
-        let removed = mode.is_some_and(|mode| self.watches.remove_null(self.connection, mode));
-        if removed { Ok(Response::Empty) } else { Err(ErrorCode::NO_WATCHER) }
-    }
-
     pub(super) fn check_watches(&self, path: &str, kind: WatcherType) -> Result<Response, ErrorCode> {
         let (data, child) = meant(kind)?;
         let found = data.is_some_and(|mode| self.watches.data.contains(path, self.connection, mode))
@@ -211,11 +190,4 @@ fn meant(kind: WatcherType) -> Result<Meant, ErrorCode> {
         WatcherType::ANY => Ok((Some(None), Some(None))),
         _ => Err(ErrorCode::MARSHALLING_ERROR),
     }
-}
-
-/// Returns the mode of the watches on the null path that a [`WatcherType`] stands for; no one-shot watch is
-/// on it.
-fn meant_of_null(kind: WatcherType) -> Result<Option<Option<Mode>>, ErrorCode> {
-    let (data, child) = meant(kind)?;
-    Ok(data.or(child))
 }

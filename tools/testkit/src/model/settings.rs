@@ -72,28 +72,3 @@ impl Settings {
 fn whole_millis(time: Duration) -> i64 {
     time.as_millis().try_into().unwrap_or(i64::MAX)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn timeouts_are_kept_between_two_and_twenty_ticks() {
-        let settings = Settings::default();
-        for (asked, given) in
-            [(i32::MIN, 4_000), (0, 4_000), (4_000, 4_000), (4_321, 4_321), (i32::MAX, 40_000)]
-        {
-            assert_eq!(settings.negotiate(asked), given, "{asked}");
-        }
-    }
-
-    #[test]
-    fn limits_that_are_set_count_instead() {
-        let settings = Settings {
-            min_session_timeout: Some(Duration::from_millis(7)),
-            max_session_timeout: Some(Duration::from_secs(100)),
-            ..Settings::default()
-        };
-        assert_eq!((settings.negotiate(0), settings.negotiate(i32::MAX)), (7, 100_000));
-    }
-}

@@ -107,8 +107,6 @@ impl Table {
 pub(super) struct Watches {
     pub(super) data: Table,
     pub(super) child: Table,
-    /// The connections with a watch on the null path, which no event concerns, and the modes of the watches.
-    null_path: BTreeMap<ConnectionId, Modes>,
 }
 
 impl Watches {
@@ -121,28 +119,6 @@ impl Watches {
     /// Sets a persistent watch on a node and its descendants, which gets no [`EventType::ChildrenChanged`].
     pub(super) fn add_recursive(&mut self, path: &str, connection: ConnectionId) {
         self.data.add(path, connection, Mode::Recursive);
-    }
-
-    /// Sets a watch on the null path.
-    pub(super) fn add_null(&mut self, connection: ConnectionId, mode: Mode) {
-        self.null_path.entry(connection).or_default().insert(mode);
-    }
-
-    /// Returns whether a connection has a watch on the null path, of one mode or any.
-    pub(super) fn contains_null(&self, connection: ConnectionId, mode: Option<Mode>) -> bool {
-        let modes = self.null_path.get(&connection);
-        modes.is_some_and(|modes| mode.map_or(!modes.is_empty(), |mode| modes.contains(&mode)))
-    }
-
-    /// Removes a connection's watches on the null path, of one mode or all, and returns whether any were set.
-    pub(super) fn remove_null(&mut self, connection: ConnectionId, mode: Option<Mode>) -> bool {
-        let Some(modes) = self.null_path.get_mut(&connection) else {
-            return false;
-        };
-        match mode {
-            Some(mode) => modes.remove(&mode),
-            None => !std::mem::take(modes).is_empty(),
-        }
     }
 
     /// Returns the connections to notify of an event, each once, and removes their one-shot watches.
@@ -162,7 +138,6 @@ impl Watches {
     pub(super) fn disconnect(&mut self, connection: ConnectionId) {
         self.data.disconnect(connection);
         self.child.disconnect(connection);
-        self.null_path.remove(&connection);
     }
 
     pub(super) fn len(&self) -> usize {

@@ -145,24 +145,3 @@ impl fmt::Debug for Authority {
         f.debug_struct("Authority").field("certificate", &self.certificate).finish_non_exhaustive()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_shows_a_key() {
-        let authority = Authority::new();
-        let identity = authority.identity(["worker"], Validity::Now);
-        let key = identity.key_pem().lines().nth(1).unwrap();
-        assert!(!format!("{identity:?}").contains(key));
-        let key = authority.issuer.key().serialize_pem();
-        assert!(!format!("{authority:?}").contains(key.lines().nth(1).unwrap()));
-    }
-
-    #[test]
-    #[should_panic(expected = "a name")]
-    fn a_certificate_has_a_name() {
-        Authority::new().identity([""; 0], Validity::Now);
-    }
-}

@@ -115,15 +115,9 @@ pub struct SetData {
     pub version: i32,
 }
 
-impl SetData {
-    pub(super) fn read_after_path(path: String, reader: &mut Reader) -> Result<Self, Malformed> {
-        Ok(Self { path, data: reader.buffer()?, version: reader.int()? })
-    }
-}
-
 impl Record for SetData {
     fn read(reader: &mut Reader) -> Result<Self, Malformed> {
-        Self::read_after_path(reader.string()?, reader)
+        Ok(Self { path: reader.string()?, data: reader.buffer()?, version: reader.int()? })
     }
 
     fn write(&self, writer: &mut Writer) {
@@ -144,15 +138,9 @@ pub struct SetAcl {
     pub version: i32,
 }
 
-impl SetAcl {
-    pub(super) fn read_after_path(path: String, reader: &mut Reader) -> Result<Self, Malformed> {
-        Ok(Self { path, acl: read_acl(reader)?, version: reader.int()? })
-    }
-}
-
 impl Record for SetAcl {
     fn read(reader: &mut Reader) -> Result<Self, Malformed> {
-        Self::read_after_path(reader.string()?, reader)
+        Ok(Self { path: reader.string()?, acl: read_acl(reader)?, version: reader.int()? })
     }
 
     fn write(&self, writer: &mut Writer) {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::{
-    AddWatch, CheckVersion, Create, Delete, Malformed, NullPath, Op, Opcode, Reader, Record, SetAcl, SetData,
+    AddWatch, CheckVersion, Create, Delete, Malformed, Op, Opcode, Reader, Record, SetAcl, SetData,
     SetWatches, WatcherType, Writer, multi,
 };
 
@@ -117,8 +117,6 @@ pub enum Request {
     WhoAmI,
     /// [`Opcode::CLOSE_SESSION`].
     CloseSession,
-    /// A request whose path is null.
-    NullPath(NullPath),
     /// [`Opcode::DELETE_CONTAINER`], which servers do not refuse from a client.
     DeleteContainer {
         /// The node.
@@ -170,7 +168,6 @@ impl Request {
             Self::GetAllChildrenNumber { .. } => Opcode::GET_ALL_CHILDREN_NUMBER,
             Self::WhoAmI => Opcode::WHO_AM_I,
             Self::CloseSession => Opcode::CLOSE_SESSION,
-            Self::NullPath(request) => request.opcode(),
             Self::DeleteContainer { .. } => Opcode::DELETE_CONTAINER,
             Self::CreateSession { .. } => Opcode::CREATE_SESSION,
             Self::Unknown { opcode, .. } => *opcode,
@@ -183,9 +180,6 @@ impl Request {
     ///
     /// Returns [`Malformed`] if the bytes do not encode such a request.
     pub fn read(opcode: Opcode, reader: &mut Reader) -> Result<Self, Malformed> {
-        if let Some(request) = NullPath::read(opcode, reader)? {
-            return Ok(Self::NullPath(request));
-        }
         Ok(match opcode {
             Opcode::CREATE => Self::Create(Create::read(reader)?),
             Opcode::CREATE2 => Self::Create2(Create::read(reader)?),
@@ -275,7 +269,6 @@ impl Request {
                 writer.string(path);
                 kind.write(writer);
             }
-            Self::NullPath(request) => request.write(writer),
             Self::CreateSession { timeout } => writer.int(*timeout),
             Self::Ping | Self::WhoAmI | Self::CloseSession => {}
             Self::Unknown { body, .. } => writer.raw(body),

@@ -13,8 +13,6 @@ pub enum Response {
     Empty,
     /// A path: the response to a create and a sync.
     Path(String),
-    /// A path that is null: the response to a sync with such a path.
-    NullPath,
     /// A path and a stat: the response to the newer creates.
     Created {
         /// The path, including any counter.
@@ -76,8 +74,7 @@ impl Response {
 
     fn read(to: Opcode, reader: &mut Reader) -> Result<Self, Malformed> {
         Ok(match to {
-            Opcode::CREATE => Self::Path(reader.string()?),
-            Opcode::SYNC => reader.nullable_string()?.map_or(Self::NullPath, Self::Path),
+            Opcode::CREATE | Opcode::SYNC => Self::Path(reader.string()?),
             Opcode::CREATE2 | Opcode::CREATE_CONTAINER | Opcode::CREATE_TTL => {
                 Self::Created { path: reader.string()?, stat: Stat::read(reader)? }
             }
@@ -106,7 +103,6 @@ impl Response {
         match self {
             Self::Empty => {}
             Self::Path(path) => writer.string(path),
-            Self::NullPath => writer.nullable_string(None),
             Self::Created { path, stat } => {
                 writer.string(path);
                 stat.write(writer);

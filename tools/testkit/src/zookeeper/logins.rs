@@ -110,24 +110,3 @@ const SASL_PROVIDER: &str = "org.apache.zookeeper.server.auth.SASLAuthentication
 const LOGIN_MODULE: &str = "org.apache.zookeeper.server.auth.DigestLoginModule";
 
 const KERBEROS_MODULE: &str = "com.sun.security.auth.module.Krb5LoginModule";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_and_passwords_are_quoted() {
-        let mut logins = Logins::default();
-        assert_eq!(logins.file(), None);
-        assert_eq!(logins.settings(), "");
-        logins.add("worker", r#"one"two\three"#);
-        let file = logins.file().unwrap();
-        assert!(file.contains(r#"  "user_worker"="one\"two\\three""#), "{file}");
-    }
-
-    #[test]
-    #[should_panic(expected = "control character")]
-    fn a_password_of_two_lines_is_refused() {
-        Logins::default().add("worker", "one\ntwo");
-    }
-}

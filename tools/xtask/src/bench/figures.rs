@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use serde_json::{Map, Value};
-
 use crate::step::Outcome;
 
 /// The figures of a line that a benchmark prints, by their names.
@@ -42,15 +40,6 @@ impl Figures {
         }
         Self(values.into_iter().map(|(name, values)| (name, median(values))).collect())
     }
-
-    pub(crate) fn to_json(&self) -> Value {
-        self.0.iter().map(|(name, value)| (name.clone(), Value::from(*value))).collect::<Map<_, _>>().into()
-    }
-
-    pub(crate) fn of_json(value: &Value) -> Outcome<Self> {
-        let object = value.as_object().ok_or_else(|| format!("there are no figures in {value}"))?;
-        Ok(Self(object.iter().map(|(name, value)| (name.clone(), value.as_f64())).collect()))
-    }
 }
 
 fn value(text: &str, line: &str) -> Outcome<Option<f64>> {
@@ -78,7 +67,6 @@ mod tests {
         assert_eq!(figures.find("p50_us"), Some(4900.5));
         assert_eq!(figures.find("longest_run"), None);
         assert!(figures.get("longest_run").is_err());
-        assert_eq!(Figures::of_json(&figures.to_json()).unwrap(), figures);
     }
 
     #[test]

@@ -68,7 +68,7 @@ fn in_way(library: &str, way: &str) -> String {
 pub(crate) const RAW: &str = "raw";
 /// Apache Curator in the usual way. Other ways follow behind a comma.
 pub(crate) const CURATOR: &str = "Curator";
-pub(crate) const KAZOO: &str = "kazoo";
+const KAZOO: &str = "kazoo";
 /// This library in the usual way. Other ways follow behind a comma.
 pub(crate) const ZKLOCK: &str = "zklock";
 
@@ -93,25 +93,6 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario::new("semaphore 8×16, 3 permits", "semaphore --sessions 8 --tasks 16"),
     Scenario::new("multi 8×1, 2 locks", "multi --sessions 8"),
     Scenario::new("reentrant 1×1", "reentrant"),
-];
-
-/// The numbers of contenders, each with a session of its own, at which the ways to wait are compared.
-pub(crate) const CONTENDERS: [u32; 4] = [2, 8, 32, 128];
-
-/// A number of contenders, each of which waits for so many others that a short measurement would leave some out.
-pub(crate) const CROWD: u32 = 128;
-
-/// Returns the name of the scenario with this number of contenders.
-pub(crate) fn contenders(count: u32) -> String {
-    format!("{count} contenders")
-}
-
-/// The measurements without other libraries: their names, their programs and the arguments.
-pub(crate) const ALONE: [(&str, &str, &str); 4] = [
-    ("waiters", "scale", "waiters --tasks 10000"),
-    ("held", "scale", "held --locks 9000"),
-    ("processes", "scale", "processes --sessions 1000"),
-    ("takeover", "scale", "takeover --rounds 50"),
 ];
 
 const USUAL: Ways = &[("", "")];

@@ -8,15 +8,14 @@ use std::time::Duration;
 
 use shuttle::future::spawn;
 
-use crate::deadline::Patience;
+use crate::deadline::Deadline;
 use crate::error::LockError;
 use crate::event::Subject;
 use crate::events::Attempt;
 use crate::lease::{Share, WritePermit};
 use crate::local_queue::grant::Grant;
-use crate::local_queue::held::Side;
+use crate::local_queue::held::Mode;
 use crate::local_queue::queue::LocalQueue;
-use crate::mode::Mode;
 use crate::session::drive::Contention;
 
 use super::chance;
@@ -25,14 +24,14 @@ use super::desk::{Desk, Kind};
 /// Calls a few times, in ways that are left to chance.
 pub(super) async fn call(queue: Arc<LocalQueue>, desk: Arc<Desk>) {
     for _ in 0..3 {
-        let side = match desk.kind() {
-            Kind::ReadWrite if !chance::one_in(3) => Side::Shared,
-            Kind::ReadWrite | Kind::Mutex | Kind::Semaphore { .. } => Side::Exclusive,
+        let mode = match desk.kind() {
+            Kind::ReadWrite if !chance::one_in(3) => Mode::Shared,
+            Kind::ReadWrite | Kind::Mutex | Kind::Semaphore { .. } => Mode::Exclusive,
         };
-        let entered = pin!(enter_once(&queue, side));
+        let entered = pin!(enter_once(&queue, mode));
         let Some(entered) = Abandoned::perhaps(entered).await else { continue };
         match entered {
-            Ok(Some(grant)) => hold(grant, &desk, side).await,
+            Ok(Some(grant)) => hold(grant, &desk, mode).await,
             Ok(None) | Err(LockError::Timeout { .. } | LockError::Lost { .. } | LockError::Closed { .. }) => {
             }
             Err(other) => panic!("{other}"),
@@ -40,33 +39,37 @@ pub(super) async fn call(queue: Arc<LocalQueue>, desk: Arc<Desk>) {
     }
 }
 
-async fn enter_once(queue: &Arc<LocalQueue>, side: Side) -> Result<Option<Arc<Grant>>, LockError> {
-    let patience = match chance::below(6) {
-        0 => Patience::new(Duration::MAX, Contention::Leave),
-        1 => Patience::new(Duration::ZERO, Contention::Wait),
-        _ => Patience::new(Duration::MAX, Contention::Wait),
+async fn enter_once(queue: &Arc<LocalQueue>, mode: Mode) -> Result<Option<Arc<Grant>>, LockError> {
+    let deadline = match chance::below(6) {
+        0 => Deadline::new(Duration::MAX, Contention::Leave),
+        1 => Deadline::new(Duration::ZERO, Contention::Wait),
+        _ => Deadline::new(Duration::MAX, Contention::Wait),
     };
-    let subject =
-        Subject { path: queue.path(), label: &Cow::Borrowed("a"), mode: Mode::Exclusive, group: None };
+    let subject = Subject {
+        path: queue.path(),
+        label: &Cow::Borrowed("a"),
+        mode: crate::mode::Mode::Exclusive,
+        group: None,
+    };
     // It has no listener.
     let attempt = Attempt::begin(None, subject);
-    let grants = queue.clone().enter(side, (&|| patience, &attempt.witness())).await?;
+    let grants = queue.clone().enter(mode, (&|| deadline, &attempt.witness())).await?;
     let grant = grants.and_then(|mut grants| grants.pop());
     if let Some(grant) = &grant {
-        attempt.acquired(grant.token(), 1).for_each(|holding| grant.stint().announce(holding));
+        attempt.acquired(grant.token(), 1).for_each(|holding| grant.share().announce(holding));
     }
     Ok(grant)
 }
 
-async fn hold(grant: Arc<Grant>, desk: &Arc<Desk>, side: Side) {
-    desk.enter(&grant, side);
+async fn hold(grant: Arc<Grant>, desk: &Arc<Desk>, mode: Mode) {
+    desk.enter(&grant, mode);
     chance::pause().await;
     if chance::one_in(3) {
         // The holder may leave before the write has an answer, or before it is made.
         drop(spawn(write(grant.share().clone(), desk.clone())));
     }
     chance::pause().await;
-    if side == Side::Exclusive && desk.kind() == Kind::ReadWrite && chance::one_in(4) {
+    if mode == Mode::Exclusive && desk.kind() == Kind::ReadWrite && chance::one_in(4) {
         desk.downgrade(&grant);
         if chance::one_in(2) {
             drop(grant.downgrade());
@@ -75,8 +78,8 @@ async fn hold(grant: Arc<Grant>, desk: &Arc<Desk>, side: Side) {
         }
         chance::pause().await;
     }
-    if desk.is_gone(grant.tenure()) {
-        grant.tenure().lost().await;
+    if desk.is_gone(grant.lease()) {
+        grant.lease().lost().await;
     }
     desk.leave(&grant);
     let grant = Arc::into_inner(grant).expect("it has one holder");
@@ -98,9 +101,9 @@ async fn hold(grant: Arc<Grant>, desk: &Arc<Desk>, side: Side) {
 async fn write(share: Arc<Share>, desk: Arc<Desk>) {
     chance::pause().await;
     // The holder may have let readers in since.
-    let side = desk.side_of(&share);
+    let mode = desk.mode_of(&share);
     match WritePermit::take(&[share]) {
-        Ok(permit) => desk.write(permit, side).await.unwrap_or_default(),
+        Ok(permit) => desk.write(permit, mode).await.unwrap_or_default(),
         // The holder has given the lock back, or lost it.
         Err(LockError::Lost { .. }) => {}
         Err(other) => panic!("{other}"),

@@ -2,22 +2,21 @@
 
 use std::sync::Arc;
 
-use smallvec::smallvec;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::worker::Worker;
 use crate::contend::staged::Stage;
 use crate::contend::{Contending, Listener, Wanted};
 use crate::error::LockError;
-use crate::lease::Lease;
+use crate::lease::Claim;
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
-use crate::queue::claim::Role;
+use crate::queue::predicate::Role;
 use crate::session::drive::{Contention, Progress};
 use crate::session::sentry::Sentry;
 
 use super::chance;
-use super::seat::Staged;
+use super::contender::Staged;
 use super::servers::Servers;
 
 /// The servers, as the clients of a schedule reach them.
@@ -32,7 +31,7 @@ impl Stage for Reachable {
         listener: Listener,
     ) -> Contending {
         let role = match wanted {
-            Wanted::Place(place) | Wanted::Office { place, .. } => place.role,
+            Wanted::Place(place) | Wanted::Candidacy { place, .. } => place.role,
             Wanted::Permits(_) => Role::Permit,
         };
         let (servers, worker, path) = (self.0.clone(), worker.clone(), path.clone());
@@ -41,7 +40,7 @@ impl Stage for Reachable {
                 let contended =
                     contend_once(&servers, (&worker, &path, (role, contention)), &cancel, &listener).await;
                 if let Some(end) = contended {
-                    return end.map(|lease| lease.map(|lease| smallvec![lease]));
+                    return end.map(|claim| claim.map(|claim| vec![claim]));
                 }
             }
         })
@@ -54,7 +53,7 @@ async fn contend_once(
     (worker, path, (role, contention)): (&Arc<Worker>, &NodePath, (Role, Contention)),
     cancel: &CancellationToken,
     listener: &Listener,
-) -> Option<Result<Option<Lease>, LockError>> {
+) -> Option<Result<Option<Claim>, LockError>> {
     listener(Progress::Connecting);
     chance::pause().await;
     let session = servers.session(worker);
@@ -85,6 +84,6 @@ async fn contend_once(
         chance::pause().await;
     }
     let node = Node { name: format!("lock-{number:010}"), zxid: number, owner: session.id() };
-    let seat = Staged { servers: servers.clone(), session, queue: path.clone(), number, others, sentry };
-    Some(Ok(Some(Lease::begin(seat, path.clone(), &node, worker.tasks()))))
+    let contender = Staged { servers: servers.clone(), session, queue: path.clone(), number, others, sentry };
+    Some(Ok(Some(Claim::begin(contender, path.clone(), &node, worker.tasks()))))
 }

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::LockError;
-use crate::lease::{Share, Tenure, WritePermit};
+use crate::lease::{Lease, Share, WritePermit};
 use crate::local_queue::grant::Grant;
-use crate::local_queue::held::Side;
+use crate::local_queue::held::Mode;
 use crate::session::fault::Fault;
 use crate::token::FencingToken;
 
@@ -40,14 +40,14 @@ struct Ledger {
 
 struct Holder {
     share: Arc<Share>,
-    side: Side,
+    mode: Mode,
 }
 
 /// A guarded write that has no answer, or never had one.
 struct Write {
-    tenure: Arc<Tenure>,
+    lease: Arc<Lease>,
     token: FencingToken,
-    side: Side,
+    mode: Mode,
 }
 
 impl Desk {
@@ -60,17 +60,17 @@ impl Desk {
     }
 
     /// Takes note of a holder, and checks that no other holder excludes it.
-    pub(super) fn enter(&self, grant: &Grant, side: Side) {
+    pub(super) fn enter(&self, grant: &Grant, mode: Mode) {
         let share = grant.share().clone();
         let mut ledger = self.ledger();
         ledger.entered += 1;
-        if self.is_valid(grant.tenure()) {
-            let beside = ledger.holders.iter().filter(|holder| self.is_valid(holder.share.tenure()));
-            check_beside(self.kind, beside, &share, side);
-            ledger.check_writes(&share, side);
-            ledger.check_token(self.kind, share.token(), side);
+        if self.is_valid(grant.lease()) {
+            let beside = ledger.holders.iter().filter(|holder| self.is_valid(holder.share.lease()));
+            check_beside(self.kind, beside, &share, mode);
+            ledger.check_writes(&share, mode);
+            ledger.check_token(self.kind, share.token(), mode);
         }
-        ledger.holders.push(Holder { share, side });
+        ledger.holders.push(Holder { share, mode });
     }
 
     /// Takes note that a writer lets readers in.
@@ -78,16 +78,16 @@ impl Desk {
         let token = grant.share().token();
         let mut ledger = self.ledger();
         for holder in ledger.holders.iter_mut().filter(|holder| holder.share.token() == token) {
-            holder.side = Side::Shared;
+            holder.mode = Mode::Shared;
         }
     }
 
-    /// Returns the side of a holder, which may have left.
-    pub(super) fn side_of(&self, share: &Arc<Share>) -> Side {
+    /// Returns the mode of a holder, which may have left.
+    pub(super) fn mode_of(&self, share: &Arc<Share>) -> Mode {
         let ledger = self.ledger();
         let mut holders = ledger.holders.iter().chain(&ledger.left);
         let holder = holders.find(|holder| Arc::ptr_eq(&holder.share, share));
-        holder.expect("it has entered").side
+        holder.expect("it has entered").mode
     }
 
     /// Takes note that a holder gives the lock back.
@@ -99,17 +99,17 @@ impl Desk {
     }
 
     /// Makes a guarded write, whose outcome may stay unknown.
-    pub(super) async fn write(self: Arc<Self>, permit: WritePermit, side: Side) -> Result<(), LockError> {
+    pub(super) async fn write(self: Arc<Self>, permit: WritePermit, mode: Mode) -> Result<(), LockError> {
         let share = permit.shares()[0].clone();
         let ready = permit.ready().await?;
-        let (tenure, token) = (share.tenure().clone(), share.token());
-        self.ledger().writes.push(Write { tenure: tenure.clone(), token, side });
+        let (lease, token) = (share.lease().clone(), share.token());
+        self.ledger().writes.push(Write { lease: lease.clone(), token, mode });
         let is_known = !chance::one_in(4);
         let answer = ready.send(|_| async {
             chance::pause().await;
             if is_known {
                 // It is applied, or refused, before the answer is there.
-                self.settle(&tenure, token);
+                self.settle(&lease, token);
                 Ok(())
             } else {
                 Err(Fault::Unknown("the connection broke".into()))
@@ -120,19 +120,19 @@ impl Desk {
     }
 
     /// Returns whether the lease is in force.
-    fn is_valid(&self, tenure: &Tenure) -> bool {
-        // Unlike `Tenure::check`, this records no loss.
-        tenure.loss().is_none() && !self.is_gone(tenure)
+    fn is_valid(&self, lease: &Lease) -> bool {
+        // Unlike `Lease::check`, this records no loss.
+        lease.loss().is_none() && !self.is_gone(lease)
     }
 
     /// Returns whether the node of this lease is gone although it was not withdrawn, or its session has ended.
-    pub(super) fn is_gone(&self, tenure: &Tenure) -> bool {
-        tenure.session().is_over() || self.servers.has_robbed(tenure)
+    pub(super) fn is_gone(&self, lease: &Lease) -> bool {
+        lease.session().is_over() || self.servers.has_robbed(lease)
     }
 
-    fn settle(&self, tenure: &Arc<Tenure>, token: FencingToken) {
+    fn settle(&self, lease: &Arc<Lease>, token: FencingToken) {
         let mut ledger = self.ledger();
-        let write = |write: &Write| Arc::ptr_eq(&write.tenure, tenure) && write.token == token;
+        let write = |write: &Write| Arc::ptr_eq(&write.lease, lease) && write.token == token;
         let place = ledger.writes.iter().position(write).expect("the write is under way");
         ledger.writes.remove(place);
     }
@@ -153,36 +153,36 @@ impl Desk {
 
 impl Ledger {
     /// Checks that no write of an earlier holder of the same node can be applied.
-    fn check_writes(&self, share: &Share, side: Side) {
+    fn check_writes(&self, share: &Share, mode: Mode) {
         let late = |write: &&Write| {
-            let is_exclusive = (write.side, side) != (Side::Shared, Side::Shared);
-            Arc::ptr_eq(&write.tenure, share.tenure()) && is_exclusive
+            let is_exclusive = (write.mode, mode) != (Mode::Shared, Mode::Shared);
+            Arc::ptr_eq(&write.lease, share.lease()) && is_exclusive
         };
         let late: Vec<_> = self.writes.iter().filter(late).map(|write| write.token).collect();
         assert!(late.is_empty(), "{:?} holds while writes of {late:?} may be applied", share.token());
     }
 
-    fn check_token(&mut self, kind: Kind, token: FencingToken, side: Side) {
-        let before = match (kind, side) {
+    fn check_token(&mut self, kind: Kind, token: FencingToken, mode: Mode) {
+        let before = match (kind, mode) {
             (Kind::Semaphore { .. }, _) => None,
-            (_, Side::Exclusive) => self.any,
-            (_, Side::Shared) => self.exclusive,
+            (_, Mode::Exclusive) => self.any,
+            (_, Mode::Shared) => self.exclusive,
         };
         assert!(before < Some(token), "{token:?} comes after {before:?}");
         self.any = self.any.max(Some(token));
-        if side == Side::Exclusive {
+        if mode == Mode::Exclusive {
             self.exclusive = Some(token);
         }
     }
 }
 
 /// Checks that a holder may be beside these.
-fn check_beside<'a>(kind: Kind, beside: impl Iterator<Item = &'a Holder>, share: &Share, side: Side) {
+fn check_beside<'a>(kind: Kind, beside: impl Iterator<Item = &'a Holder>, share: &Share, mode: Mode) {
     if let Kind::Semaphore { permits } = kind {
         assert!(beside.count() < permits, "more than {permits} permits are held");
         return;
     }
-    let conflicts = beside.filter(|holder| (holder.side, side) != (Side::Shared, Side::Shared));
-    let conflicts: Vec<_> = conflicts.map(|holder| (holder.share.token(), holder.side)).collect();
-    assert!(conflicts.is_empty(), "{:?} holds {side:?} beside {conflicts:?}", share.token());
+    let conflicts = beside.filter(|holder| (holder.mode, mode) != (Mode::Shared, Mode::Shared));
+    let conflicts: Vec<_> = conflicts.map(|holder| (holder.share.token(), holder.mode)).collect();
+    assert!(conflicts.is_empty(), "{:?} holds {mode:?} beside {conflicts:?}", share.token());
 }

@@ -6,8 +6,8 @@ use tokio::sync::Notify;
 
 use crate::change;
 use crate::client::worker::Worker;
-use crate::lease::Tenure;
-use crate::queue::claim::Role;
+use crate::lease::Lease;
+use crate::queue::predicate::Role;
 use crate::session::sentry::{REVOKE, Sentry};
 use crate::session::{Session, heartbeat};
 use crate::token::FencingToken;
@@ -145,8 +145,8 @@ impl Servers {
     }
 
     /// Returns whether an outsider has deleted the node of this lease.
-    pub(super) fn has_robbed(&self, tenure: &Tenure) -> bool {
-        let robbed = |number: &i64| FencingToken::new(*number) == tenure.token();
+    pub(super) fn has_robbed(&self, lease: &Lease) -> bool {
+        let robbed = |number: &i64| FencingToken::new(*number) == lease.token();
         self.state().robbed.iter().any(robbed)
     }
 

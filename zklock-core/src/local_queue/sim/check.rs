@@ -1,81 +1,81 @@
 //! The invariants, which hold in every state and at every grant.
 
-use crate::local_queue::held::Side;
+use crate::local_queue::held::Mode;
 use crate::local_queue::held::{HeldNode, Ready};
-use crate::local_queue::state::Manner;
+use crate::session::drive::Contention;
 
-use super::node::{Downgrade, Lease, Node, Watch};
+use super::node::{Claim, Downgrade, Node, Watch};
 use super::setup::Spec;
 use super::world::{CallState, Caller, Foreigner, Share, TURNS, Task, WITHIN, World};
 use crate::local_queue::state::Granted;
 
 impl World {
     /// Checks grants that are made together, before they are sent.
-    pub(super) fn check_batch(&mut self, process: usize, grants: &[Granted<usize, Lease>]) {
+    pub(super) fn check_batch(&mut self, process: usize, grants: &[Granted<usize, Claim>]) {
         for (position, granted) in grants.iter().enumerate() {
-            let side = granted.call.side;
-            let (zxid, node) = (granted.lease.zxid, granted.node);
+            let mode = granted.call.mode;
+            let (zxid, node) = (granted.claim.zxid, granted.node);
             let index = granted.call.caller;
             assert!(!self.processes[process].is_closed, "a closed line grants");
-            let is_shared = |granted: &Granted<usize, Lease>| granted.call.side == Side::Shared;
+            let is_shared = |granted: &Granted<usize, Claim>| granted.call.mode == Mode::Shared;
             let is_batch = position > 0
                 && grants[..=position].iter().all(is_shared)
                 && self.is_vacant(process, zxid, &grants[..position]);
             self.check_order(process, index, &grants[..position]);
-            self.check_passing(process, zxid, side);
-            let others = grants[..position].iter().map(|other| other.call.side);
+            self.check_passing(process, zxid, mode);
+            let others = grants[..position].iter().map(|other| other.call.mode);
             let is_alone = others.count() == 0 || self.setup.permits.is_some();
-            assert!(side == Side::Shared || is_alone, "an exclusive grant beside another one");
+            assert!(mode == Mode::Shared || is_alone, "an exclusive grant beside another one");
             self.check_bounds(zxid, is_batch);
-            self.check_token((zxid, granted.handoff), side);
-            self.check_beside(process, Share { zxid, node, side });
+            self.check_token((zxid, granted.handoff), mode);
+            self.check_beside(process, Share { zxid, node, mode });
         }
     }
 
     /// Tells whether nobody had the node before these grants.
-    fn is_vacant(&self, process: usize, zxid: usize, before: &[Granted<usize, Lease>]) -> bool {
+    fn is_vacant(&self, process: usize, zxid: usize, before: &[Granted<usize, Claim>]) -> bool {
         let calls = &self.processes[process].calls;
         !before.is_empty() && !calls.iter().any(|call| call.share().is_some_and(|share| share.zxid == zxid))
     }
 
     /// Calls that wait are granted in the order of their ids.
-    fn check_order(&self, process: usize, index: usize, before: &[Granted<usize, Lease>]) {
+    fn check_order(&self, process: usize, index: usize, before: &[Granted<usize, Claim>]) {
         let calls = &self.processes[process].calls;
         let waits = |call: &&Caller| {
             let is_granted = before.iter().any(|granted| Some(granted.call.id) == call.id);
-            call.state == CallState::InLine && call.spec.manner == Manner::Wait && !is_granted
+            call.state == CallState::InLine && call.spec.contention == Contention::Wait && !is_granted
         };
         let earlier = calls.iter().filter(waits).find(|call| call.id < calls[index].id);
         assert_eq!(earlier, None, "a call is granted in front of another");
     }
 
     /// The node may be passed on at this instant.
-    fn check_passing(&self, process: usize, zxid: usize, side: Side) {
+    fn check_passing(&self, process: usize, zxid: usize, mode: Mode) {
         let node = self.node_of(zxid);
-        let tenure = node.tenure.expect("a lease has a tenure");
+        let lease = node.lease.expect("a claim has a lease");
         assert!(node.is_of(process));
-        assert_eq!(tenure.look(self.processes[process].is_connected).ready, Ready::Now);
-        assert_ne!(tenure.watch, Watch::None, "the end of the node would go unnoticed");
-        assert!(!tenure.must_know || tenure.company.is_some(), "a reconnect hides company");
-        match side {
-            Side::Exclusive => {
-                assert_eq!(tenure.writing, None, "a write of an earlier holder is under way");
-                assert_eq!(tenure.downgrade, Downgrade::No, "a writer after a downgrade");
-                assert_eq!(node.side, Side::Exclusive, "a writer by a reader's node");
+        assert_eq!(lease.look(self.processes[process].is_connected).ready, Ready::Now);
+        assert_ne!(lease.watch, Watch::None, "the end of the node would go unnoticed");
+        assert!(!lease.must_know || lease.company.is_some(), "a reconnect hides company");
+        match mode {
+            Mode::Exclusive => {
+                assert_eq!(lease.writing, None, "a write of an earlier holder is under way");
+                assert_eq!(lease.downgrade, Downgrade::No, "a writer after a downgrade");
+                assert_eq!(node.mode, Mode::Exclusive, "a writer by a reader's node");
             }
-            Side::Shared => {
-                assert_ne!(tenure.writing, Some(Side::Exclusive), "a reader beside a writer's write");
+            Mode::Shared => {
+                assert_ne!(lease.writing, Some(Mode::Exclusive), "a reader beside a writer's write");
             }
         }
     }
 
     fn check_bounds(&mut self, zxid: usize, is_batch: bool) {
         let now = self.now;
-        let tenure = self.node(zxid).tenure();
-        let record = &mut tenure.record;
+        let lease = self.node(zxid).lease();
+        let record = &mut lease.record;
         if !is_batch {
-            let since = record.first.max(tenure.company);
-            if let (Some(_), Some(first)) = (tenure.company, record.first) {
+            let since = record.first.max(lease.company);
+            if let (Some(_), Some(first)) = (lease.company, record.first) {
                 assert!(record.counted < TURNS, "more grants than the bound");
                 let since = since.unwrap_or(first);
                 assert!(now.duration_since(since) < WITHIN, "a grant after the bound of time");
@@ -87,23 +87,23 @@ impl World {
     }
 
     /// Tokens rise with the exclusive grants. Those of readers lie between those of writers.
-    fn check_token(&mut self, token: (usize, u32), side: Side) {
+    fn check_token(&mut self, token: (usize, u32), mode: Mode) {
         assert_eq!(
             token.1 + 1,
-            self.node(token.0).tenure().record.handoffs,
+            self.node(token.0).lease().record.handoffs,
             "a number is skipped or repeated"
         );
         // The servers refuse the token of a node that is gone. Those of several permits have no order.
         if !self.node_of(token.0).exists || self.setup.permits.is_some() {
             return;
         }
-        let last = match side {
-            Side::Exclusive => self.last_of_all,
-            Side::Shared => self.last_exclusive,
+        let last = match mode {
+            Mode::Exclusive => self.last_of_all,
+            Mode::Shared => self.last_exclusive,
         };
         assert!(last < Some(token), "the token {token:?} does not exceed {last:?}");
         self.last_of_all = self.last_of_all.max(Some(token));
-        if side == Side::Exclusive {
+        if mode == Mode::Exclusive {
             self.last_exclusive = Some(token);
         }
     }
@@ -118,7 +118,7 @@ impl World {
         }
         for (owner, share) in self.alive() {
             let is_counted = owner == process && share.zxid == new.zxid || self.node_of(new.zxid).exists;
-            let is_shared = share.side == Side::Shared && new.side == Side::Shared;
+            let is_shared = share.mode == Mode::Shared && new.mode == Mode::Shared;
             assert!(!is_counted || is_shared, "{new:?} of {process} beside {share:?} of {owner}");
         }
     }
@@ -137,13 +137,13 @@ impl World {
     /// Checks what holds in every state.
     pub(super) fn check(&self) {
         let foreign = match self.foreigner {
-            Foreigner::Holding(side) => Some(side),
+            Foreigner::Holding(mode) => Some(mode),
             _ => None,
         };
-        let sides: Vec<_> = self.alive().map(|(_, share)| share.side).chain(foreign).collect();
-        let are_readers = sides.iter().all(|side| *side == Side::Shared);
+        let modes: Vec<_> = self.alive().map(|(_, share)| share.mode).chain(foreign).collect();
+        let are_readers = modes.iter().all(|mode| *mode == Mode::Shared);
         let most = self.setup.permits.unwrap_or(1);
-        assert!(are_readers || sides.len() <= most, "{sides:?} hold the lock");
+        assert!(are_readers || modes.len() <= most, "{modes:?} hold the lock");
         for (index, process) in self.processes.iter().enumerate() {
             let line = &process.state;
             let in_line = process.calls.iter().filter(|call| call.is_in_line()).count();
@@ -155,7 +155,7 @@ impl World {
                 assert!(is_held || line.held.is_empty(), "a line without calls keeps a node");
                 let is_unused = |kept: &HeldNode<_>| self.setup.permits.is_some() && kept.is_vacant();
                 assert!(!line.held.iter().any(is_unused), "a permit is kept that nobody uses");
-                let is_own = |node: &Node| node.is_of(index) && node.tenure.is_none();
+                let is_own = |node: &Node| node.is_of(index) && node.lease.is_none();
                 assert!(!self.nodes.iter().any(is_own), "a contender is forgotten");
             }
         }
@@ -168,14 +168,16 @@ impl World {
         if is_closed {
             return;
         }
-        assert_eq!(spec.manner, Manner::Try, "a call that waits is refused");
+        assert_eq!(spec.contention, Contention::Leave, "a call that waits is refused");
         let is_in_the_way = |call: &Caller| match call.state {
-            _ if self.setup.permits.is_some() => call.is_in_line() && call.spec.manner == Manner::Wait,
+            _ if self.setup.permits.is_some() => {
+                call.is_in_line() && call.spec.contention == Contention::Wait
+            }
             CallState::InLine | CallState::Leaving => {
-                spec.side == Side::Exclusive || call.spec.side == Side::Exclusive
+                spec.mode == Mode::Exclusive || call.spec.mode == Mode::Exclusive
             }
             CallState::Sent(share) | CallState::Holding(share) => {
-                spec.side == Side::Exclusive || share.side == Side::Exclusive
+                spec.mode == Mode::Exclusive || share.mode == Mode::Exclusive
             }
             CallState::Idle | CallState::Done => false,
         };

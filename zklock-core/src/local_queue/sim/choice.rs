@@ -1,8 +1,8 @@
 //! The events that are possible in a state.
 
+use crate::local_queue::held::Mode;
 use crate::local_queue::held::Ready;
-use crate::local_queue::held::Side;
-use crate::local_queue::state::Manner;
+use crate::session::drive::Contention;
 
 use super::node::{Downgrade, Node, Owner, Watch};
 use super::setup::{Choice, Fault};
@@ -56,11 +56,11 @@ impl World {
                 CallState::Holding(share) => {
                     steps.push(Step::GiveBack(process, index));
                     let node = self.node_of(share.zxid);
-                    let tenure = node.tenure.expect("a holder has a tenure");
-                    if may(Choice::Write) && tenure.writing.is_none() && !tenure.is_lost {
+                    let lease = node.lease.expect("a holder has a lease");
+                    if may(Choice::Write) && lease.writing.is_none() && !lease.is_lost {
                         steps.push(Step::Write(process, index));
                     }
-                    let is_writer = share.side == Side::Exclusive && !tenure.is_lost;
+                    let is_writer = share.mode == Mode::Exclusive && !lease.is_lost;
                     if may(Choice::Downgrade) && is_writer {
                         steps.push(Step::Downgrade(process, index));
                     }
@@ -73,10 +73,10 @@ impl World {
         if node.exists && self.allows(Fault::Outsider) {
             steps.push(Step::Expel(process, node.zxid));
         }
-        let Some(tenure) = node.tenure else { return };
+        let Some(lease) = node.lease else { return };
         let is_connected = self.processes[process].is_connected;
-        let is_alive = is_connected && !tenure.is_lost;
-        if tenure.writing.is_some() {
+        let is_alive = is_connected && !lease.is_lost;
+        if lease.writing.is_some() {
             if is_connected {
                 steps.push(Step::Answer(process, node.zxid));
             }
@@ -84,19 +84,19 @@ impl World {
                 steps.push(Step::Doubt(process, node.zxid));
             }
         }
-        if !tenure.is_asked && self.allows(Fault::Revoke) {
+        if !lease.is_asked && self.allows(Fault::Revoke) {
             steps.push(Step::Ask(process, node.zxid));
         }
-        if is_alive && tenure.watch == Watch::Children && self.has_changed(node) {
+        if is_alive && lease.watch == Watch::Children && self.has_changed(node) {
             steps.push(Step::Fire(process, node.zxid));
         }
-        if is_alive && tenure.watch == Watch::None {
+        if is_alive && lease.watch == Watch::None {
             steps.push(Step::Arm(process, node.zxid));
         }
-        if is_alive && tenure.watch == Watch::Own && !node.exists {
+        if is_alive && lease.watch == Watch::Own && !node.exists {
             steps.push(Step::NoticeEnd(process, node.zxid));
         }
-        if is_alive && tenure.downgrade == Downgrade::Ordered {
+        if is_alive && lease.downgrade == Downgrade::Ordered {
             steps.push(Step::ApplyDowngrade(process, node.zxid));
         }
     }
@@ -115,8 +115,7 @@ impl World {
                 steps.push(Step::Suspend(index));
             }
         } else {
-            let is_held =
-                |node: &Node| node.is_of(index) && node.tenure.is_some_and(|tenure| !tenure.is_lost);
+            let is_held = |node: &Node| node.is_of(index) && node.lease.is_some_and(|lease| !lease.is_lost);
             steps.push(Step::Confirm(index));
             steps.push(match self.nodes.iter().any(is_held) {
                 true => Step::Lose(index),
@@ -133,7 +132,7 @@ impl World {
 
     pub(super) fn has_leftovers(&self, process: usize) -> bool {
         let is_left = |node: &Node| {
-            node.is_of(process) && node.exists && node.tenure.is_some() && !self.is_used(process, node.zxid)
+            node.is_of(process) && node.exists && node.lease.is_some() && !self.is_used(process, node.zxid)
         };
         self.nodes.iter().any(is_left)
     }
@@ -153,12 +152,12 @@ impl World {
 
     /// Returns whether the lease that a task watches has changed in the way for which the task waits.
     fn has_news(&self, process: usize, kept: Watched) -> bool {
-        let tenure = self.node_of(kept.zxid).tenure.expect("a kept node has a tenure");
-        let look = tenure.look(self.processes[process].is_connected);
+        let lease = self.node_of(kept.zxid).lease.expect("a kept node has a lease");
+        let look = lease.look(self.processes[process].is_connected);
         if kept.is_open {
             return look.ready == Ready::Never || (look.ready == Ready::Now && !look.is_writing);
         }
-        tenure.is_lost || (look.company.is_some() && !kept.had_company)
+        lease.is_lost || (look.company.is_some() && !kept.had_company)
     }
 
     fn add_contender(&self, index: usize, steps: &mut Vec<Step>) {
@@ -186,7 +185,10 @@ impl World {
         }
         if contender.is_cancelled {
             steps.push(Step::Withdraw(index));
-        } else if contender.entry.manner == Manner::Try && self.node_of(zxid).exists && !self.is_head(zxid) {
+        } else if contender.entry.contention == Contention::Leave
+            && self.node_of(zxid).exists
+            && !self.is_head(zxid)
+        {
             steps.push(Step::TurnAway(index));
         } else if !self.node_of(zxid).exists {
             steps.push(Step::EnterAgain(index));

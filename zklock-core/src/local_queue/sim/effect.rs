@@ -1,7 +1,7 @@
 //! The effects of events.
 
 use super::trail::Told;
-use crate::local_queue::held::Side;
+use crate::local_queue::held::Mode;
 use crate::local_queue::state::Call;
 
 use super::node::{Downgrade, Node, Owner, Watch};
@@ -58,7 +58,7 @@ impl World {
             Step::Confirm(process) => self.confirm(process),
             Step::Lose(process) => {
                 for node in self.nodes.iter_mut().filter(|node| node.is_of(process)) {
-                    node.tenure.iter_mut().for_each(|tenure| tenure.is_lost = true);
+                    node.lease.iter_mut().for_each(|lease| lease.is_lost = true);
                 }
             }
             Step::EndSession(process) => self.end_session(process),
@@ -78,25 +78,25 @@ impl World {
         match step {
             Step::Write(process, call) => {
                 let share = self.processes[process].calls[call].share().expect("a holder has a share");
-                self.node(share.zxid).tenure().writing = Some(share.side);
+                self.node(share.zxid).lease().writing = Some(share.mode);
             }
-            Step::Answer(_, zxid) => self.node(zxid).tenure().writing = None,
+            Step::Answer(_, zxid) => self.node(zxid).lease().writing = None,
             Step::Doubt(_, zxid) => {
-                self.node(zxid).tenure().writing = None;
-                self.node(zxid).tenure().is_doubtful = true;
+                self.node(zxid).lease().writing = None;
+                self.node(zxid).lease().is_doubtful = true;
             }
-            Step::Ask(_, zxid) => self.node(zxid).tenure().is_asked = true,
+            Step::Ask(_, zxid) => self.node(zxid).lease().is_asked = true,
             Step::Fire(_, zxid) => self.fire(zxid),
             Step::Arm(_, zxid) => {
                 let node = self.node(zxid);
                 let exists = node.exists;
-                node.tenure().watch = Watch::Own;
-                node.tenure().is_lost |= !exists;
+                node.lease().watch = Watch::Own;
+                node.lease().is_lost |= !exists;
             }
-            Step::NoticeEnd(_, zxid) => self.node(zxid).tenure().is_lost = true,
+            Step::NoticeEnd(_, zxid) => self.node(zxid).lease().is_lost = true,
             Step::ApplyDowngrade(_, zxid) => {
-                self.node(zxid).tenure().downgrade = Downgrade::Applied;
-                self.node(zxid).side = Side::Shared;
+                self.node(zxid).lease().downgrade = Downgrade::Applied;
+                self.node(zxid).mode = Mode::Shared;
             }
             Step::Expel(_, zxid) => self.node(zxid).exists = false,
             other => panic!("{other:?} changes no node"),
@@ -114,8 +114,8 @@ impl World {
         }
         caller.state = CallState::InLine;
         let (spec, deadline) = (caller.spec, caller.deadline);
-        let (side, manner) = (spec.side, spec.manner);
-        let call = Call { id, side, manner, deadline, caller: index };
+        let (mode, contention) = (spec.mode, spec.contention);
+        let call = Call { id, mode, contention, deadline, caller: index };
         self.show(process);
         match self.processes[process].state.arrive(call, now) {
             Ok(served) => self.deliver(process, served),
@@ -161,24 +161,24 @@ impl World {
 
     fn order_downgrade(&mut self, process: usize, index: usize) {
         let CallState::Holding(share) = &mut self.processes[process].calls[index].state else { return };
-        share.side = Side::Shared;
+        share.mode = Mode::Shared;
         let share = *share;
-        self.node(share.zxid).tenure().downgrade = Downgrade::Ordered;
+        self.node(share.zxid).lease().downgrade = Downgrade::Ordered;
         self.change(process, |state, now| state.downgraded(share.node, now));
     }
 
     /// The child watch fires: others have come, or the own node is gone.
     fn fire(&mut self, zxid: usize) {
         let now = self.now;
-        self.node(zxid).tenure().notice_company(now);
-        self.node(zxid).tenure().watch = Watch::None;
+        self.node(zxid).lease().notice_company(now);
+        self.node(zxid).lease().watch = Watch::None;
     }
 
     /// Deletes the nodes that nobody uses.
     pub(super) fn delete_leftovers(&mut self, process: usize) {
         for index in 0..self.nodes.len() {
             let node = &self.nodes[index];
-            if node.is_of(process) && node.tenure.is_some() && !self.is_used(process, node.zxid) {
+            if node.is_of(process) && node.lease.is_some() && !self.is_used(process, node.zxid) {
                 self.nodes[index].exists = false;
             }
         }
@@ -189,16 +189,16 @@ impl World {
         self.processes[process].is_connected = true;
         let mut changed = Vec::new();
         for node in self.nodes.iter().filter(|node| node.is_of(process)) {
-            let Some(tenure) = node.tenure else { continue };
-            let has_fired = tenure.watch == Watch::Children && self.has_changed(node);
+            let Some(lease) = node.lease else { continue };
+            let has_fired = lease.watch == Watch::Children && self.has_changed(node);
             changed.push((node.zxid, node.exists, has_fired));
         }
         for (zxid, exists, has_fired) in changed {
             if has_fired {
                 self.fire(zxid);
             }
-            self.node(zxid).tenure().is_lost |= !exists;
-            self.node(zxid).tenure().must_know |= has_fired;
+            self.node(zxid).lease().is_lost |= !exists;
+            self.node(zxid).lease().must_know |= has_fired;
         }
     }
 
@@ -216,11 +216,11 @@ impl World {
 
     fn move_foreigner(&mut self) {
         self.foreigner = match self.foreigner {
-            Foreigner::Away(Some(side)) => {
-                self.create(Owner::Foreigner, side);
-                Foreigner::Queued(side)
+            Foreigner::Away(Some(mode)) => {
+                self.create(Owner::Foreigner, mode);
+                Foreigner::Queued(mode)
             }
-            Foreigner::Queued(side) => Foreigner::Holding(side),
+            Foreigner::Queued(mode) => Foreigner::Holding(mode),
             _ => {
                 let zxid = self.foreign();
                 self.node(zxid).exists = false;

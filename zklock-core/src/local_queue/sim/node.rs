@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Instant;
 
-use crate::local_queue::held::Side;
+use crate::local_queue::held::Mode;
 use crate::local_queue::held::{Handle, Look, Ready};
 
 /// A node below the lock. Its number is its place in the queue, and its zxid.
@@ -12,10 +12,10 @@ use crate::local_queue::held::{Handle, Look, Ready};
 pub(super) struct Node {
     pub(super) zxid: usize,
     pub(super) owner: Owner,
-    /// The side on the servers.
-    pub(super) side: Side,
+    /// The mode of the node on the servers.
+    pub(super) mode: Mode,
     pub(super) exists: bool,
-    pub(super) tenure: Option<Tenure>,
+    pub(super) lease: Option<Lease>,
     /// The greatest number that the list of the entry could show.
     pub(super) seen: usize,
     pub(super) has_waited: bool,
@@ -30,11 +30,11 @@ pub(super) enum Owner {
 
 /// The knowledge of a client about a node by which it holds the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Tenure {
+pub(super) struct Lease {
     pub(super) is_lost: bool,
     pub(super) is_asked: bool,
     pub(super) is_doubtful: bool,
-    pub(super) writing: Option<Side>,
+    pub(super) writing: Option<Mode>,
     pub(super) watch: Watch,
     pub(super) company: Option<Instant>,
     /// Whether others came before the connection was last restored, which tells of them.
@@ -73,16 +73,16 @@ impl Node {
         self.owner == Owner::Process(process)
     }
 
-    pub(super) fn tenure(&mut self) -> &mut Tenure {
-        self.tenure.as_mut().expect("a node that holds has a tenure")
+    pub(super) fn lease(&mut self) -> &mut Lease {
+        self.lease.as_mut().expect("a node that holds has a lease")
     }
 
     pub(super) fn is_lost(&self) -> bool {
-        self.tenure.is_some_and(|tenure| tenure.is_lost)
+        self.lease.is_some_and(|lease| lease.is_lost)
     }
 }
 
-impl Tenure {
+impl Lease {
     pub(super) fn new(company: Option<Instant>) -> Self {
         Self {
             is_lost: false,
@@ -122,28 +122,28 @@ pub(super) type Screen = Rc<RefCell<Vec<(usize, Look)>>>;
 
 /// A lease as a line has it.
 #[derive(Clone, Debug)]
-pub(super) struct Lease {
+pub(super) struct Claim {
     pub(super) zxid: usize,
     pub(super) screen: Screen,
 }
 
-impl Handle for Lease {
+impl Handle for Claim {
     fn look(&self) -> Look {
         let screen = self.screen.borrow();
         let shown = screen.iter().find(|(zxid, _)| *zxid == self.zxid);
-        shown.expect("a line has only leases that its client has").1
+        shown.expect("a line has only claims that its client has").1
     }
 }
 
-impl PartialEq for Lease {
+impl PartialEq for Claim {
     fn eq(&self, other: &Self) -> bool {
         self.zxid == other.zxid
     }
 }
 
-impl Eq for Lease {}
+impl Eq for Claim {}
 
-impl std::hash::Hash for Lease {
+impl std::hash::Hash for Claim {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.zxid.hash(state);
     }

@@ -1,8 +1,8 @@
 //! The way on from a state if no faults follow: every call is granted or answered, and nothing is left.
 
-use rustc_hash::FxHashSet;
+use std::collections::HashSet;
 
-use crate::local_queue::held::Side;
+use crate::local_queue::held::Mode;
 
 use super::step::Step;
 use super::world::{CallState, Caller, Foreigner, Share, Task, WITHIN, World};
@@ -17,7 +17,7 @@ impl World {
     ///
     /// Readers give the lock back only when no other reader waits, unless a writer has to come first.
     /// The recovery of a world is always the same, so it ends at a world that is known to recover.
-    pub(super) fn check_progress(mut self, recovering: &mut FxHashSet<u64>) {
+    pub(super) fn check_progress(mut self, recovering: &mut HashSet<u64>) {
         self.faults_left = 0;
         let mut passed = Vec::new();
         while passed.len() < LONGEST {
@@ -60,37 +60,37 @@ impl World {
             Step::GiveBack(process, call) => {
                 let share = self.processes[process].calls[call].share();
                 let is_lost = share.is_some_and(|share| self.node_of(share.zxid).is_lost());
-                share.is_some_and(|share| share.side == Side::Shared) && !is_lost
+                share.is_some_and(|share| share.mode == Mode::Shared) && !is_lost
             }
-            _ => self.foreigner == Foreigner::Holding(Side::Shared),
+            _ => self.foreigner == Foreigner::Holding(Mode::Shared),
         };
         !is_reader || self.is_writer_waiting() || !self.is_reader_waiting()
     }
 
     fn is_writer_waiting(&self) -> bool {
-        self.is_waiting(Side::Exclusive)
+        self.is_waiting(Mode::Exclusive)
     }
 
     fn is_reader_waiting(&self) -> bool {
-        self.is_waiting(Side::Shared)
+        self.is_waiting(Mode::Shared)
     }
 
-    /// Tells whether anybody waits for this side, or holds it in the way of readers.
-    fn is_waiting(&self, side: Side) -> bool {
+    /// Tells whether anybody waits in this mode, or holds it in the way of readers.
+    fn is_waiting(&self, mode: Mode) -> bool {
         let calls = self.processes.iter().flat_map(|process| &process.calls);
-        let waits = |call: &Caller| call.is_in_line() && call.spec.side == side;
+        let waits = |call: &Caller| call.is_in_line() && call.spec.mode == mode;
         let coming = self.processes.iter().filter_map(|process| process.contender);
         calls.clone().any(waits)
-            || coming.into_iter().any(|contender| contender.entry.side == side)
-            || self.foreigner == Foreigner::Queued(side)
-            || (side == Side::Exclusive && self.has_writer())
+            || coming.into_iter().any(|contender| contender.entry.mode == mode)
+            || self.foreigner == Foreigner::Queued(mode)
+            || (mode == Mode::Exclusive && self.has_writer())
     }
 
     fn has_writer(&self) -> bool {
         let calls = self.processes.iter().flat_map(|process| &process.calls);
-        let is_writer = |share: Share| share.side == Side::Exclusive;
+        let is_writer = |share: Share| share.mode == Mode::Exclusive;
         calls.filter_map(Caller::share).any(is_writer)
-            || self.foreigner == Foreigner::Holding(Side::Exclusive)
+            || self.foreigner == Foreigner::Holding(Mode::Exclusive)
     }
 
     fn check_rest(&self) {

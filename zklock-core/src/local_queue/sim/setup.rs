@@ -1,7 +1,7 @@
 //! The scenes that the simulation explores.
 
-use crate::local_queue::held::{Kind, Side};
-use crate::local_queue::state::Manner;
+use crate::local_queue::held::{Kind, Mode};
+use crate::session::drive::Contention;
 
 /// One scene: the calls of each process, and what may happen to them.
 #[derive(Debug)]
@@ -9,7 +9,7 @@ pub(super) struct Setup {
     /// `None` for a lock, and else the permits of a semaphore.
     pub(super) permits: Option<usize>,
     pub(super) calls: [&'static [Spec]; 2],
-    pub(super) foreigner: Option<Side>,
+    pub(super) foreigner: Option<Mode>,
     pub(super) faults: usize,
     pub(super) kinds: &'static [Fault],
     /// The number of bounds that pass.
@@ -35,8 +35,8 @@ pub(super) enum Pace {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Spec {
-    pub(super) side: Side,
-    pub(super) manner: Manner,
+    pub(super) mode: Mode,
+    pub(super) contention: Contention,
     /// Whether it waits for one bound only.
     pub(super) is_bounded: bool,
 }
@@ -59,12 +59,12 @@ pub(super) enum Fault {
     Close,
 }
 
-const fn wait(side: Side) -> Spec {
-    Spec { side, manner: Manner::Wait, is_bounded: false }
+const fn wait(mode: Mode) -> Spec {
+    Spec { mode, contention: Contention::Wait, is_bounded: false }
 }
 
-pub(super) const LOCK: Spec = wait(Side::Exclusive);
-pub(super) const READ: Spec = wait(Side::Shared);
-pub(super) const TRY: Spec = Spec { manner: Manner::Try, ..LOCK };
-pub(super) const TRY_READ: Spec = Spec { manner: Manner::Try, ..READ };
+pub(super) const LOCK: Spec = wait(Mode::Exclusive);
+pub(super) const READ: Spec = wait(Mode::Shared);
+pub(super) const TRY: Spec = Spec { contention: Contention::Leave, ..LOCK };
+pub(super) const TRY_READ: Spec = Spec { contention: Contention::Leave, ..READ };
 pub(super) const BOUNDED: Spec = Spec { is_bounded: true, ..LOCK };

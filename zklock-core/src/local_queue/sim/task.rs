@@ -1,9 +1,9 @@
 //! The work of a line's task, and of the contender that it started.
 
 use crate::local_queue::held::Handle;
-use crate::local_queue::state::Manner;
+use crate::session::drive::Contention;
 
-use super::node::{Downgrade, Lease, Node, Owner, Tenure};
+use super::node::{Claim, Downgrade, Lease, Node, Owner};
 use super::world::{Contender, Task, Watched, World};
 use crate::local_queue::state::{Need, Watched as Seen};
 
@@ -15,12 +15,13 @@ impl World {
     pub(super) fn enter(&mut self, process: usize) {
         // A delete that was sent before arrives before.
         self.delete_leftovers(process);
-        let side = self.contender(process).entry.side;
-        let (zxid, ahead) = self.create(Owner::Process(process), side);
+        let mode = self.contender(process).entry.mode;
+        let (zxid, ahead) = self.create(Owner::Process(process), mode);
         let contender = self.contender(process);
         contender.zxid = Some(zxid);
         // One that does not wait is not told, and leaves.
-        contender.untold = Some(ahead).filter(|ahead| *ahead > 0 && contender.entry.manner == Manner::Wait);
+        contender.untold =
+            Some(ahead).filter(|ahead| *ahead > 0 && contender.entry.contention == Contention::Wait);
         self.node(zxid).has_waited = ahead > 0;
     }
 
@@ -42,11 +43,11 @@ impl World {
         let is_another = |node: &Node| node.exists && node.zxid != zxid && node.zxid <= seen;
         let is_accompanied = self.setup.permits.is_some() || self.nodes.iter().any(is_another);
         let company = is_accompanied.then_some(self.now);
-        self.node(zxid).tenure = Some(Tenure::new(company));
-        let lease = Lease { zxid, screen: self.screen.clone() };
+        self.node(zxid).lease = Some(Lease::new(company));
+        let claim = Claim { zxid, screen: self.screen.clone() };
         self.show(process);
         let (now, line) = (self.now, &mut self.processes[process].state);
-        let served = line.headed(lease, now);
+        let served = line.headed(claim, now);
         self.deliver(process, served);
         self.wake(process);
     }
@@ -114,20 +115,20 @@ impl World {
             // The task looks twice. Without that, there are only more schedules.
             Need::Leave(..) => drop(process.state.leave()),
             Need::Downgrade(node) => {
-                let lease = process.state.part(node).expect("the node is held");
-                let tenure = self.node(lease.zxid).tenure();
-                if tenure.downgrade == Downgrade::No {
-                    tenure.downgrade = Downgrade::Ordered;
+                let claim = process.state.part(node).expect("the node is held");
+                let lease = self.node(claim.zxid).lease();
+                if lease.downgrade == Downgrade::No {
+                    lease.downgrade = Downgrade::Ordered;
                 }
             }
             Need::Wait(watched) => {
                 let seen = |watched: &Seen| {
-                    let lease = process.state.node(watched.node).expect("the node is held").lease();
+                    let claim = process.state.node(watched.node).expect("the node is held").claim();
                     Watched {
                         node: watched.node,
-                        zxid: lease.zxid,
+                        zxid: claim.zxid,
                         is_open: watched.is_open,
-                        had_company: lease.look().company.is_some(),
+                        had_company: claim.look().company.is_some(),
                     }
                 };
                 process.task = Task::Asleep { until, kept: watched.iter().map(seen).collect() };

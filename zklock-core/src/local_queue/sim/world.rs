@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use super::trail::Trail;
 use crate::client::settings::Queueing;
-use crate::local_queue::held::{NodeId, Side};
-use crate::local_queue::state::{Call, CallId, Effects, Entry, Manner, State, Wake};
+use crate::local_queue::held::{Mode, NodeId};
+use crate::local_queue::state::{Call, CallId, Effects, Entry, State, Wake};
+use crate::session::drive::Contention;
 
-use super::node::{Lease, Node, Owner, Screen};
+use super::node::{Claim, Node, Owner, Screen};
 use super::setup::{Fault, Setup, Spec};
 use super::step::Step;
 
@@ -36,7 +37,7 @@ pub(super) struct World {
 
 #[derive(Clone, Hash)]
 pub(super) struct Process {
-    pub(super) state: State<usize, Lease>,
+    pub(super) state: State<usize, Claim>,
     pub(super) calls: Vec<Caller>,
     pub(super) contender: Option<Contender>,
     pub(super) task: Task,
@@ -71,7 +72,7 @@ pub(super) enum CallState {
 pub(super) struct Share {
     pub(super) zxid: usize,
     pub(super) node: NodeId,
-    pub(super) side: Side,
+    pub(super) mode: Mode,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -101,9 +102,9 @@ pub(super) struct Watched {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Foreigner {
-    Away(Option<Side>),
-    Queued(Side),
-    Holding(Side),
+    Away(Option<Mode>),
+    Queued(Mode),
+    Holding(Mode),
     Done,
 }
 
@@ -180,34 +181,26 @@ impl World {
         if let Some(permits) = self.setup.permits {
             return self.node_of(zxid).exists && self.nodes.iter().filter(in_front).count() < permits;
         }
-        let is_reader = self.node_of(zxid).side == Side::Shared;
-        let is_obstacle = |node: &Node| !is_reader || node.side == Side::Exclusive;
+        let is_reader = self.node_of(zxid).mode == Mode::Shared;
+        let is_obstacle = |node: &Node| !is_reader || node.mode == Mode::Exclusive;
         self.node_of(zxid).exists && !self.nodes.iter().filter(in_front).any(is_obstacle)
     }
 
     /// Creates a node, and returns its number with that of the nodes that keep it from holding.
-    pub(super) fn create(&mut self, owner: Owner, side: Side) -> (usize, usize) {
+    pub(super) fn create(&mut self, owner: Owner, mode: Mode) -> (usize, usize) {
         let zxid = self.next_zxid;
         self.next_zxid += 1;
         let is_obstacle =
-            |node: &&Node| node.exists && (side == Side::Exclusive || node.side == side.other());
+            |node: &&Node| node.exists && (mode == Mode::Exclusive || node.mode == mode.other());
         let ahead = self.nodes.iter().filter(is_obstacle).count();
-        self.nodes.push(Node {
-            zxid,
-            owner,
-            side,
-            exists: true,
-            tenure: None,
-            seen: zxid,
-            has_waited: false,
-        });
+        self.nodes.push(Node { zxid, owner, mode, exists: true, lease: None, seen: zxid, has_waited: false });
         (zxid, ahead)
     }
 
     /// Returns whether a process still uses a lease: its line, a holder, or its task.
     pub(super) fn is_used(&self, process: usize, zxid: usize) -> bool {
         let process = &self.processes[process];
-        let by_line = process.state.held.iter().any(|kept| kept.lease().zxid == zxid);
+        let by_line = process.state.held.iter().any(|kept| kept.claim().zxid == zxid);
         let by_caller = process.calls.iter().any(|call| call.share().is_some_and(|share| share.zxid == zxid));
         let by_task = |watched: &Watched| watched.zxid == zxid;
         by_line || by_caller || process.task.watched().iter().any(by_task)
@@ -219,7 +212,7 @@ impl World {
         let mut screen = self.screen.borrow_mut();
         screen.clear();
         for node in &self.nodes {
-            screen.extend(node.tenure.map(|tenure| (node.zxid, tenure.look(is_connected))));
+            screen.extend(node.lease.map(|lease| (node.zxid, lease.look(is_connected))));
         }
     }
 
@@ -227,7 +220,7 @@ impl World {
     pub(super) fn change(
         &mut self,
         process: usize,
-        change: impl FnOnce(&mut State<usize, Lease>, Instant) -> Effects<usize, Lease>,
+        change: impl FnOnce(&mut State<usize, Claim>, Instant) -> Effects<usize, Claim>,
     ) {
         self.show(process);
         let served = change(&mut self.processes[process].state, self.now);
@@ -236,13 +229,13 @@ impl World {
     }
 
     /// Sends the grants. One whose receiver is gone is given back.
-    pub(super) fn deliver(&mut self, process: usize, served: Effects<usize, Lease>) {
+    pub(super) fn deliver(&mut self, process: usize, served: Effects<usize, Claim>) {
         let mut open = vec![served];
         while let Some(served) = open.pop() {
             self.check_batch(process, &served.grants);
             for granted in served.grants {
                 let index = granted.call.caller;
-                let share = Share { zxid: granted.lease.zxid, node: granted.node, side: granted.call.side };
+                let share = Share { zxid: granted.claim.zxid, node: granted.node, mode: granted.call.mode };
                 let call = &mut self.processes[process].calls[index];
                 assert!(call.is_in_line(), "a call in state {:?} is granted", call.state);
                 if call.state == CallState::Leaving {
@@ -274,14 +267,18 @@ impl World {
         for call in calls {
             let index = call.caller;
             let call = &mut self.processes[process].calls[index];
-            assert!(call.is_in_line() || call.spec.manner == Manner::Try, "{:?} is answered", call.state);
+            assert!(
+                call.is_in_line() || call.spec.contention == Contention::Leave,
+                "{:?} is answered",
+                call.state
+            );
             assert!(call.state != CallState::Idle && call.share().is_none());
             call.state = CallState::Done;
         }
     }
 }
 
-impl Side {
+impl Mode {
     pub(super) fn other(self) -> Self {
         match self {
             Self::Shared => Self::Exclusive,

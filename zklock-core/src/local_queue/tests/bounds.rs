@@ -11,7 +11,7 @@ fn with_company_a_turn_ends_after_64_grants_of_which_the_present_holders_is_the_
         assert_eq!(scene.wait(Exclusive).len(), 1);
     }
     scene.now += Duration::from_millis(1);
-    scene.lease.meets(scene.now);
+    scene.claim.meets(scene.now);
     for _ in 1..64 {
         assert_eq!(scene.give_back(), (vec![], 0));
         assert_eq!(scene.wait(Exclusive).len(), 1);
@@ -26,7 +26,7 @@ fn with_company_a_turn_ends_after_the_bound_of_time_and_alone_never() {
     scene.now += 100 * WITHIN;
     scene.give_back();
     assert_eq!(scene.wait(Exclusive).len(), 1);
-    scene.lease.meets(scene.now);
+    scene.claim.meets(scene.now);
     scene.now += WITHIN - Duration::from_nanos(1);
     scene.give_back();
     assert_eq!(scene.wait(Exclusive).len(), 1);
@@ -40,13 +40,13 @@ fn the_time_of_a_turn_begins_with_its_first_grant() {
     let mut scene = Scene::new();
     scene.wait(Exclusive);
     scene.enter(Exclusive);
-    let lease = Lease::new();
-    lease.meets(scene.now);
-    lease.becomes(Ready::NotYet);
-    assert_eq!(grants(&scene.state.headed(lease.clone(), scene.now)), []);
+    let claim = Claim::new();
+    claim.meets(scene.now);
+    claim.becomes(Ready::NotYet);
+    assert_eq!(grants(&scene.state.headed(claim.clone(), scene.now)), []);
     scene.node = NodeId(1);
     scene.now += 2 * WITHIN;
-    lease.becomes(Ready::Now);
+    claim.becomes(Ready::Now);
     assert_eq!(grants(&scene.state.serve(scene.now)), [(1, 0)]);
     scene.wait(Exclusive);
     assert_eq!(scene.give_back(), (vec![(2, 1)], 0));
@@ -64,12 +64,12 @@ fn no_time_at_all_hands_over_after_each_grant_while_others_wait() {
     scene.enter(Exclusive);
     assert_eq!(scene.head(), [(1, 0)]);
     assert_eq!(scene.give_back(), (vec![(2, 1)], 0));
-    scene.lease.meets(scene.now);
+    scene.claim.meets(scene.now);
     assert_eq!(scene.give_back(), (vec![], 1));
     scene.enter(Exclusive);
     let company = scene.now;
     assert_eq!(scene.head(), [(3, 0)]);
-    scene.lease.meets(company);
+    scene.claim.meets(company);
     scene.wait(Exclusive);
     assert_eq!(scene.give_back(), (vec![], 1));
 }

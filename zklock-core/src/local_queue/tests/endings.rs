@@ -12,7 +12,7 @@ fn a_try_is_refused_where_others_hold_or_wait_and_only_there() {
     assert_eq!(scene.attempt(Shared), Ok(vec![(5, 2)]));
     assert_eq!(scene.attempt(Exclusive), Err(Rejected::Contended));
     // The state of the lease says nothing about others.
-    scene.lease.becomes(Ready::NotYet);
+    scene.claim.becomes(Ready::NotYet);
     assert_eq!(scene.attempt(Shared), Ok(vec![]));
     assert_eq!(scene.attempt(Shared), Ok(vec![]));
     assert_eq!(scene.attempt(Exclusive), Err(Rejected::Contended));
@@ -22,7 +22,7 @@ fn a_try_is_refused_where_others_hold_or_wait_and_only_there() {
 fn a_vain_try_is_answered_when_its_contender_has_left_or_at_once_if_others_wait_on() {
     let mut scene = Scene::new();
     assert_eq!(scene.attempt(Shared), Ok(vec![]));
-    const TRY: Entry = Entry { side: Shared, manner: Manner::Try };
+    const TRY: Entry = Entry { mode: Shared, contention: Contention::Leave };
     assert_eq!(scene.state.next(scene.now).0, Need::Contend(TRY));
     // It has come after the contender has looked.
     assert_eq!(scene.attempt(Shared), Ok(vec![]));
@@ -54,7 +54,10 @@ fn a_call_that_waits_uses_the_contender_of_a_try_and_not_the_other_way_round() {
     scene.attempt(Exclusive).unwrap();
     assert_eq!(scene.state.next(scene.now).0, Need::Withdraw);
     scene.state.withdrawn();
-    assert!(matches!(scene.state.next(scene.now).0, Need::Contend(Entry { manner: Manner::Try, .. })));
+    assert!(matches!(
+        scene.state.next(scene.now).0,
+        Need::Contend(Entry { contention: Contention::Leave, .. })
+    ));
 }
 
 #[test]

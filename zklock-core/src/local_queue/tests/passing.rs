@@ -38,13 +38,13 @@ fn a_lock_is_passed_on_once_the_state_of_its_lease_is_known() {
     let mut scene = Scene::held(Exclusive);
     scene.wait(Exclusive);
     scene.rest();
-    scene.lease.becomes(Ready::NotYet);
+    scene.claim.becomes(Ready::NotYet);
     assert_eq!(scene.give_back(), (vec![], 0));
     assert_eq!(scene.state.wake(scene.now), Wake::Task);
     let need = scene.state.next(scene.now).0;
     assert!(matches!(need, Need::Wait(watched) if matches!(watched[..], [Watched { is_open: true, .. }])));
     assert_eq!(grants(&scene.state.serve(scene.now)), []);
-    scene.lease.becomes(Ready::Now);
+    scene.claim.becomes(Ready::Now);
     assert_eq!(grants(&scene.state.serve(scene.now)), [(2, 1)]);
 }
 
@@ -52,7 +52,7 @@ fn a_lock_is_passed_on_once_the_state_of_its_lease_is_known() {
 fn a_node_that_may_never_be_passed_on_leaves_and_the_waiter_enters_again() {
     let mut scene = Scene::held(Exclusive);
     scene.wait(Exclusive);
-    scene.lease.becomes(Ready::Never);
+    scene.claim.becomes(Ready::Never);
     assert_eq!(scene.give_back(), (vec![], 1));
     scene.enter(Exclusive);
     assert_eq!(scene.head(), [(2, 0)]);
@@ -86,7 +86,10 @@ fn the_last_waiter_that_goes_takes_the_contender_with_it() {
     assert_eq!(scene.attempt(Exclusive), Ok(vec![]), "a node that leaves refuses nobody");
     scene.rest();
     scene.state.withdrawn();
-    assert!(matches!(scene.state.next(scene.now).0, Need::Contend(Entry { manner: Manner::Try, .. })));
+    assert!(matches!(
+        scene.state.next(scene.now).0,
+        Need::Contend(Entry { contention: Contention::Leave, .. })
+    ));
 }
 
 #[test]
@@ -133,7 +136,8 @@ fn a_call_whose_caller_has_a_lost_grant_comes_back_to_the_front() {
     let mut scene = Scene::held(Exclusive);
     scene.wait(Exclusive);
     scene.state.part(scene.node);
-    let again = Call { id: CallId(1), side: Exclusive, manner: Manner::Wait, deadline: None, caller: () };
+    let again =
+        Call { id: CallId(1), mode: Exclusive, contention: Contention::Wait, deadline: None, caller: () };
     assert_eq!(grants(&scene.state.arrive(again, scene.now).unwrap()), []);
     scene.enter(Exclusive);
     assert_eq!(scene.head(), [(1, 0)]);
@@ -144,8 +148,8 @@ fn a_call_whose_caller_has_a_lost_grant_comes_back_to_the_front() {
 fn a_line_whose_task_ended_early_leaves_the_lock_to_its_holder_and_has_another_task_for_later_calls() {
     let mut scene = Scene::held(Exclusive);
     scene.wait(Exclusive);
-    let (calls, leases) = scene.state.abandon();
-    assert_eq!((calls.len(), leases.len()), (1, 1));
+    let (calls, claims) = scene.state.abandon();
+    assert_eq!((calls.len(), claims.len()), (1, 1));
     assert_eq!(scene.give_back(), (vec![], 0));
     assert_eq!(scene.state.wake(scene.now), Wake::Nobody);
     scene.wait(Exclusive);
@@ -157,10 +161,10 @@ fn a_grant_has_its_claim_to_the_lease_before_the_line_gives_up_its_own() {
     let mut scene = Scene::new();
     scene.wait(Exclusive);
     scene.enter(Exclusive);
-    let lease = Lease::new();
-    let served = scene.state.headed(lease.clone(), scene.now);
-    assert_eq!(lease.claims(), 3, "this one, that of the line and that of the grant");
+    let claim = Claim::new();
+    let served = scene.state.headed(claim.clone(), scene.now);
+    assert_eq!(claim.claims(), 3, "this one, that of the line and that of the grant");
     drop(scene.state.abandon());
-    assert_eq!(lease.claims(), 2);
+    assert_eq!(claim.claims(), 2);
     drop(served);
 }

@@ -2,8 +2,8 @@
 
 use super::*;
 
-const WAIT: Entry = Entry { side: Exclusive, manner: Manner::Wait };
-const TRY: Entry = Entry { side: Exclusive, manner: Manner::Try };
+const WAIT: Entry = Entry { mode: Exclusive, contention: Contention::Wait };
+const TRY: Entry = Entry { mode: Exclusive, contention: Contention::Leave };
 
 #[track_caller]
 fn enters(scene: &mut Scene, entry: Entry) {

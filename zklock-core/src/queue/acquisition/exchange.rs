@@ -1,7 +1,7 @@
 //! The events and actions that an acquisition and its driver exchange.
 
-use crate::queue::claim::Role;
-use crate::queue::contender::{ContenderId, Names, Sequence};
+use crate::queue::contender::{ContenderId, Sequence};
+use crate::queue::predicate::Role;
 use crate::queue::turn::Ahead;
 
 /// A node of this acquisition, as reported by the server.
@@ -85,7 +85,7 @@ pub(crate) enum Action {
     Hold(Node),
     /// Replace the writer's node with a reader's in one transaction.
     Downgrade(Replacement),
-    Delete(Names),
+    Delete(Vec<String>),
     Finish(End),
 }
 

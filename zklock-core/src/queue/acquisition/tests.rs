@@ -2,8 +2,7 @@
 
 use uuid::Uuid;
 
-use super::super::claim::Role;
-use super::place::number_of;
+use super::super::predicate::Role;
 use super::*;
 use crate::queue::turn::{Ahead, Obstacle};
 
@@ -19,7 +18,7 @@ fn node(sequence: u32) -> Node {
 }
 
 fn started() -> Acquisition {
-    let (machine, action) = Acquisition::start(id(), Claim::place(Role::Exclusive), SESSION);
+    let (machine, action) = Acquisition::start(id(), Predicate::place(Role::Exclusive), SESSION);
     assert_eq!(action, Action::Enter(id()));
     machine
 }
@@ -30,7 +29,7 @@ fn check(machine: &mut Acquisition, event: Event, expected: Action) {
 }
 
 fn delete(node: &Node) -> Action {
-    Action::Delete(smallvec![node.name.clone()])
+    Action::Delete(vec![node.name.clone()])
 }
 
 fn behind(name: &str) -> Action {
@@ -170,7 +169,7 @@ fn of_several_nodes_the_oldest_is_kept_and_all_are_withdrawn() {
     let mut machine = started();
     check(&mut machine, Event::Unknown, Action::Locate(id()));
     assert_eq!(machine.on(Event::Cancel), None);
-    check(&mut machine, both, Action::Delete(smallvec![new.name, old.name]));
+    check(&mut machine, both, Action::Delete(vec![new.name, old.name]));
 }
 
 #[test]
@@ -220,7 +219,7 @@ fn the_end_of_the_session_ends_every_state() {
 
 #[test]
 fn a_waiting_permit_looks_again_when_their_number_changes() {
-    let (mut machine, _) = Acquisition::start(id(), Claim::Permit { of: 1 }, SESSION);
+    let (mut machine, _) = Acquisition::start(id(), Predicate::Permit { of: 1 }, SESSION);
     let own = Node { name: format!("{}0000000002", id().node_prefix(Role::Permit)), ..node(2) };
     let children = vec!["a-lease-0000000001".to_owned(), own.name.to_string()];
     let full = Action::Watch(Ahead { obstacle: Obstacle::Anyone, count: 1 });
@@ -256,7 +255,7 @@ fn no_number_is_left_by_an_unanswered_delete_or_beside_others() {
     check(&mut machine, Event::Unknown, delete(&node(1)));
     check(&mut machine, Event::Deleted, Action::Finish(End::Withdrawn));
     assert_eq!(machine.last_number(), None);
-    let (mut reader, _) = Acquisition::start(id(), Claim::place(Role::Read), SESSION);
+    let (mut reader, _) = Acquisition::start(id(), Predicate::place(Role::Read), SESSION);
     let own = Node { name: format!("{}0000000002", id().node_prefix(Role::Read)), ..node(2) };
     let children = vec!["a-__READ__0000000001".to_owned(), own.name.to_string()];
     check(&mut reader, Event::Entered(own.clone(), Sight::Listed(children)), Action::Hold(own));
@@ -271,4 +270,61 @@ fn a_contender_in_the_queue_of_another_recipe_withdraws() {
     let children = vec!["a-__READ__0000000000".to_owned(), node(1).name.to_string()];
     check(&mut machine, Event::Entered(node(1), Sight::Listed(children)), delete(&node(1)));
     check(&mut machine, Event::Deleted, Action::Finish(End::Mixed(Role::Read)));
+}
+
+fn writer() -> (Acquisition, Node) {
+    let (mut machine, _) = Acquisition::start(id(), Predicate::place(Role::Write), SESSION);
+    let name = format!("{}0000000001", id().node_prefix(Role::Write));
+    let writer = Node { name: name.as_str().into(), zxid: 101, owner: SESSION };
+    check(
+        &mut machine,
+        Event::Entered(writer.clone(), Sight::Listed(vec![name])),
+        Action::Hold(writer.clone()),
+    );
+    (machine, writer)
+}
+
+fn reader_of(writer: &Node) -> Node {
+    let name = format!("{}0000000001", id().next_attempt().node_prefix(Role::Read));
+    Node { name, ..writer.clone() }
+}
+
+#[test]
+fn a_downgrade_keeps_the_writers_sequence_and_is_sent_until_its_outcome_is_known() {
+    let (mut machine, writer) = writer();
+    let reader = reader_of(&writer);
+    let replace = Action::Downgrade(Replacement { old: writer, new: reader.name.clone() });
+    check(&mut machine, Event::Downgrade, replace.clone());
+    check(&mut machine, Event::Unknown, replace);
+    check(&mut machine, Event::Downgraded(reader.name.clone()), Action::Hold(reader.clone()));
+    check(&mut machine, Event::Cancel, delete(&reader));
+}
+
+#[test]
+fn a_refused_downgrade_leaves_the_writer() {
+    let (mut machine, writer) = writer();
+    machine.on(Event::Downgrade);
+    check(&mut machine, Event::Refused, Action::Hold(writer.clone()));
+    check(&mut machine, Event::Cancel, delete(&writer));
+}
+
+#[test]
+fn a_downgrade_that_is_cancelled_withdraws_both_names() {
+    let (mut machine, writer) = writer();
+    machine.on(Event::Downgrade);
+    assert_eq!(machine.on(Event::Cancel), None);
+    let both = vec![reader_of(&writer).name, writer.name];
+    check(&mut machine, Event::Unknown, Action::Delete(both));
+    check(&mut machine, Event::Deleted, Action::Finish(End::Withdrawn));
+}
+
+#[test]
+fn a_downgrade_that_is_refused_when_it_may_be_done_already_leaves_nothing() {
+    let (mut machine, writer) = writer();
+    machine.on(Event::Downgrade);
+    machine.on(Event::Unknown);
+    check(&mut machine, Event::Refused, Action::Hold(writer.clone()));
+    check(&mut machine, Event::Cancel, delete(&writer));
+    check(&mut machine, Event::Deleted, Action::Locate(id().next_attempt()));
+    check(&mut machine, Event::Located(vec![reader_of(&writer)]), delete(&reader_of(&writer)));
 }

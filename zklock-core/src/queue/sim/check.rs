@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::server::Server;
 use super::world::{Fence, Peer, Session, World};
 use crate::queue::acquisition::End;
-use crate::queue::claim::Claim;
+use crate::queue::predicate::Predicate;
 
 impl World {
     pub(super) fn check_end(&self, index: usize, end: &End) {
@@ -35,10 +35,10 @@ impl World {
             peer.held_names().iter().any(exists) || peer.holds_by_another_session(Server::session_of(*index))
         };
         let holders: Vec<_> = self.peers.iter().enumerate().filter(holds).map(|(_, peer)| peer).collect();
-        let most = match holders.first().map(|holder| holder.machine.claim()) {
-            Some(Claim::Permit { of }) => *of as usize,
-            Some(Claim::Place(_)) if holders.iter().all(|holder| holder.is_reader()) => holders.len(),
-            Some(Claim::Place(_)) | None => 1,
+        let most = match holders.first().map(|holder| holder.machine.predicate()) {
+            Some(Predicate::Permit { of }) => *of as usize,
+            Some(Predicate::Place(_)) if holders.iter().all(|holder| holder.is_reader()) => holders.len(),
+            Some(Predicate::Place(_)) | None => 1,
         };
         assert!(holders.len() <= most, "{} contenders hold the lock", holders.len());
     }

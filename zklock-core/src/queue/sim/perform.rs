@@ -4,8 +4,8 @@ use super::server::Server;
 use super::step::Step;
 use super::world::{Cancelled, Fence, Late, Peer, Session, World, id_of};
 use crate::queue::acquisition::{Acquisition, Action, End, Event, Node, Sight};
-use crate::queue::claim::Role;
 use crate::queue::contender::Contender;
+use crate::queue::predicate::Role;
 use crate::queue::turn::Obstacle;
 
 impl World {
@@ -144,9 +144,9 @@ impl World {
 
     fn enter_again(&mut self, index: usize) -> bool {
         let peer = self.peer(index);
-        let claim = peer.later.pop().expect("another acquisition follows");
+        let predicate = peer.later.pop().expect("another acquisition follows");
         let (machine, action) =
-            Acquisition::start(id_of(index, peer.later.len()), claim, Server::session_of(index));
+            Acquisition::start(id_of(index, peer.later.len()), predicate, Server::session_of(index));
         (peer.machine, peer.action, peer.cancelled) = (machine, Some(action), Cancelled::No);
         peer.memory.enter();
         true

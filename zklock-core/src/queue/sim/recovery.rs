@@ -1,6 +1,6 @@
 //! The end of a world in which no more faults occur.
 
-use rustc_hash::FxHashSet;
+use std::collections::HashSet;
 
 use super::step::Step;
 use super::world::{Key, World};
@@ -12,7 +12,7 @@ impl World {
     /// Checks that every contender gets the lock or leaves if no more faults occur, and that no node is left.
     ///
     /// The recovery of a world is always the same, so it ends at a world that is known to recover.
-    pub(super) fn check_progress(mut self, recovering: &mut FxHashSet<Key>) {
+    pub(super) fn check_progress(mut self, recovering: &mut HashSet<Key>) {
         self.faults_left = 0;
         let mut passed = Vec::new();
         while passed.len() < LONGEST_RECOVERY {

@@ -11,8 +11,8 @@ use zklock_testkit::wire::{
 };
 
 use crate::queue::acquisition::{Node, Replacement};
-use crate::queue::claim::Role;
 use crate::queue::contender::{Contender, ContenderId};
+use crate::queue::predicate::Role;
 
 /// The path of the lock's node.
 const PARENT: &str = "/lock";

@@ -7,8 +7,8 @@ use uuid::Uuid;
 use super::numbers::Memory;
 use super::server::{Server, View};
 use crate::queue::acquisition::{Acquisition, Action, Node};
-use crate::queue::claim::{Claim, Role};
 use crate::queue::contender::ContenderId;
+use crate::queue::predicate::{Predicate, Role};
 use crate::queue::turn::{self, Turn};
 
 #[derive(Clone)]
@@ -38,8 +38,8 @@ pub(super) struct Peer {
     pub(super) fence: Fence,
     pub(super) cancelled: Cancelled,
     pub(super) memory: Memory,
-    /// The claims of the acquisitions that follow this one, the next one last.
-    pub(super) later: Vec<Claim>,
+    /// The predicates of the acquisitions that follow this one, the next one last.
+    pub(super) later: Vec<Predicate>,
 }
 
 /// A create that the server has not applied yet.
@@ -74,18 +74,18 @@ pub(super) enum Cancelled {
 }
 
 impl World {
-    /// Returns a world in which each peer makes acquisitions with these claims, one after the other.
-    pub(super) fn new(claims: &[&[Claim]], faults: usize) -> Self {
-        let peer = |(index, claims): (usize, &&[Claim])| {
-            let mut later: Vec<_> = claims.iter().rev().cloned().collect();
-            let claim = later.pop().expect("each peer makes an acquisition");
+    /// Returns a world in which each peer makes acquisitions with these predicates, one after the other.
+    pub(super) fn new(predicates: &[&[Predicate]], faults: usize) -> Self {
+        let peer = |(index, predicates): (usize, &&[Predicate])| {
+            let mut later: Vec<_> = predicates.iter().rev().cloned().collect();
+            let predicate = later.pop().expect("each peer makes an acquisition");
             let (machine, action) =
-                Acquisition::start(id_of(index, later.len()), claim, Server::session_of(index));
+                Acquisition::start(id_of(index, later.len()), predicate, Server::session_of(index));
             let session = Session::Alive;
             let (late, fence, cancelled, memory) = (None, Fence::Tight, Cancelled::No, Memory::default());
             Rc::new(Peer { machine, action: Some(action), session, late, fence, cancelled, memory, later })
         };
-        let peers = claims.iter().enumerate().map(peer).collect::<Vec<_>>();
+        let peers = predicates.iter().enumerate().map(peer).collect::<Vec<_>>();
         Self { server: Server::new(peers.len()), peers, faults_left: faults }
     }
 
@@ -98,7 +98,7 @@ impl World {
     }
 
     pub(super) fn role_of(&self, index: usize) -> Role {
-        self.peers[index].machine.claim().role()
+        self.peers[index].machine.predicate().role()
     }
 
     /// Returns the node that the contender regards as its own, if it exists.
@@ -115,8 +115,8 @@ impl World {
     pub(super) fn is_behind(&self, index: usize) -> bool {
         let children = self.server.list().unwrap_or_default();
         let machine = &self.peers[index].machine;
-        let contenders = turn::contenders(&children, machine.claim().also_behind());
-        let turn = machine.node().map(|node| Turn::of(&contenders, &node.name, machine.claim()));
+        let contenders = turn::contenders(&children, machine.predicate().also_behind());
+        let turn = machine.node().map(|node| Turn::of(&contenders, &node.name, machine.predicate()));
         matches!(turn, Some(Turn::Behind(_)))
     }
 }
@@ -141,7 +141,7 @@ impl Peer {
     /// Tells whether the peer lets readers in. A writer whose downgrade is under way already does.
     pub(super) fn is_reader(&self) -> bool {
         let is_downgrading = matches!(self.action, Some(Action::Downgrade(_)));
-        is_downgrading || self.machine.claim().role() == Role::Read
+        is_downgrading || self.machine.predicate().role() == Role::Read
     }
 
     pub(super) fn held(&self) -> Option<&Node> {

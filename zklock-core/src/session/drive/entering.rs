@@ -5,8 +5,8 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use crate::queue::acquisition::{Event, Node, Sight};
-use crate::queue::claim::{Claim, Role};
 use crate::queue::contender::ContenderId;
+use crate::queue::predicate::{Predicate, Role};
 use crate::session::fault::Fault;
 use crate::session::ops::{Children, Entry, Flight, Newcomer, Queue, Unfounded};
 use crate::session::queues::Way;
@@ -29,9 +29,9 @@ impl Driver {
     ///
     /// One that honours the contenders of other clients has to see which of them are there.
     pub(super) fn knows_queues(&self) -> bool {
-        let place = match self.machine.claim() {
-            Claim::Place(place) if self.numbers == Numbers::Used => place,
-            Claim::Place(_) | Claim::Permit { .. } => return false,
+        let place = match self.machine.predicate() {
+            Predicate::Place(place) if self.numbers == Numbers::Used => place,
+            Predicate::Place(_) | Predicate::Permit { .. } => return false,
         };
         place.also_behind.is_empty() && matches!(place.role, Role::Exclusive | Role::Read | Role::Write)
     }
@@ -57,7 +57,7 @@ impl Driver {
     pub(super) async fn enter(&mut self, id: ContenderId) -> Event {
         self.set_out();
         let (session, path, data) = (self.session.clone(), self.path.clone(), self.data.clone());
-        let role = self.machine.claim().role();
+        let role = self.machine.predicate().role();
         let newcomer = Newcomer { dir: path.full(), id, role, data: &data };
         if self.counted == 0 {
             let bytes = newcomer.path().len() + DIGITS;

@@ -6,8 +6,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::{LockError, Refusal};
 use crate::queue::acquisition::{Action, Event, Replacement};
-use crate::queue::claim::{GATE, LEASES, Role};
-use crate::queue::contender::{Contender, Names};
+use crate::queue::contender::Contender;
+use crate::queue::predicate::{GATE, LEASES, Role};
 use crate::session::fault::Fault;
 use crate::session::ops::Children;
 use crate::session::sentry::Seen;
@@ -108,7 +108,7 @@ impl Driver {
         (listed, counted)
     }
 
-    async fn delete(&mut self, names: Names) -> Event {
+    async fn delete(&mut self, names: Vec<String>) -> Event {
         for name in &*names {
             if let Err(fault) = self.session.ops().delete(&self.path.child(name)).await {
                 return self.failed(fault);
@@ -160,7 +160,7 @@ impl Driver {
         if self.is_suspicious(&names) {
             match self.session.ops().list(&self.path.child(LEASES)).await {
                 Ok(permits) if permits.names.iter().any(|name| is_permit(name)) => {
-                    let (path, own) = (self.place(), self.machine.claim().role().to_string());
+                    let (path, own) = (self.place(), self.machine.predicate().role().to_string());
                     self.refusal =
                         Some(LockError::MixedRecipes { path, own, other: Role::Permit.to_string() });
                     return Event::Refused;
@@ -183,7 +183,7 @@ impl Driver {
     }
 
     pub(super) fn is_suspicious(&self, children: &[String]) -> bool {
-        !self.is_settled && self.machine.claim().role() != Role::Permit && are_of_a_semaphore(children)
+        !self.is_settled && self.machine.predicate().role() != Role::Permit && are_of_a_semaphore(children)
     }
 
     pub(super) fn listed(&mut self, children: Children, own: &str) -> Vec<String> {
@@ -196,7 +196,7 @@ impl Driver {
         if self.is_settled {
             return children.names;
         }
-        let patterns = self.machine.claim().also_behind();
+        let patterns = self.machine.predicate().also_behind();
         let is_stranger = |name: &&String| Contender::parse_any(name, patterns).is_none();
         if let Some(stranger) = children.names.iter().find(is_stranger) {
             self.session.note_stranger(self.path.full(), stranger);

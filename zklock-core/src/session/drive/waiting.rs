@@ -4,7 +4,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::Holder;
 use crate::queue::acquisition::Event;
-use crate::queue::claim::Claim;
+use crate::queue::predicate::Predicate;
 use crate::queue::turn::{Ahead, Obstacle};
 use crate::session::Session;
 use crate::session::connection::{Change, Watch};
@@ -153,7 +153,7 @@ impl Driver {
         let mut children = self.children.take().unwrap_or_else(Watch::fired);
         let recounted = async {
             match &mut self.counter {
-                Some(counter) => recounted(counter, &self.session, self.machine.claim()).await,
+                Some(counter) => recounted(counter, &self.session, self.machine.predicate()).await,
                 None => std::future::pending().await,
             }
         };
@@ -177,11 +177,11 @@ impl Driver {
     }
 }
 
-/// Waits until the number of permits is another one than that of the claim.
-async fn recounted(counter: &mut Counter, session: &Session, claim: &Claim) -> Result<u32, Fault> {
+/// Waits until the number of permits is another one than that of the predicate.
+async fn recounted(counter: &mut Counter, session: &Session, predicate: &Predicate) -> Result<u32, Fault> {
     loop {
         let of = counter.changed(session).await?;
-        if *claim != (Claim::Permit { of }) {
+        if *predicate != (Predicate::Permit { of }) {
             return Ok(of);
         }
     }

@@ -17,7 +17,7 @@ use super::request::{Length, Transaction};
 pub(crate) struct Guards(Vec<Arc<str>>);
 
 impl Guards {
-    /// Returns the guards of a write under leases, for `lease::permit` alone.
+    /// Returns the guards of a write under leases, for `lease::share` alone.
     ///
     /// A write of an earlier holder would pass the checks of a later one of the same nodes. So every write is counted,
     /// and the permit does that.

@@ -6,8 +6,8 @@ use zookeeper_client as zk;
 
 use crate::error::Permission;
 use crate::queue::acquisition::Node;
-use crate::queue::claim::Role;
 use crate::queue::contender::ContenderId;
+use crate::queue::predicate::Role;
 use crate::session::clock::Ack;
 use crate::session::connection::{Live, Watch};
 use crate::session::fault::Fault;

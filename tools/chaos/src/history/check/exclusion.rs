@@ -1,0 +1,230 @@
+//! Mutual exclusion of valid holds.
+
+use super::super::event::Kind;
+use super::super::hold::Hold;
+use super::super::merged::History;
+use super::super::violation::{Rule, Violation, both, life, millis};
+
+/// Checks that no two holds of a lock that exclude each other are valid at the same time, and that the permits that are
+/// valid at one time are at most those of the semaphore.
+///
+/// The history shows each hold shorter than it was, by the time between the grant and its record. An overlap of less
+/// than that is not seen, and an overlap that is reported took place. A hold ends where the campaign broke its lock by
+/// force, so that overlaps after that are not reported.
+pub(crate) fn exclusion(history: &History) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for holds in history.holds_by_lock().values() {
+        let mut valid: Vec<&Hold> = Vec::new();
+        for hold in holds {
+            valid.retain(|other| other.end > hold.granted);
+            // A hold whose lease was over before it was recorded was never seen to be valid.
+            if hold.was_valid() {
+                let overlapping = valid.iter().filter(|other| is_wrong_beside(hold, other));
+                violations.extend(overlapping.map(|other| overlap(history, other, hold)));
+                violations.extend(too_many_permits(history, &valid, hold));
+                valid.push(hold);
+            }
+        }
+    }
+    violations
+}
+
+/// Permits are counted, because three holds can be too many where no two of them are.
+fn is_wrong_beside(hold: &Hold, other: &Hold) -> bool {
+    let are_permits = permits(hold).is_some() && permits(other).is_some();
+    !are_permits && hold.excludes(other)
+}
+
+fn permits(hold: &Hold) -> Option<(u32, u32)> {
+    match hold.kind {
+        Kind::Permits { n, of } => Some((n, of)),
+        _ => None,
+    }
+}
+
+fn overlap(history: &History, first: &Hold, second: &Hold) -> Violation {
+    let length = first.end.min(second.end) - second.granted;
+    let (calls, lock) = (both(first.call, second.call), &first.lock);
+    let text = format!("{calls} hold {lock} together for {}, from {} on", millis(length), second.granted);
+    let records = [first, second].into_iter().filter_map(|hold| history.call(hold.call));
+    Violation::new(Rule::Exclusion, text, records.flat_map(|call| life(&call.records)))
+}
+
+fn too_many_permits(history: &History, valid: &[&Hold], hold: &Hold) -> Option<Violation> {
+    let (n, of) = permits(hold)?;
+    let others: Vec<_> = valid.iter().filter(|other| permits(other).is_some()).collect();
+    let sum = n + others.iter().filter_map(|other| permits(other)).map(|(n, _)| n).sum::<u32>();
+    let most = others.iter().filter_map(|other| permits(other)).map(|(_, of)| of).fold(of, u32::max);
+    if sum <= most {
+        return None;
+    }
+    let text = format!("{sum} permits of {most} of {} are held at {}", hold.lock, hold.granted);
+    let calls = others.into_iter().copied().chain([hold]).filter_map(|hold| history.call(hold.call));
+    Some(Violation::new(Rule::Permits, text, calls.flat_map(|call| life(&call.records))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::event::Event;
+    use super::super::super::source::Process;
+    use super::super::super::story::{Story, rules};
+    use super::*;
+
+    fn found(story: Story) -> Vec<Rule> {
+        rules(&exclusion(&story.history()))
+    }
+
+    fn story() -> Story {
+        Story::default()
+    }
+
+    const TWO_OF_THREE: Kind = Kind::Permits { n: 2, of: 3 };
+    const ONE_OF_THREE: Kind = Kind::Permits { n: 1, of: 3 };
+    const FIRST: Process = Process { number: 1, incarnation: 0 };
+
+    /// A hold that begins at 10 and has a lease until 50.
+    fn leased() -> Story {
+        story().asks("1.0/0/0", Kind::Mutex, 1).granted_until("1.0/0/0", 10, 1, 50)
+    }
+
+    #[test]
+    fn holds_that_follow_each_other_pass_and_overlaps_of_a_nanosecond_are_found() {
+        let first = || story().holds("1.0/0/0", Kind::Mutex, 10, 20, 1);
+        assert_eq!(found(first().holds("2.0/0/0", Kind::Mutex, 20, 30, 2)), []);
+        assert_eq!(found(first().holds("2.0/0/0", Kind::Mutex, 19, 30, 2)), [Rule::Exclusion]);
+        // The order of the records does not matter.
+        let later_first = story().holds("2.0/0/0", Kind::Mutex, 19, 30, 2);
+        assert_eq!(found(later_first.holds("1.0/0/0", Kind::Mutex, 10, 20, 1)), [Rule::Exclusion]);
+        let other_lock = first().asks_for("2.0/0/0", "b", Kind::Mutex, 11).granted("2.0/0/0", 12, 2);
+        assert_eq!(found(other_lock), []);
+    }
+
+    #[test]
+    fn every_overlapping_pair_is_found_also_across_kinds() {
+        let three = story().holds("1.0/0/0", Kind::Mutex, 10, 90, 1).holds("2.0/0/0", Kind::Mutex, 20, 30, 2);
+        let three = three.holds("3.0/0/0", Kind::Mutex, 40, 50, 3);
+        assert_eq!(found(three), [Rule::Exclusion; 2]);
+        for (one, other) in [
+            (Kind::Write, Kind::Read),
+            (Kind::Read, Kind::Write),
+            (Kind::Leader, Kind::Leader),
+            (Kind::Mutex, ONE_OF_THREE),
+        ] {
+            let two = story().holds("1.0/0/0", one, 10, 30, 1).holds("2.0/0/0", other, 20, 40, 2);
+            assert_eq!(found(two), [Rule::Exclusion], "{one:?} and {other:?}");
+        }
+        let readers = story().holds("1.0/0/0", Kind::Read, 10, 30, 1).holds("2.0/0/0", Kind::Read, 20, 40, 2);
+        assert_eq!(found(readers), []);
+    }
+
+    #[test]
+    fn a_writer_beside_the_last_of_several_readers_is_found() {
+        let readers = || {
+            let first = story().holds("1.0/0/0", Kind::Read, 10, 30, 1);
+            first.holds("2.0/0/0", Kind::Read, 20, 40, 2)
+        };
+        assert_eq!(found(readers().holds("3.0/0/0", Kind::Write, 40, 50, 3)), []);
+        assert_eq!(found(readers().holds("3.0/0/0", Kind::Write, 35, 50, 3)), [Rule::Exclusion]);
+    }
+
+    #[test]
+    fn permits_are_counted() {
+        let two =
+            || story().holds("1.0/0/0", ONE_OF_THREE, 10, 30, 1).holds("2.0/0/0", ONE_OF_THREE, 15, 40, 2);
+        assert_eq!(found(two().holds("3.0/0/0", ONE_OF_THREE, 20, 30, 3)), []);
+        assert_eq!(found(two().holds("3.0/0/0", TWO_OF_THREE, 30, 35, 3)), []);
+        assert_eq!(found(two().holds("3.0/0/0", TWO_OF_THREE, 29, 35, 3)), [Rule::Permits]);
+        let pair =
+            story().holds("1.0/0/0", TWO_OF_THREE, 10, 30, 1).holds("2.0/0/0", TWO_OF_THREE, 15, 40, 2);
+        assert_eq!(found(pair), [Rule::Permits]);
+    }
+
+    #[test]
+    fn a_hold_is_valid_until_the_latest_known_end_of_its_lease() {
+        let second = |at| move |story: Story| story.holds("2.0/0/0", Kind::Mutex, at, at + 10, 2);
+        assert_eq!(found(second(50)(leased())), []);
+        assert_eq!(found(second(49)(leased())), [Rule::Exclusion]);
+        let renewed = || leased().at(40, "1.0/0/0", Event::Renewed { until: 80 });
+        assert_eq!(found(second(70)(renewed())), [Rule::Exclusion]);
+        assert_eq!(found(second(80)(renewed())), []);
+        // A lower figure, such as one of another thread, does not shorten the lease.
+        let lower = || renewed().at(41, "1.0/0/0", Event::Renewed { until: 60 });
+        assert_eq!(found(second(70)(lower())), [Rule::Exclusion]);
+    }
+
+    #[test]
+    fn a_hold_is_valid_until_its_holder_is_told_of_the_loss_or_dies() {
+        let second = |story: Story, at| story.holds("2.0/0/0", Kind::Mutex, at, at + 10, 2);
+        let told = || leased().told_lost("1.0/0/0", 30);
+        assert_eq!(found(second(told(), 30)), []);
+        assert_eq!(found(second(told(), 29)), [Rule::Exclusion]);
+        let killed = || leased().campaign(30, Event::ProcessKilled { process: FIRST });
+        assert_eq!(found(second(killed(), 30)), []);
+        assert_eq!(found(second(killed(), 29)), [Rule::Exclusion]);
+    }
+
+    #[test]
+    fn a_stopped_holder_is_valid_until_its_lease_ends() {
+        let stop = Event::ProcessStopped { process: FIRST };
+        let second = |story: Story, at| story.holds("2.0/0/0", Kind::Mutex, at, at + 10, 2);
+        let late = |story: Story| story.told_lost("1.0/0/0", 90);
+        assert_eq!(found(late(second(leased().campaign(20, stop.clone()), 49))), [Rule::Exclusion]);
+        assert_eq!(found(late(second(leased().campaign(20, stop.clone()), 50))), []);
+    }
+
+    #[test]
+    fn a_hold_that_the_campaign_breaks_by_force_is_not_valid_from_then_on() {
+        let second =
+            |story: Story, at| story.holds("2.0/0/0", Kind::Mutex, at, at + 10, 2).told_lost("1.0/0/0", 45);
+        let broken = || leased().campaign(30, Event::LockBroken { lock: "a".to_owned(), zxid: None });
+        assert_eq!(found(second(broken(), 30)), []);
+        assert_eq!(found(second(broken(), 29)), [Rule::Exclusion]);
+        let other = leased().campaign(30, Event::LockBroken { lock: "b".to_owned(), zxid: None });
+        assert_eq!(found(second(other, 30)), [Rule::Exclusion]);
+        let ended = leased().campaign(30, Event::SessionEnded { process: FIRST });
+        assert_eq!(found(second(ended, 30)), []);
+    }
+
+    #[test]
+    fn a_hold_for_one_holder_under_another_node_than_the_deleted_one_stays_valid() {
+        let second = |kind, zxid| {
+            let broken = Event::LockBroken { lock: "a".to_owned(), zxid: Some(zxid) };
+            let first = story().asks("1.0/0/0", kind, 1).granted_until("1.0/0/0", 10, 1, 50);
+            let second = first.campaign(30, broken).holds("2.0/0/0", kind, 30, 40, 2);
+            found(second.told_lost("1.0/0/0", 45))
+        };
+        assert_eq!([second(Kind::Mutex, 1), second(Kind::Write, 9)], [[]; 2]);
+        assert_eq!(second(Kind::Mutex, 9), [Rule::Exclusion]);
+    }
+
+    #[test]
+    fn a_hold_that_is_granted_soon_after_a_force_or_after_its_lease_was_never_valid() {
+        let forced = |at| {
+            let broken = story().campaign(5, Event::LockBroken { lock: "a".to_owned(), zxid: None });
+            let first = broken.holds("1.0/0/0", Kind::Mutex, at, at + 20, 1);
+            first.holds("2.0/0/0", Kind::Mutex, at + 10, at + 30, 2)
+        };
+        assert_eq!(found(forced(1_000_000_005)), []);
+        assert_eq!(found(forced(1_000_000_006)), [Rule::Exclusion]);
+        for force in
+            [Event::LockBroken { lock: "a".to_owned(), zxid: None }, Event::SessionEnded { process: FIRST }]
+        {
+            let answered_late = |at| {
+                let forced = story().campaign(5, force.clone()).campaign(3_000_000_000, force.clone());
+                let first = forced.holds("1.0/0/0", Kind::Mutex, at, at + 20, 1);
+                first.holds("2.0/0/0", Kind::Mutex, at + 10, at + 30, 2)
+            };
+            assert_eq!([found(answered_late(2_000_000_000)), found(answered_late(4_000_000_000))], [[]; 2]);
+            assert_eq!(found(answered_late(4_000_000_001)), [Rule::Exclusion]);
+        }
+        let late = story().asks("1.0/0/0", Kind::Mutex, 1).granted_until("1.0/0/0", 30, 1, 20);
+        let late = late.holds("2.0/0/0", Kind::Mutex, 25, 40, 2).told_lost("1.0/0/0", 50);
+        assert_eq!(found(late), []);
+    }
+
+    #[test]
+    fn a_hold_without_an_end_is_valid_until_the_history_ends() {
+        let open = story().asks("1.0/0/0", Kind::Mutex, 1).granted("1.0/0/0", 10, 1);
+        assert_eq!(found(open.holds("2.0/0/0", Kind::Mutex, 20, 30, 2)), [Rule::Exclusion]);
+    }
+}

@@ -1,0 +1,133 @@
+//! The outcomes of calls, and the state at the end.
+
+use super::super::call::{Call, End};
+use super::super::merged::History;
+use super::super::violation::{Rule, Violation, life};
+
+/// Checks that each call has exactly one outcome, unless its process was killed.
+///
+/// A call ends by giving up, or by a grant and a release. A holder that was told of its loss needs no release. It is
+/// told once at most, and only of a lock that it had. Records without a request are reported as well.
+pub(crate) fn outcomes(history: &History) -> Vec<Violation> {
+    let strays = history.strays().iter().map(|record| {
+        let text = format!("{} has a record without a request, or two requests", record.by);
+        Violation::new(Rule::Outcome, text, [record.clone()])
+    });
+    let calls = history.calls().filter_map(|call| {
+        let was_killed = history.life(call.id.process).killed().is_some();
+        let reason = too_many(call).or_else(|| too_few(call).filter(|_| !was_killed))?;
+        Some(Violation::new(Rule::Outcome, format!("{} {reason}", call.id), life(&call.records)))
+    });
+    strays.chain(calls).collect()
+}
+
+fn too_many(call: &Call) -> Option<&'static str> {
+    let granted = call.grants.first();
+    let gave_up = call.ends.iter().any(|end| matches!(end, End::GaveUp { .. }));
+    let before_grant = |at: u64| granted.is_none_or(|grant| at < grant.at);
+    match call {
+        _ if call.grants.len() > 1 => Some("was granted twice"),
+        _ if call.ends.len() > 1 => Some("ended twice"),
+        _ if call.told_lost.len() > 1 => Some("was told twice that the lock is lost"),
+        _ if granted.is_some() && gave_up => Some("has the lock and gave up"),
+        _ if call.told_lost.iter().any(|at| before_grant(*at)) => Some("lost a lock that it did not have"),
+        _ if !gave_up && call.ends.iter().any(|end| before_grant(end.at())) => {
+            Some("released a lock that it did not have")
+        }
+        _ => None,
+    }
+}
+
+fn too_few(call: &Call) -> Option<&'static str> {
+    match call {
+        _ if !call.ends.is_empty() || !call.told_lost.is_empty() => None,
+        _ if call.grants.is_empty() => Some("has no answer"),
+        _ => Some("has the lock, and neither released nor lost it"),
+    }
+}
+
+/// Checks that the campaign has looked for nodes at the end, and that none were left.
+pub(crate) fn left(history: &History) -> Option<Violation> {
+    let text = match &history.campaign().left {
+        None => "the campaign did not look for nodes at the end".to_owned(),
+        Some(paths) if paths.is_empty() => return None,
+        Some(paths) => format!("{} nodes are left: {}", paths.len(), paths.join(", ")),
+    };
+    Some(Violation::new(Rule::Left, text, []))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::event::{Event, Kind, Why};
+    use super::super::super::source::Process;
+    use super::super::super::story::{Story, rules};
+    use super::*;
+
+    const CALL: &str = "1.0/0/0";
+
+    fn asked() -> Story {
+        Story::default().asks(CALL, Kind::Mutex, 1)
+    }
+
+    fn gave_up() -> Event {
+        Event::GaveUp { why: Why::TimedOut }
+    }
+
+    #[test]
+    fn a_call_with_one_outcome_passes() {
+        let failed = Event::ReleaseFailed { text: String::new() };
+        let stories = [
+            asked().at(2, CALL, gave_up()),
+            asked().granted(CALL, 2, 1).releases(CALL, 3),
+            asked().granted(CALL, 2, 1).at(3, CALL, Event::ReleaseBegun).at(4, CALL, failed),
+            asked().granted(CALL, 2, 1).told_lost(CALL, 3),
+            asked().granted(CALL, 2, 1).told_lost(CALL, 3).releases(CALL, 4),
+        ];
+        stories.into_iter().for_each(|story| assert_eq!(outcomes(&story.history()), []));
+    }
+
+    #[test]
+    fn a_call_with_no_outcome_or_two_is_found() {
+        let stories = [
+            asked(),
+            asked().granted(CALL, 2, 1),
+            asked().granted(CALL, 2, 1).at(3, CALL, Event::ReleaseBegun),
+            asked().granted(CALL, 2, 1).granted(CALL, 3, 1).releases(CALL, 4),
+            asked().granted(CALL, 2, 1).at(3, CALL, gave_up()),
+            asked().at(2, CALL, gave_up()).at(3, CALL, gave_up()),
+            asked().granted(CALL, 2, 1).releases(CALL, 3).releases(CALL, 5),
+            asked().granted(CALL, 2, 1).told_lost(CALL, 3).told_lost(CALL, 4),
+            asked().releases(CALL, 3),
+            asked().told_lost(CALL, 2).at(3, CALL, gave_up()),
+            Story::default().granted(CALL, 2, 1),
+            asked().asks(CALL, Kind::Mutex, 2).at(3, CALL, gave_up()),
+        ];
+        for story in stories {
+            assert_eq!(rules(&outcomes(&story.clone().history())), [Rule::Outcome], "{story:?}");
+        }
+    }
+
+    #[test]
+    fn a_killed_process_owes_no_outcome_but_may_not_have_two() {
+        let killed = |story: Story| {
+            let process = Process { number: 1, incarnation: 0 };
+            story.campaign(9, Event::ProcessKilled { process }).history()
+        };
+        assert_eq!(outcomes(&killed(asked())), []);
+        assert_eq!(outcomes(&killed(asked().granted(CALL, 2, 1))), []);
+        let twice = asked().granted(CALL, 2, 1).at(3, CALL, gave_up());
+        assert_eq!(rules(&outcomes(&killed(twice))), [Rule::Outcome]);
+    }
+
+    #[test]
+    fn nodes_that_are_left_are_found_and_so_is_a_campaign_that_did_not_look() {
+        let left_with = |paths: &[&str]| {
+            let paths = paths.iter().map(|path| (*path).to_owned()).collect();
+            Story::default().campaign(1, Event::NodesLeft { paths })
+        };
+        let found = |story: Story| left(&story.history()).map(|violation| violation.rule);
+        assert_eq!(found(left_with(&[])), None);
+        assert_eq!(found(left_with(&["/a/lock-1"])), Some(Rule::Left));
+        assert_eq!(found(Story::default()), Some(Rule::Left));
+    }
+}

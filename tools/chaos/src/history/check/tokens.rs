@@ -1,0 +1,154 @@
+//! The order of fencing tokens.
+
+use std::collections::BTreeMap;
+
+use super::super::event::{Kind, Token};
+use super::super::hold::Hold;
+use super::super::merged::History;
+use super::super::violation::{Rule, Violation, both, life};
+
+/// Checks that a hold has a greater token than each earlier one that it excludes, and that no two holds of a lock have
+/// the same token.
+///
+/// A hold is earlier if it was no more valid when the other one was granted. Readers, and permits that can be held
+/// together, have no order among themselves. Holds that were never valid are left out.
+pub(crate) fn tokens(history: &History) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for holds in history.holds_by_lock().values() {
+        let is_meant = |hold: &&Hold| hold.was_valid();
+        let holds: Vec<_> = holds.iter().copied().filter(is_meant).collect();
+        violations.extend(shared(&holds).into_iter().map(|(one, other, token)| {
+            let text = format!("{} have the token {token} of {}", both(one.call, other.call), one.lock);
+            shown(history, text, one, other)
+        }));
+        violations.extend(falling(&holds).into_iter().map(|(one, other)| {
+            let (calls, lock) = (both(one.call, other.call), &one.lock);
+            let text = format!("{calls} hold {lock} in this order, and the later token is not greater");
+            shown(history, text, one, other)
+        }));
+    }
+    violations
+}
+
+fn shown(history: &History, text: String, one: &Hold, other: &Hold) -> Violation {
+    let calls = [one, other].into_iter().filter_map(|hold| history.call(hold.call));
+    Violation::new(Rule::Tokens, text, calls.flat_map(|call| life(&call.records)))
+}
+
+/// Finds holds with the token of an earlier one.
+fn shared<'a>(holds: &[&'a Hold]) -> Vec<(&'a Hold, &'a Hold, Token)> {
+    let (mut seen, mut found) = (BTreeMap::<Token, &Hold>::new(), Vec::new());
+    for hold in holds {
+        let Some(token) = hold.token else { continue };
+        match seen.get(&token) {
+            Some(first) => found.push((*first, *hold, token)),
+            None => drop(seen.insert(token, hold)),
+        }
+    }
+    found
+}
+
+/// Finds holds with a smaller token than an earlier hold that they exclude.
+fn falling<'a>(holds: &[&'a Hold]) -> Vec<(&'a Hold, &'a Hold)> {
+    let mut by_end: Vec<&Hold> = holds.iter().copied().filter(|hold| hold.token.is_some()).collect();
+    by_end.sort_by_key(|hold| hold.end);
+    let mut ended = by_end.into_iter().peekable();
+    // The holds with the greatest tokens of all that have ended, by their kind.
+    let (mut greatest, mut found) = (BTreeMap::<Kind, &Hold>::new(), Vec::new());
+    for hold in holds.iter().filter(|hold| hold.token.is_some()) {
+        while let Some(before) =
+            ended.next_if(|before| before.end <= hold.granted && before.call != hold.call)
+        {
+            let kind = greatest.entry(class(before.kind)).or_insert(before);
+            if kind.token < before.token {
+                *kind = before;
+            }
+        }
+        let above = greatest.values().filter(|before| before.token > hold.token && before.excludes(hold));
+        found.extend(above.map(|before| (*before, *hold)));
+    }
+    found
+}
+
+/// Returns the same kind for all places that exclude the same others.
+pub(crate) fn class(kind: Kind) -> Kind {
+    match kind {
+        Kind::Read | Kind::Permits { .. } => kind,
+        _ => Kind::Mutex,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::event::Event;
+    use super::super::super::hold::excludes;
+    use super::super::super::story::{Story, rules};
+    use super::*;
+
+    fn found(story: Story) -> Vec<Rule> {
+        rules(&tokens(&story.history()))
+    }
+
+    #[test]
+    fn tokens_rise_from_hold_to_hold() {
+        let two = |second| {
+            let first = Story::default().holds("1.0/0/0", Kind::Mutex, 10, 20, 5);
+            first.holds("2.0/0/0", Kind::Mutex, 20, 30, second)
+        };
+        assert_eq!(found(two(6)), []);
+        assert_eq!(found(two(4)), [Rule::Tokens]);
+        assert_eq!(found(two(5)), [Rule::Tokens]);
+    }
+
+    #[test]
+    fn a_token_below_that_of_a_hold_long_before_is_found() {
+        let first = Story::default().holds("1.0/0/0", Kind::Mutex, 10, 20, 5);
+        let second = first.holds("2.0/0/0", Kind::Mutex, 20, 30, 2).holds("1.0/0/1", Kind::Mutex, 30, 40, 3);
+        assert_eq!(found(second), [Rule::Tokens; 2]);
+    }
+
+    #[test]
+    fn readers_have_no_order_among_themselves_but_one_to_writers() {
+        let readers = |one, other, writer| {
+            let first = Story::default().holds("1.0/0/0", Kind::Read, 10, 20, one);
+            let second = first.holds("2.0/0/0", Kind::Read, 25, 30, other);
+            second.holds("3.0/0/0", Kind::Write, 30, 40, writer)
+        };
+        assert_eq!(found(readers(5, 4, 6)), []);
+        assert_eq!(found(readers(4, 4, 6)), [Rule::Tokens]);
+        assert_eq!(found(readers(6, 4, 5)), [Rule::Tokens]);
+    }
+
+    #[test]
+    fn permits_are_compared_if_there_are_not_enough_for_both() {
+        let permits = |n, of, second| {
+            let first = Story::default().holds("1.0/0/0", Kind::Permits { n, of }, 10, 20, 5);
+            first.holds("2.0/0/0", Kind::Permits { n, of }, 20, 30, second)
+        };
+        assert_eq!(found(permits(1, 2, 4)), []);
+        assert_eq!(found(permits(1, 1, 4)), [Rule::Tokens]);
+        assert_eq!(found(permits(1, 2, 5)), [Rule::Tokens]);
+    }
+
+    #[test]
+    fn other_locks_may_have_any_token() {
+        let first = Story::default().holds("1.0/0/0", Kind::Mutex, 10, 20, 5);
+        let other = first.asks_for("2.0/0/0", "b", Kind::Mutex, 30).granted("2.0/0/0", 31, 1);
+        assert_eq!(found(other), []);
+    }
+
+    #[test]
+    fn a_hold_that_was_never_valid_may_have_any_token() {
+        let broken = Event::LockBroken { lock: "a".to_owned(), zxid: None };
+        let story = Story::default().campaign(5, broken).holds("2.0/0/0", Kind::Mutex, 8, 50, 6);
+        assert_eq!(found(story.holds("1.0/0/0", Kind::Mutex, 10, 40, 5)), []);
+    }
+
+    #[test]
+    fn kinds_of_one_class_exclude_the_same() {
+        let kinds = [Kind::Mutex, Kind::Write, Kind::Read, Kind::Leader];
+        for (one, other) in kinds.iter().flat_map(|one| kinds.map(|other| (*one, other))) {
+            assert_eq!(excludes(one, other), excludes(class(one), class(other)));
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The lengths of waits.
+
+use super::super::call::Call;
+use super::super::merged::History;
+use super::super::violation::{Rule, Violation, life, millis};
+use super::Bounds;
+
+/// Checks that each call ends within its own bound, and that none waits longer than [`Bounds::longest_wait`].
+///
+/// The time for which the process was stopped, or had no processor, does not count. A call whose process was killed waited
+/// until then, and one without an answer waited until the end of the history.
+pub(crate) fn waits(history: &History, bounds: &Bounds) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for call in history.calls() {
+        let waited = waited(history, call);
+        let records = || life(&call.records);
+        if let Some(within) = call.asked.within.filter(|within| waited > within.saturating_add(bounds.slack))
+        {
+            let text = format!("{} waited {} of {}", call.id, millis(waited), millis(within));
+            violations.push(Violation::new(Rule::Bound, text, records()));
+        }
+        if waited > bounds.longest_wait {
+            let text = format!("{} waited {} for {}", call.id, millis(waited), call.asked.lock);
+            violations.push(Violation::new(Rule::Starved, text, records()));
+        }
+    }
+    violations
+}
+
+/// Returns the call that waited longest, and its wait in nanoseconds.
+pub(crate) fn longest_wait(history: &History) -> Option<(&Call, u64)> {
+    history.calls().map(|call| (call, waited(history, call))).max_by_key(|(_, waited)| *waited)
+}
+
+fn waited(history: &History, call: &Call) -> u64 {
+    let life = history.life(call.id.process);
+    let until = call.answered().or_else(|| life.killed()).unwrap_or_else(|| history.end());
+    let asked = call.asked.at;
+    until.saturating_sub(asked).saturating_sub(life.still_between(asked, until))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::event::{Event, Kind, Why};
+    use super::super::super::source::Process;
+    use super::super::super::story::{Story, rules};
+    use super::*;
+
+    const BOUNDS: Bounds =
+        Bounds { slack: 5, longest_wait: 100, progress: 0, recovery: 0, expiry: 0, clock_ppm: 0 };
+    const CALL: &str = "1.0/0/0";
+    const PROCESS: Process = Process { number: 1, incarnation: 0 };
+
+    fn asked(within: u64) -> Story {
+        let (lock, kind) = ("a".to_owned(), Kind::Mutex);
+        let asked = Event::Asked { lock, kind, within: Some(within) };
+        Story::default().at(10, CALL, asked)
+    }
+
+    fn gives_up(story: Story, at: u64) -> Vec<Rule> {
+        found(story.at(at, CALL, Event::GaveUp { why: Why::TimedOut }))
+    }
+
+    fn found(story: Story) -> Vec<Rule> {
+        rules(&waits(&story.history(), &BOUNDS))
+    }
+
+    #[test]
+    fn the_time_without_a_processor_does_not_count() {
+        let stalled = |nanos| asked(20).at(35, "1.0", Event::Stalled { nanos });
+        assert_eq!(gives_up(stalled(10), 45), []);
+        assert_eq!(gives_up(stalled(10), 46), [Rule::Bound]);
+        // A stop is a stall, too, and counts once.
+        let stopped = stalled(10)
+            .campaign(25, Event::ProcessStopped { process: PROCESS })
+            .campaign(35, Event::ProcessContinued { process: PROCESS });
+        assert_eq!(gives_up(stopped, 46), [Rule::Bound]);
+    }
+
+    #[test]
+    fn a_call_ends_within_its_bound_and_the_slack() {
+        assert_eq!(gives_up(asked(20), 35), []);
+        assert_eq!(gives_up(asked(20), 36), [Rule::Bound]);
+        assert_eq!(found(asked(20).granted(CALL, 35, 1).releases(CALL, 80)), []);
+        assert_eq!(found(asked(20).granted(CALL, 36, 1).releases(CALL, 80)), [Rule::Bound]);
+    }
+
+    #[test]
+    fn a_call_without_an_answer_waits_until_the_end_or_its_death() {
+        assert_eq!(found(asked(20).campaign(36, Event::Other)), [Rule::Bound]);
+        let killed = asked(20).campaign(30, Event::ProcessKilled { process: PROCESS });
+        assert_eq!(found(killed.campaign(90, Event::Other)), []);
+    }
+
+    #[test]
+    fn the_time_of_a_stop_does_not_count() {
+        let stopped = |to| {
+            let stop = asked(20).campaign(15, Event::ProcessStopped { process: PROCESS });
+            stop.campaign(to, Event::ProcessContinued { process: PROCESS })
+        };
+        assert_eq!(gives_up(stopped(45), 65), []);
+        assert_eq!(gives_up(stopped(44), 65), [Rule::Bound]);
+    }
+
+    #[test]
+    fn a_call_that_waits_too_long_is_found_whatever_its_bound() {
+        assert_eq!(gives_up(asked(1_000), 110), []);
+        assert_eq!(gives_up(asked(1_000), 111), [Rule::Starved]);
+        let history = asked(1_000).granted(CALL, 70, 1).history();
+        assert_eq!(longest_wait(&history).map(|(call, waited)| (call.id.call, waited)), Some((0, 60)));
+    }
+}

@@ -1,0 +1,300 @@
+//! Guarded writes, and resources that know tokens.
+
+use std::collections::BTreeMap;
+
+use super::super::event::Token;
+use super::super::event::{Outcome, Way};
+use super::super::hold::{Ending, Hold};
+use super::super::merged::History;
+use super::super::source::CallId;
+use super::super::violation::{Rule, Violation, both, life, millis};
+use super::resources::{Access, Act, Resource, resources};
+use super::told::successions;
+
+/// Checks that no guarded write is applied after the next grant, that a fenced resource accepts no older token, that
+/// neither refuses a holder that is valid until its release, that nobody reads a value that was refused, and that no
+/// update of a valid holder is lost.
+///
+/// A guarded write is late if it began after the next grant, or if its place in the resource's order is behind a read or
+/// a write of a later hold. Nothing is excused.
+pub(crate) fn writes(history: &History) -> Vec<Violation> {
+    let next: BTreeMap<_, _> =
+        successions(history).into_iter().map(|(hold, next)| (hold.call, next)).collect();
+    let mut violations = Vec::new();
+    for (name, resource) in resources(history) {
+        violations.extend(refused(name, &resource));
+        violations.extend(phantoms(name, &resource));
+        violations.extend(lost_updates(name, &resource));
+        match resource.way {
+            Some(Way::Guarded) => {
+                violations.extend(begun_late(history, name, &resource, &next));
+                violations.extend(out_of_order(name, &resource));
+            }
+            Some(Way::Fenced) => violations.extend(old_tokens(name, &resource)),
+            _ => {}
+        }
+    }
+    violations
+}
+
+fn begun_late(
+    history: &History,
+    name: &str,
+    resource: &Resource<'_>,
+    next: &BTreeMap<CallId, &Hold>,
+) -> Vec<Violation> {
+    let applied = resource.accesses.iter().filter(|access| access.is_applied());
+    let late = applied.filter_map(|access| {
+        let next = next.get(&access.call).filter(|next| next.granted <= access.began)?;
+        let after = millis(access.began - next.granted);
+        let text = format!("{} wrote {name} {after} after {} had the lock", access.call, next.call);
+        let grants = history.call(next.call).into_iter().flat_map(|call| life(&call.records));
+        Some(Violation::new(Rule::LateWrite, text, [access.record.clone()].into_iter().chain(grants)))
+    });
+    late.collect()
+}
+
+/// Finds writes whose place is behind that of an access of a later hold of the same lock. It needs resources that tell
+/// their order of writes.
+fn out_of_order(name: &str, resource: &Resource<'_>) -> Vec<Violation> {
+    let placed = resource.accesses.iter().filter(|access| access.position.is_some());
+    let mut placed: Vec<_> = placed.filter_map(|access| Some((access.hold?, access))).collect();
+    // All accesses of one hold stand together.
+    placed.sort_by_key(|(hold, access)| (hold.granted, hold.call, access.ended));
+    let (mut violations, mut highest) = (Vec::new(), None::<(&Hold, &Access<'_>)>);
+    for accesses in placed.chunk_by(|(one, _), (other, _)| one.call == other.call) {
+        for (hold, access) in accesses {
+            let late = highest.filter(|(first, write)| {
+                first.lock == hold.lock && first.excludes(hold) && write.position > access.position
+            });
+            violations.extend(late.map(|(_, write)| {
+                let text = format!("{} wrote {name} behind an access of {}", write.call, access.call);
+                let records = [access.record.clone(), write.record.clone()];
+                Violation::new(Rule::LateWrite, text, records)
+            }));
+        }
+        let own = accesses.iter().filter(|(_, access)| access.is_applied()).copied();
+        highest = own.chain(highest).max_by_key(|(_, write)| write.position);
+    }
+    violations
+}
+
+/// Finds writes that were applied although a write with a greater token had been applied before they began.
+fn old_tokens(name: &str, resource: &Resource<'_>) -> Vec<Violation> {
+    let tokened = |access: &&Access<'_>| access.is_applied() && token(access).is_some();
+    let by_end: Vec<_> = resource.accesses.iter().filter(tokened).collect();
+    let mut by_beginning = by_end.clone();
+    by_beginning.sort_by_key(|access| access.began);
+    let (mut ended, mut violations) = (by_end.into_iter().peekable(), Vec::new());
+    let mut greatest: Option<&Access<'_>> = None;
+    for write in by_beginning {
+        while let Some(before) = ended.next_if(|before| before.ended <= write.began) {
+            greatest = greatest.filter(|greatest| token(greatest) >= token(before)).or(Some(before));
+        }
+        if let Some(before) = greatest.filter(|before| token(before) > token(write)) {
+            let text = format!("{name} took the older token of {} after that of {}", write.call, before.call);
+            let records = [before.record.clone(), write.record.clone()];
+            violations.push(Violation::new(Rule::OldToken, text, records));
+        }
+    }
+    violations
+}
+
+fn token(access: &Access<'_>) -> Option<Token> {
+    match access.act {
+        Act::Write { token, .. } => token,
+        Act::Read(_) => None,
+    }
+}
+
+/// Finds reads of values whose writes were all refused.
+fn phantoms(name: &str, resource: &Resource<'_>) -> Vec<Violation> {
+    let mut refused = BTreeMap::new();
+    for access in &resource.accesses {
+        if let Act::Write { value, outcome, .. } = access.act {
+            let write = refused.entry(value).or_insert(Some(access));
+            *write = write.filter(|_| outcome == Outcome::Refused);
+        }
+    }
+    let mut violations = Vec::new();
+    for access in &resource.accesses {
+        let Act::Read(Some(value)) = access.act else { continue };
+        let writes = refused.get(&value).copied().flatten().into_iter();
+        violations.extend(writes.map(|write| {
+            let text =
+                format!("{} read a value of {name} that {} was refused to write", access.call, write.call);
+            Violation::new(Rule::Phantom, text, [write.record.clone(), access.record.clone()])
+        }));
+    }
+    violations
+}
+
+/// A holder that gives the lock back, and was never told of a loss, had it at the time of the write.
+fn refused<'a>(name: &str, resource: &'a Resource<'a>) -> impl Iterator<Item = Violation> + use<'a> {
+    let name = name.to_owned();
+    let is_wrong = |access: &&Access<'_>| {
+        let is_refused = matches!(access.act, Act::Write { outcome: Outcome::Refused, .. });
+        let is_released = access.hold.is_some_and(|hold| hold.ending == Ending::Released);
+        is_refused && is_released && access.is_covered()
+    };
+    resource.accesses.iter().filter(is_wrong).map(move |access| {
+        let text = format!("{name} refused {}, which held the lock until its release", access.call);
+        Violation::new(Rule::Refused, text, [access.record.clone()])
+    })
+}
+
+/// Finds pairs of updates of the same value that were both applied, by holders that were valid from their reads to their
+/// writes, or through the guard.
+fn lost_updates(name: &str, resource: &Resource<'_>) -> Vec<Violation> {
+    let mut by_base = BTreeMap::<u64, Vec<[&Access<'_>; 2]>>::new();
+    for accesses in resource.by_call().values() {
+        let mut base: Option<(u64, &Access<'_>)> = None;
+        for access in accesses {
+            base = match access.act {
+                Act::Read(value) => value.map(|value| (value, *access)),
+                Act::Write { value, outcome: Outcome::Applied, .. } => {
+                    if let Some((base, read)) = base.filter(|(_, read)| is_sure(resource, [read, access])) {
+                        by_base.entry(base).or_default().push([read, access]);
+                    }
+                    Some((value, *access))
+                }
+                Act::Write { outcome: Outcome::Refused, .. } => base,
+                Act::Write { .. } => None,
+            };
+        }
+    }
+    let pairs = by_base.iter().flat_map(|(base, updates)| updates.windows(2).map(move |pair| (base, pair)));
+    let shown = pairs.map(|(base, pair)| {
+        let text = format!("{} both updated {name} from {base}", both(pair[0][1].call, pair[1][1].call));
+        let records = pair.iter().flatten().map(|access| access.record.clone());
+        Violation::new(Rule::LostUpdate, text, records)
+    });
+    shown.collect()
+}
+
+/// Returns whether a lock promises that nobody else writes between this read and this write of one hold.
+fn is_sure(resource: &Resource<'_>, [read, write]: [&Access<'_>; 2]) -> bool {
+    let is_covered = write.hold.is_some_and(|hold| hold.covers(read.began, write.ended));
+    is_covered || resource.way == Some(Way::Guarded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::event::{Event, Kind};
+    use super::super::super::story::{Story, rules};
+    use super::*;
+
+    const FIRST: &str = "1.0/0/0";
+    const SECOND: &str = "2.0/0/0";
+
+    /// A hold whose lease ends at 50, and another one from 60 to 90.
+    fn two() -> Story {
+        let first = Story::default().asks(FIRST, Kind::Mutex, 1).granted_until(FIRST, 10, 1, 50);
+        first.holds(SECOND, Kind::Mutex, 60, 90, 2)
+    }
+
+    fn found(story: Story) -> Vec<Rule> {
+        rules(&writes(&story.history()))
+    }
+
+    #[test]
+    fn a_value_that_was_refused_is_never_read() {
+        let refused = |way, then| {
+            let story = two().writes(FIRST, 45, way, 7, Outcome::Refused).told_lost(FIRST, 47);
+            let story = story.writes(SECOND, 65, way, 8, then);
+            found(story.reads(SECOND, 70, 7).reads(SECOND, 80, 8).releases(FIRST, 95))
+        };
+        for way in [Way::Guarded, Way::Fenced] {
+            assert_eq!(refused(way, Outcome::Applied), [Rule::Phantom], "{way:?}");
+        }
+        let again = two().writes(FIRST, 45, Way::Guarded, 7, Outcome::Refused);
+        let again = again.writes(FIRST, 47, Way::Guarded, 7, Outcome::Applied).told_lost(FIRST, 48);
+        assert_eq!(found(again.reads(SECOND, 70, 7)), []);
+    }
+
+    fn placed(story: Story, call: &str, at: u64, position: u64) -> Story {
+        let (resource, way, outcome) = ("r".to_owned(), Way::Guarded, Outcome::Applied);
+        let position = Some(position);
+        story.at(
+            at,
+            call,
+            Event::Wrote { resource, way, began: at - 1, value: at, token: None, outcome, position },
+        )
+    }
+
+    #[test]
+    fn a_guarded_write_that_begins_after_the_next_grant_is_found() {
+        let write = |at, outcome| two().writes(FIRST, at, Way::Guarded, 7, outcome);
+        assert_eq!(found(write(55, Outcome::Applied)), []);
+        // It began before the grant.
+        assert_eq!(found(write(60, Outcome::Applied)), []);
+        assert_eq!(found(write(61, Outcome::Applied)), [Rule::LateWrite]);
+        assert_eq!(found(write(61, Outcome::Refused)), []);
+        assert_eq!(found(write(61, Outcome::Unknown)), []);
+        assert_eq!(found(two().writes(FIRST, 61, Way::Plain, 7, Outcome::Applied)), []);
+    }
+
+    #[test]
+    fn an_older_token_whose_grant_is_known_late_makes_no_write_late() {
+        let late = |token| two().holds("3.0/0/0", Kind::Mutex, 95, 99, token);
+        let write = |story: Story| story.writes_with(SECOND, 97, Way::Guarded, 7, Outcome::Applied, Some(2));
+        assert_eq!(found(write(late(1))), []);
+        assert_eq!(found(write(late(3))), [Rule::LateWrite]);
+        // The write is late for the hold behind it.
+        let third = write(late(1).holds("1.0/0/1", Kind::Mutex, 96, 99, 3));
+        assert_eq!(found(third), [Rule::LateWrite]);
+    }
+
+    #[test]
+    fn a_guarded_write_whose_place_is_behind_a_later_hold_is_found() {
+        let writes = |first, second| placed(placed(two(), FIRST, 59, first), SECOND, 70, second);
+        assert_eq!(found(writes(1, 2)), []);
+        assert_eq!(found(writes(2, 1)), [Rule::LateWrite]);
+        let read = |position| {
+            let (resource, value, position) = ("r".to_owned(), Some(1), Some(position));
+            placed(two(), FIRST, 59, 5).at(70, SECOND, Event::Read { resource, began: 69, value, position })
+        };
+        assert_eq!(found(read(5)), []);
+        assert_eq!(found(read(4)), [Rule::LateWrite]);
+    }
+
+    #[test]
+    fn holds_of_different_locks_have_no_order_at_a_resource() {
+        let other = two().asks_for("3.0/0/0", "b", Kind::Mutex, 61).granted("3.0/0/0", 62, 9);
+        assert_eq!(found(placed(placed(other, FIRST, 59, 2), "3.0/0/0", 70, 1)), []);
+    }
+
+    #[test]
+    fn a_fenced_resource_that_takes_an_older_token_is_found() {
+        let writes = |first: u64, outcome| {
+            let second = two().writes_with(SECOND, 70, Way::Fenced, 8, Outcome::Applied, Some(2));
+            second.writes_with(FIRST, first, Way::Fenced, 7, outcome, Some(1))
+        };
+        assert_eq!(found(writes(69, Outcome::Applied)), []);
+        // The two writes overlap, and may have any order.
+        assert_eq!(found(writes(70, Outcome::Applied)), []);
+        assert_eq!(found(writes(71, Outcome::Applied)), [Rule::OldToken]);
+        assert_eq!(found(writes(71, Outcome::Refused)), []);
+        let equal = two().writes_with(SECOND, 70, Way::Fenced, 8, Outcome::Applied, Some(2));
+        assert_eq!(found(equal.writes_with(SECOND, 72, Way::Fenced, 9, Outcome::Applied, Some(2))), []);
+    }
+
+    #[test]
+    fn two_updates_of_one_value_are_found_if_both_holds_were_valid_or_the_writes_are_guarded() {
+        let found = |way, end, second| {
+            let first = two().reads(FIRST, 20, 7).writes(FIRST, end, way, 8, Outcome::Applied);
+            found(first.reads(SECOND, 70, second).writes(SECOND, 80, way, 9, Outcome::Applied))
+        };
+        assert_eq!([found(Way::Plain, 30, 7), found(Way::Guarded, 55, 7)], [[Rule::LostUpdate]; 2]);
+        assert_eq!([found(Way::Plain, 30, 8), found(Way::Plain, 55, 7)], [[]; 2]);
+    }
+
+    #[test]
+    fn a_refused_holder_that_is_valid_until_its_release_is_found() {
+        for way in [Way::Fenced, Way::Guarded] {
+            assert_eq!(found(two().writes(SECOND, 70, way, 8, Outcome::Refused)), [Rule::Refused]);
+            assert_eq!(found(two().writes(SECOND, 95, way, 8, Outcome::Refused)), []);
+            assert_eq!(found(two().writes(FIRST, 20, way, 8, Outcome::Refused)), []);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The holds of a history, and the times for which their holders could rely on them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::call::{Call, Grant};
+use super::campaign::{Campaign, Death, Force};
+use super::event::{Kind, Token};
+use super::source::{CallId, Process};
+
+/// One hold of a lock, which is *valid* from its grant until its end.
+///
+/// The end is the earliest of the reasons of [`Ending`]. A lost lease never becomes valid again. A client that reports
+/// a later end of the lease has therefore been valid all the time, also if it was stopped in between, and the latest
+/// end that it reported counts.
+#[derive(Clone, Debug)]
+pub(crate) struct Hold {
+    pub(crate) call: CallId,
+    pub(crate) lock: Arc<str>,
+    pub(crate) kind: Kind,
+    pub(crate) asked: u64,
+    pub(crate) granted: u64,
+    pub(crate) token: Option<Token>,
+    /// The time from which on the hold is not valid any more.
+    pub(crate) end: u64,
+    pub(crate) ending: Ending,
+}
+
+/// The reason for which a hold is not valid any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Ending {
+    /// The holder began to give the lock back.
+    Released,
+    /// The holder was told of the loss.
+    ToldLost,
+    /// The lease ran out, as the holder knew it.
+    LeaseOver,
+    /// The process of the holder was killed, or had ended.
+    Died,
+    /// The campaign broke the lock, or ended the session, by force.
+    Forced,
+    /// The history ends.
+    Open,
+}
+
+impl Ending {
+    /// Tells whether the holder lost the lock without giving it back, and without dying.
+    pub(crate) fn is_loss(self) -> bool {
+        matches!(self, Self::ToldLost | Self::LeaseOver)
+    }
+}
+
+impl Hold {
+    /// Returns the process of the holder.
+    pub(crate) fn process(&self) -> Process {
+        self.call.process
+    }
+
+    /// Tells whether the hold was valid at all, as far as the history shows.
+    pub(crate) fn was_valid(&self) -> bool {
+        self.granted < self.end
+    }
+
+    /// Tells whether the hold is valid from the first to the second time.
+    pub(crate) fn covers(&self, from: u64, to: u64) -> bool {
+        self.granted <= from && from <= to && to < self.end
+    }
+
+    /// Tells whether two holds of one lock may not be valid at the same time: permits may if there are enough for both.
+    pub(crate) fn excludes(&self, other: &Self) -> bool {
+        self.call != other.call && excludes(self.kind, other.kind)
+    }
+
+    fn of(call: &Call, campaign: &Campaign, last: u64) -> Option<Self> {
+        let grant = call.grants.first()?;
+        let (end, ending) = end(call, grant, campaign, last);
+        Some(Self {
+            call: call.id,
+            lock: call.asked.lock.clone(),
+            kind: call.asked.kind,
+            asked: call.asked.at,
+            granted: grant.at,
+            token: grant.token,
+            end: end.max(grant.at),
+            ending,
+        })
+    }
+}
+
+/// Tells whether places of these kinds exclude each other.
+pub(crate) fn excludes(one: Kind, other: Kind) -> bool {
+    match (one, other) {
+        (Kind::Read, Kind::Read) => false,
+        (Kind::Permits { n, of }, Kind::Permits { n: m, of: other }) => n + m > of.max(other),
+        _ => true,
+    }
+}
+
+/// Returns the earliest end of the hold of a call.
+fn end(call: &Call, grant: &Grant, campaign: &Campaign, last: u64) -> (u64, Ending) {
+    let granted = grant.at;
+    let mut ends = vec![(last, Ending::Open)];
+    let first_end = call.ends.iter().map(super::call::End::at).min();
+    ends.extend(call.release_begun.or(first_end).map(|at| (at, Ending::Released)));
+    ends.extend(call.told_lost.first().map(|at| (*at, Ending::ToldLost)));
+    ends.extend(call.until.map(|at| (at, Ending::LeaseOver)));
+    let broken = campaign.broken.get(&*call.asked.lock).into_iter().flatten();
+    let broken = broken.filter(|(_, zxid)| may_be_under(call.asked.kind, grant.token, *zxid));
+    let mut forced: Vec<Force> = broken.map(|(force, _)| *force).collect();
+    if let Some(life) = campaign.lives.get(&call.id.process) {
+        ends.extend(life.death.map(|death| match death {
+            Death::Killed(at) | Death::Exited(at) => (at, Ending::Died),
+        }));
+        forced.extend(&life.sessions_ended);
+    }
+    // A lock can still go from call to call under the node that is about to be deleted.
+    let forced = forced.into_iter().filter(|force| latest_effect(*force) >= granted);
+    ends.extend(forced.map(|force| (force.began, Ending::Forced)));
+    ends.into_iter().min_by_key(|(at, _)| *at).expect("the history ends")
+}
+
+/// Returns the latest time at which a force may take effect.
+fn latest_effect(force: Force) -> u64 {
+    force.answered.unwrap_or(force.began).saturating_add(FORCE)
+}
+
+/// Tells whether a hold may be under the node with this zxid.
+///
+/// Readers may follow a writer under a node that has replaced another one, and permits have several nodes, so that their
+/// tokens do not tell.
+fn may_be_under(kind: Kind, token: Option<Token>, zxid: Option<u64>) -> bool {
+    let is_told = matches!(kind, Kind::Mutex | Kind::Leader);
+    !is_told || token.zip(zxid).is_none_or(|(token, zxid)| token.0 == zxid)
+}
+
+/// The time after the answer to a force until which it may take effect, in nanoseconds.
+const FORCE: u64 = 1_000_000_000;
+
+/// Derives the holds of all calls, by the time of their grants.
+pub(crate) fn derive(calls: &BTreeMap<CallId, Call>, campaign: &Campaign, last: u64) -> Vec<Hold> {
+    let mut holds: Vec<_> = calls.values().filter_map(|call| Hold::of(call, campaign, last)).collect();
+    holds.sort_by_key(|hold| (hold.granted, hold.call));
+    holds
+}

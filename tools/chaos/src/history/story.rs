@@ -1,0 +1,94 @@
+//! Histories for tests, written as a list of what happened.
+
+use super::event::{Event, Kind, Outcome, Token, Way};
+use super::merged::History;
+use super::record::Record;
+use super::violation::{Rule, Violation};
+
+/// A history under way. Calls are named as in records, such as `1.0/0/0`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Story(pub(crate) Vec<Record>);
+
+impl Story {
+    pub(crate) fn at(mut self, at: u64, by: &str, event: Event) -> Self {
+        self.0.push(Record { at, by: by.parse().unwrap(), event });
+        self
+    }
+
+    pub(crate) fn campaign(self, at: u64, event: Event) -> Self {
+        self.at(at, "campaign", event)
+    }
+
+    /// A call asks for the lock `a`.
+    pub(crate) fn asks(self, call: &str, kind: Kind, at: u64) -> Self {
+        self.asks_for(call, "a", kind, at)
+    }
+
+    pub(crate) fn asks_for(self, call: &str, lock: &str, kind: Kind, at: u64) -> Self {
+        let lock = lock.to_owned();
+        let asked = Event::Asked { lock, kind, within: None };
+        self.at(at, call, asked)
+    }
+
+    pub(crate) fn granted(self, call: &str, at: u64, token: u64) -> Self {
+        self.at(at, call, Event::Granted { token: Some(Token(token, 0)), until: None })
+    }
+
+    pub(crate) fn granted_until(self, call: &str, at: u64, token: u64, until: u64) -> Self {
+        self.at(at, call, Event::Granted { token: Some(Token(token, 0)), until: Some(until) })
+    }
+
+    pub(crate) fn told_lost(self, call: &str, at: u64) -> Self {
+        self.at(at, call, Event::ToldLost { reason: "expired".to_owned() })
+    }
+
+    /// The release begins, and ends one nanosecond later.
+    pub(crate) fn releases(self, call: &str, at: u64) -> Self {
+        self.at(at, call, Event::ReleaseBegun).at(at + 1, call, Event::Released)
+    }
+
+    /// A whole hold of the lock `a`, whose call begins one nanosecond before its grant.
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn holds(self, call: &str, kind: Kind, granted: u64, released: u64, token: u64) -> Self {
+        self.asks(call, kind, granted - 1).granted(call, granted, token).releases(call, released)
+    }
+
+    /// A read of the resource `r`, which takes one nanosecond.
+    pub(crate) fn reads(self, call: &str, at: u64, value: u64) -> Self {
+        let (resource, value) = ("r".to_owned(), Some(value));
+        self.at(at, call, Event::Read { resource, began: at - 1, value, position: None })
+    }
+
+    /// A write of the resource `r`, which takes one nanosecond.
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn writes(self, call: &str, at: u64, way: Way, value: u64, outcome: Outcome) -> Self {
+        self.writes_with(call, at, way, value, outcome, None)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn writes_with(
+        self,
+        call: &str,
+        at: u64,
+        way: Way,
+        value: u64,
+        outcome: Outcome,
+        token: Option<u64>,
+    ) -> Self {
+        let (resource, token) = ("r".to_owned(), token.map(|token| Token(token, 0)));
+        self.at(
+            at,
+            call,
+            Event::Wrote { resource, way, began: at - 1, value, token, outcome, position: None },
+        )
+    }
+
+    pub(crate) fn history(self) -> History {
+        History::new(self.0)
+    }
+}
+
+/// Returns the rules that are broken.
+pub(crate) fn rules(violations: &[Violation]) -> Vec<Rule> {
+    violations.iter().map(|violation| violation.rule).collect()
+}

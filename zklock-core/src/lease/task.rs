@@ -1,0 +1,232 @@
+//! The task of one held node, from its turn to its deletion.
+//!
+//! It watches the node, performs the orders of the holders, and withdraws the contender at the end.
+
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+
+use tokio::task::yield_now;
+
+use crate::error::{LockError, LossReason};
+use crate::events::Witness;
+use crate::queue::acquisition::End;
+use crate::session::janitor::Undone;
+
+use super::contender::{Contender, Order};
+use super::state::Lease;
+
+/// Starts the task of a node.
+pub(super) fn start(contender: impl Contender + 'static, lease: Arc<Lease>) {
+    let tasks = lease.tasks.clone();
+    // Made here rather than in the future, which may be dropped before its first poll.
+    let unfinished = Unfinished { lease, is_finished: false };
+    tasks.spawn(hold(unfinished, contender));
+}
+
+/// Holds the node until its contender is withdrawn.
+///
+/// The node stays until the release even if the lease is lost, so that no other client gets the lock while the holder's
+/// body is still being cancelled.
+async fn hold(mut unfinished: Unfinished, mut contender: impl Contender + 'static) {
+    let lease = unfinished.lease.clone();
+    loop {
+        // Kept until the node is deleted, because the library sends a request for a watch that is dropped earlier.
+        let mut gone: Gone = Box::pin(contender.own_node_gone(lease.last_node()));
+        match lease.attend(&mut gone).await {
+            Order::Downgrade(report) => {
+                // The caller may no longer wait for the outcome.
+                if let Err(Err(error)) = report.send(lease.attend_to(downgrade(&lease, &mut contender)).await)
+                {
+                    tracing::warn!(path = %lease.path, %error, "a lock stays exclusive although only readers are left");
+                }
+            }
+            Order::Release(report) => {
+                report.send(withdraw(&lease, &mut contender).await).ok();
+                break;
+            }
+            Order::Leave => break leave(&lease, &mut contender).await,
+        }
+    }
+    unfinished.is_finished = true;
+}
+
+/// Resolves when a node is gone, or belongs to another session.
+type Gone = Pin<Box<dyn Future<Output = LossReason> + Send>>;
+
+impl Lease {
+    /// Watches the node until there is an order.
+    async fn attend(&self, gone: &mut Gone) -> Order {
+        let mut links = self.session.links();
+        loop {
+            let link = *links.borrow_and_update();
+            self.note_health(link);
+            let loss = async {
+                tokio::select! {
+                    biased;
+                    loss = self.outlived() => loss,
+                    loss = &mut *gone => loss,
+                }
+            };
+            tokio::select! {
+                biased;
+                order = self.orders.next() => return order,
+                loss = loss, if self.loss().is_none() => drop(self.lose(loss)),
+                _ = links.changed(), if !self.session.is_over() => {}
+                () = self.sentry.until(|_| self.is_confirmed()), if !self.is_confirmed() => {}
+            }
+        }
+    }
+
+    /// Waits for the requests of an order, and for the end of the session or of the lease clock meanwhile.
+    async fn attend_to<T>(&self, requests: impl Future<Output = T>) -> T {
+        let mut requests = pin!(requests);
+        tokio::select! {
+            biased;
+            outcome = &mut requests => return outcome,
+            loss = self.outlived() => drop(self.lose(loss)),
+        }
+        requests.await
+    }
+
+    /// Waits for the end of the session or of the lease clock.
+    async fn outlived(&self) -> LossReason {
+        tokio::select! {
+            biased;
+            () = self.session.over() => LossReason::SessionEnded,
+            () = self.session.lapsed() => LossReason::LeaseExpired,
+        }
+    }
+}
+
+/// Withdraws the contender after its last holder, and tells when the request for that is on its way.
+async fn leave(lease: &Lease, contender: &mut impl Contender) {
+    let mut withdrawn = pin!(withdraw(lease, contender));
+    tokio::select! {
+        biased;
+        // The first poll issues the request.
+        _ = &mut withdrawn => return,
+        // Meanwhile the client library's task, which runs on this thread too, writes it.
+        () = yield_now() => {}
+    }
+    lease.note_handed_over();
+    withdrawn.await.ok();
+}
+
+/// Replaces the writer's node with a reader's. The lease continues meanwhile.
+async fn downgrade(lease: &Lease, contender: &mut impl Contender) -> Result<(), LockError> {
+    lease.check()?;
+    lease.begin_replacement();
+    match contender.downgrade().await {
+        Ok(reader) => {
+            // The watches were those of the other node, and one of them has just fired.
+            lease.sentry.note_replacement();
+            lease.set_node(contender.queue().child(&reader.name).into());
+            lease.check()?;
+            lease.tell(Witness::downgraded);
+            Ok(())
+        }
+        Err(refused) => {
+            lease.set_node(lease.last_node());
+            Err(match refused {
+                Undone::Gone => lease.lost_error(lease.lose(LossReason::NodeDeleted)),
+                Undone::SessionOver => lease.lost_error(lease.lose(LossReason::SessionEnded)),
+                Undone::Refused(error) => error,
+            })
+        }
+    }
+}
+
+/// Ends a lease whose task ends early, because the client's thread ended or a bug made the task panic.
+struct Unfinished {
+    lease: Arc<Lease>,
+    is_finished: bool,
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            let lease = &self.lease;
+            let reason = lease.lose(LossReason::SessionEnded);
+            lease.holders.clear().into_iter().for_each(|holding| holding.lost(reason));
+            lease.end(Err(lease.lost_error(reason)));
+        }
+    }
+}
+
+async fn withdraw(lease: &Lease, contender: &mut impl Contender) -> Result<(), LockError> {
+    lease.begin_departure();
+    let end = contender.withdraw().await;
+    // A client that closes its session is told that its locks are lost, and deletes their nodes before.
+    let is_deleted = matches!(end, End::Withdrawn);
+    let outcome = outcome(lease, end, contender.refusal());
+    // Those that held the lock when it was lost have been told. The others have given it back.
+    for holding in lease.holders.clear() {
+        match &outcome {
+            Ok(()) => holding.released(),
+            Err(LockError::Lost { reason: LossReason::SessionEnded, .. }) if is_deleted => holding.released(),
+            Err(LockError::Lost { reason, .. }) => holding.lost(*reason),
+            Err(error) => holding.release_failed(error),
+        }
+    }
+    lease.end(outcome.clone());
+    outcome
+}
+
+fn outcome(lease: &Lease, end: End, refusal: Option<LockError>) -> Result<(), LockError> {
+    if let Some(reason) = lease.loss() {
+        return Err(lease.lost_error(reason));
+    }
+    match (end, refusal) {
+        (End::Withdrawn | End::Unnumbered | End::Mixed(_), _) => Ok(()),
+        (End::Abandoned, Some(refusal)) => Err(refusal),
+        (End::Lost | End::Abandoned, _) => Err(lease.lost_error(lease.lose(LossReason::SessionEnded))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use futures_util::poll;
+    use zklock_testkit::EmbeddedServer;
+
+    use crate::Config;
+    use crate::event::LockEventKind;
+    use crate::events::Events;
+
+    use super::*;
+
+    /// Waits for an event, and returns its value.
+    async fn next<T>(events: &mut Events, which: impl Fn(LockEventKind) -> Option<T>) -> T {
+        loop {
+            if let Some(value) = which(events.next().await.expect("the client is there").kind) {
+                return value;
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_loss_between_the_return_of_a_lock_and_its_release_is_told_and_returned() {
+        let server = EmbeddedServer::start().unwrap();
+        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let (mut events, mutex) = (client.events(), client.mutex("/a").unwrap());
+        let guard = mutex.lock().await.unwrap();
+        let lease = guard.holds()[0].lease().clone();
+        let waiting = tokio::spawn(async move { mutex.lock().await.map(drop) });
+        next(&mut events, |kind| matches!(kind, LockEventKind::Queued { .. }).then_some(())).await;
+        // The write keeps the next call from the lock.
+        lease.writes().begin();
+        let mut releasing = pin!(guard.release());
+        assert!(poll!(&mut releasing).is_pending());
+        lease.lose(LossReason::NodeDeleted);
+        let lost = releasing.await.unwrap_err();
+        assert!(matches!(lost, LockError::Lost { reason: LossReason::NodeDeleted, .. }), "{lost}");
+        let told = |kind| match kind {
+            LockEventKind::Lost { reason, .. } => Some(Ok(reason)),
+            LockEventKind::Released { .. } => Some(Err("released")),
+            _ => None,
+        };
+        assert_eq!(next(&mut events, told).await, Ok(LossReason::NodeDeleted));
+        waiting.await.unwrap().unwrap();
+    }
+}
