@@ -76,7 +76,7 @@ fn only_the_session_speaks_to_the_client_library() {
 fn only_permits_make_the_guards_of_writes_under_leases() {
     // The constructors of the guards, and the files that may name them besides the guards' own.
     let makers = [("checking", "zklock-core/src/lease/share.rs"), ("none", "zklock-core/src/once.rs")];
-    let own = Path::new("zklock-core/src/session/ops/data.rs");
+    let own = Path::new("zklock-core/src/session/requests/data.rs");
     for (maker, user) in makers {
         let call = format!("Guards::{maker}(");
         let sources = sources("zklock-core/src");

@@ -14,8 +14,8 @@ use crate::client::worker::{Unanswered, Worker};
 use crate::error::{LockError, LossReason, Phase, Refusal};
 use crate::lease::{Share, WritePermit};
 use crate::path::NodePath;
-use crate::session::fault::Fault;
-use crate::session::ops::{Glimpse, Guarded, Write};
+use crate::session::request_error::RequestError;
+use crate::session::requests::{Glimpse, Guarded, Write};
 
 /// Writes to `path`, below the client's namespace, if all of the permit's leases are held at that moment. Waits for at most
 /// `within` for the answer.
@@ -32,12 +32,12 @@ pub(crate) async fn write(
         Ok(Ok(Guarded::Unguarded(index))) => Err(lost(&shares[index], LossReason::NodeDeleted)),
         Ok(Err(error)) => Err(error),
         Err(Unanswered::InTime) => {
-            Err(Fault::Unknown(format!("no answer within {within:?}")).into_error(path))
+            Err(RequestError::Unknown(format!("no answer within {within:?}")).into_error(path))
         }
         Err(unanswered @ (Unanswered::Forked | Unanswered::Panicked)) => {
             Err(unanswered.into_error(&about, within))
         }
-        Err(Unanswered::Ended) => Err(Fault::SessionOver.into_error(path)),
+        Err(Unanswered::Ended) => Err(RequestError::SessionOver.into_error(path)),
     }
 }
 
@@ -48,8 +48,8 @@ pub(crate) async fn write(
 async fn send(permit: WritePermit, target: NodePath, write: Write) -> Result<Guarded, LockError> {
     let session = permit.shares()[0].lease().session().clone();
     let ready = permit.ready().await?;
-    let answer = ready.send(|guards| session.ops().guarded(guards, target.full(), &write)).await;
-    answer.map_err(|fault| fault.into_error(target.relative()))
+    let answer = ready.send(|guards| session.requests().guarded(guards, target.full(), &write)).await;
+    answer.map_err(|error| error.into_error(target.relative()))
 }
 
 fn lost(share: &Share, reason: LossReason) -> LockError {
@@ -135,12 +135,12 @@ async fn read_until_answered(
     let session = shares[0].lease().session();
     loop {
         let ready = WritePermit::take(&shares)?.ready().await?;
-        match ready.ask(|guards| session.ops().read_guarded(guards, target.full())).await {
+        match ready.ask(|guards| session.requests().read_guarded(guards, target.full())).await {
             Ok(Glimpse::Seen(data)) => return Ok(data),
             Ok(Glimpse::Unguarded(index)) => return Err(lost(&shares[index], LossReason::NodeDeleted)),
-            Err(Fault::SessionOver) => return Err(lost(&shares[0], LossReason::SessionEnded)),
-            Err(Fault::Unknown(_)) => sleep(PAUSE).await,
-            Err(fault) => return Err(fault.into_error(target.relative())),
+            Err(RequestError::SessionOver) => return Err(lost(&shares[0], LossReason::SessionEnded)),
+            Err(RequestError::Unknown(_)) => sleep(PAUSE).await,
+            Err(error) => return Err(error.into_error(target.relative())),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::error::{LockError, LossReason};
 use crate::guarded;
 use crate::hold::{self, Entries, Frame, Hold, LeaderTerm};
 use crate::lease::{LeaseState, Share, WritePermit};
-use crate::session::ops::Write;
+use crate::session::requests::Write;
 use crate::token::FencingToken;
 
 /// A lock or a term of leadership that a holder has. Cheap to clone.

@@ -26,8 +26,8 @@ use crate::last_start::{LastStart, NotATick, Period, Polled, Record};
 use crate::lease::{Share, WritePermit};
 use crate::path::NodePath;
 use crate::session::Session;
-use crate::session::fault::Fault;
-use crate::session::ops::{Base, Guards, Stamped};
+use crate::session::request_error::RequestError;
+use crate::session::requests::{Base, Guards, Stamped};
 
 impl Held {
     /// Returns `true` if the caller may start work that is to start at most once per `period` in the whole
@@ -159,7 +159,7 @@ pub(crate) async fn start(
             return Err(lease.lost_error(lease.lose(reason)));
         }
         Ok(Err(StartError::Over(error))) => return Err(error),
-        Ok(Err(StartError::Fault(fault))) => return Err(fault.into_error(path.relative())),
+        Ok(Err(StartError::Request(error))) => return Err(error.into_error(path.relative())),
         Err(unanswered) => return Err(unanswered.into_error(&path, within)),
     };
     note(worker, &path, last, period, asked);
@@ -187,18 +187,18 @@ struct Attempt<C> {
 
 /// The reason why an attempt has no answer.
 enum StartError {
-    Fault(Fault),
+    Request(RequestError),
     /// The lease with this index is lost.
     Lost(usize, LossReason),
     /// The lock is lost, or the check failed.
     Over(LockError),
 }
 
-impl From<Fault> for StartError {
-    fn from(fault: Fault) -> Self {
-        match fault {
-            Fault::SessionOver => Self::Lost(0, LossReason::SessionEnded),
-            fault => Self::Fault(fault),
+impl From<RequestError> for StartError {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::SessionOver => Self::Lost(0, LossReason::SessionEnded),
+            error => Self::Request(error),
         }
     }
 }
@@ -220,7 +220,7 @@ impl<C: Fn() -> Result<(), LockError>> Attempt<C> {
             match self.write().await {
                 Ok(Some(tick)) => return Ok(tick),
                 Ok(None) => {}
-                Err(StartError::Fault(Fault::Unknown(_))) => sleep(PAUSE).await,
+                Err(StartError::Request(RequestError::Unknown(_))) => sleep(PAUSE).await,
                 Err(error) => return Err(error),
             }
         }
@@ -238,16 +238,18 @@ impl<C: Fn() -> Result<(), LockError>> Attempt<C> {
         // holder by now.
         let permit = WritePermit::take(&self.shares)?.ready().await?;
         (self.check)()?;
-        let (ops, data) = (session.ops(), record.to_string());
-        match permit.send(|guards| ops.stamp(guards, self.path.full(), data.as_bytes(), base)).await {
+        let (requests, data) = (session.requests(), record.to_string());
+        match permit.send(|guards| requests.stamp(guards, self.path.full(), data.as_bytes(), base)).await {
             Ok(Stamped::At(written)) => Ok(Some(record.written_at(written))),
-            Ok(Stamped::Created) | Err(Fault::Refused(Refusal::BadVersion | Refusal::NodeExists)) => Ok(None),
-            Ok(Stamped::Unguarded(index)) => Err(StartError::Lost(index, LossReason::NodeDeleted)),
-            Err(Fault::NoNode) => {
-                ops.prepare_parents(self.path.parent()).await?;
+            Ok(Stamped::Created) | Err(RequestError::Refused(Refusal::BadVersion | Refusal::NodeExists)) => {
                 Ok(None)
             }
-            Err(fault) => Err(fault.into()),
+            Ok(Stamped::Unguarded(index)) => Err(StartError::Lost(index, LossReason::NodeDeleted)),
+            Err(RequestError::NoNode) => {
+                requests.prepare_parents(self.path.parent()).await?;
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
         }
     }
 }
@@ -276,7 +278,7 @@ async fn has_begun(worker: &Arc<Worker>, tick: &NodePath, period: Period) -> Res
 /// Returns the last start as of the servers' present time, or `None` if nothing has started yet.
 ///
 /// It writes a record that is no start, because the servers tell their time only by the stamp of a write.
-async fn ask(session: &Session, path: &NodePath, period: Period) -> Result<Option<LastStart>, Fault> {
+async fn ask(session: &Session, path: &NodePath, period: Period) -> Result<Option<LastStart>, RequestError> {
     let mut is_overtaken = false;
     loop {
         let (Some(last), base) = read(session, path).await? else { return Ok(None) };
@@ -286,12 +288,13 @@ async fn ask(session: &Session, path: &NodePath, period: Period) -> Result<Optio
             return Ok(Some(last));
         }
         let record = Record::question(last, period);
-        match session.ops().stamp(Guards::none(), path.full(), record.to_string().as_bytes(), base).await {
+        match session.requests().stamp(Guards::none(), path.full(), record.to_string().as_bytes(), base).await
+        {
             Ok(Stamped::At(written)) => return Ok(Some(record.written_at(written))),
-            Err(Fault::Refused(Refusal::BadVersion)) => is_overtaken = true,
+            Err(RequestError::Refused(Refusal::BadVersion)) => is_overtaken = true,
             // Another client deleted the node.
-            Ok(Stamped::Created | Stamped::Unguarded(_)) | Err(Fault::NoNode) => {}
-            Err(fault) => return Err(fault),
+            Ok(Stamped::Created | Stamped::Unguarded(_)) | Err(RequestError::NoNode) => {}
+            Err(error) => return Err(error),
         }
     }
 }
@@ -355,9 +358,9 @@ impl Drop for PeriodPoller {
     }
 }
 
-async fn read(session: &Session, path: &NodePath) -> Result<(Option<LastStart>, Base), Fault> {
-    let refused = |reason: &str| Fault::Refused(Refusal::Other(reason.into()));
-    match session.ops().read(path.full()).await? {
+async fn read(session: &Session, path: &NodePath) -> Result<(Option<LastStart>, Base), RequestError> {
+    let refused = |reason: &str| RequestError::Refused(Refusal::Other(reason.into()));
+    match session.requests().read(path.full()).await? {
         // Servers delete ephemeral nodes, and empty containers that had children. They do not tell whether a
         // node is a container, so every node that ever had children is refused.
         Some(read) if read.owner != 0 || read.child_changes != 0 => {

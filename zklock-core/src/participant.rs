@@ -21,8 +21,8 @@ use crate::queue::predicate::{self, GATE, LEASES, Predicate, Role};
 use crate::queue::turn;
 use crate::session::Session;
 use crate::session::counter::Counter;
-use crate::session::fault::Fault;
-use crate::session::ops::{Described, Ops};
+use crate::session::request_error::RequestError;
+use crate::session::requests::{Described, Requests};
 use crate::session::sentry::REVOKE;
 use crate::token::FencingToken;
 
@@ -121,24 +121,24 @@ pub(crate) async fn list(worker: &Arc<Worker>, lock: &LockRef) -> Result<Vec<Par
 }
 
 /// Returns the participants, or a failure with the path that it is about.
-async fn ask(session: &Session, lock: &LockRef) -> Result<Vec<Participant>, (Fault, String)> {
-    let (ops, path) = (session.ops(), &lock.path);
-    let failed = |fault| (fault, path.relative().to_owned());
+async fn ask(session: &Session, lock: &LockRef) -> Result<Vec<Participant>, (RequestError, String)> {
+    let (requests, path) = (session.requests(), &lock.path);
+    let failed = |error| (error, path.relative().to_owned());
     let (queues, mode) = match &lock.wanted {
         Wanted::Place(place) | Wanted::Candidacy { place, .. } => {
-            let queue = Queue::list(ops, path, lock.strangers(), |role| place_of(role, place)).await;
+            let queue = Queue::list(requests, path, lock.strangers(), |role| place_of(role, place)).await;
             (vec![queue.map_err(failed)?], None)
         }
         Wanted::Permits(permits) => {
             let of = count(session, &permits.count).await?;
             // The only permit of `Client::exclusive` is a mutex.
             let mode = if lock.access == Access::NonReentrantMutex { Mode::Exclusive } else { Mode::Permit };
-            (semaphore(ops, path, of).await.map_err(failed)?.into(), Some(mode))
+            (semaphore(requests, path, of).await.map_err(failed)?.into(), Some(mode))
         }
     };
     let mut participants = Vec::new();
     for queue in &queues {
-        participants.extend(queue.describe(ops, &queue.places).await.map_err(failed)?);
+        participants.extend(queue.describe(requests, &queue.places).await.map_err(failed)?);
     }
     if let Some(mode) = mode {
         participants.iter_mut().for_each(|participant| participant.mode = mode);
@@ -153,12 +153,12 @@ fn place_of(role: Role, ours: &predicate::Place) -> Predicate {
 }
 
 /// Returns the number of permits, or a failure together with the path of the node that contains the number.
-async fn count(session: &Session, count: &Count) -> Result<u32, (Fault, String)> {
+async fn count(session: &Session, count: &Count) -> Result<u32, (RequestError, String)> {
     match count {
         Count::Agreed(of) => Ok(*of),
         Count::Shared { path, seed } => {
             let counter = Counter::new(path.clone(), *seed);
-            counter.read(session.ops()).await.map_err(|fault| (fault, path.relative().to_owned()))
+            counter.read(session.requests()).await.map_err(|error| (error, path.relative().to_owned()))
         }
     }
 }
@@ -198,22 +198,26 @@ impl Queue {
     }
 
     async fn list(
-        ops: &Ops,
+        requests: &Requests,
         path: &NodePath,
         strangers: &[String],
         predicate: impl Fn(Role) -> Predicate,
-    ) -> Result<Self, Fault> {
-        let names = match ops.names(path.full()).await {
-            Err(Fault::NoNode) => Vec::new(),
+    ) -> Result<Self, RequestError> {
+        let names = match requests.names(path.full()).await {
+            Err(RequestError::NoNode) => Vec::new(),
             listed => listed?,
         };
         Ok(Self::read(path, &names, strangers, predicate))
     }
 
     /// Describes some of the places. Those that have left meanwhile are left out.
-    pub(crate) async fn describe(&self, ops: &Ops, places: &[Place]) -> Result<Vec<Participant>, Fault> {
+    pub(crate) async fn describe(
+        &self,
+        requests: &Requests,
+        places: &[Place],
+    ) -> Result<Vec<Participant>, RequestError> {
         let names = places.iter().map(|place| place.name.clone());
-        let mut described = ops.describe_each(self.path.full(), names).await?.into_iter().peekable();
+        let mut described = requests.describe_each(self.path.full(), names).await?.into_iter().peekable();
         let mut participants = Vec::new();
         for Place { name, role, holds } in places {
             if let Some(described) = described.next_if(|described| described.name == *name) {
@@ -224,21 +228,25 @@ impl Queue {
         Ok(participants)
     }
 
-    async fn owner(&self, ops: &Ops, place: &Place) -> Result<Option<i64>, Fault> {
-        Ok(ops.stat(&self.path.child(&place.name)).await?.map(|stat| stat.owner))
+    async fn owner(&self, requests: &Requests, place: &Place) -> Result<Option<i64>, RequestError> {
+        Ok(requests.stat(&self.path.child(&place.name)).await?.map(|stat| stat.owner))
     }
 }
 
 /// Lists the queues of a semaphore: the holders of permits, and then the waiters at the gate.
-pub(crate) async fn semaphore(ops: &Ops, path: &NodePath, of: u32) -> Result<[Queue; 2], Fault> {
-    let permits = Queue::list(ops, &path.below(LEASES), &[], |_| Predicate::Permit { of }).await?;
-    let mut gate = Queue::list(ops, &path.below(GATE), &[], Predicate::place).await?;
+pub(crate) async fn semaphore(
+    requests: &Requests,
+    path: &NodePath,
+    of: u32,
+) -> Result<[Queue; 2], RequestError> {
+    let permits = Queue::list(requests, &path.below(LEASES), &[], |_| Predicate::Permit { of }).await?;
+    let mut gate = Queue::list(requests, &path.below(GATE), &[], Predicate::place).await?;
     // The contender that has passed the gate has a node in both queues while it waits for permits. It may have left the gate
     // between the two lists.
     if let (Some(inside), Some(first)) =
         (permits.places.last().filter(|last| !last.holds), gate.places.first())
     {
-        let (inside, first) = join!(permits.owner(ops, inside), gate.owner(ops, first));
+        let (inside, first) = join!(permits.owner(requests, inside), gate.owner(requests, first));
         if first?.is_some_and(|first| inside.is_ok_and(|inside| inside == Some(first))) {
             gate.places.remove(0);
         }
@@ -267,8 +275,8 @@ impl Client {
         let queue = self.path(&participant.path)?;
         let node = queue.child(&participant.node);
         let ask = move |session: Arc<Session>| async move {
-            match session.ops().write(&node, REVOKE, None).await {
-                Err(Fault::NoNode) => Ok(()),
+            match session.requests().write(&node, REVOKE, None).await {
+                Err(RequestError::NoNode) => Ok(()),
                 outcome => outcome,
             }
         };
@@ -293,7 +301,7 @@ impl Client {
     pub async fn break_lock(&self, participant: &Participant) -> Result<(), LockError> {
         let queue = self.path(&participant.path)?;
         let node = queue.child(&participant.node);
-        let delete = move |session: Arc<Session>| async move { session.ops().delete(&node).await };
+        let delete = move |session: Arc<Session>| async move { session.requests().delete(&node).await };
         self.worker().ask(&queue, delete).await
     }
 }

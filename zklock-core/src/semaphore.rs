@@ -214,8 +214,9 @@ impl Semaphore {
             return Err(invalid(&self.path, permits, TOO_MANY));
         }
         let counter = path.clone();
-        let set =
-            move |session: Arc<Session>| async move { counter::set(session.ops(), &counter, permits).await };
+        let set = move |session: Arc<Session>| async move {
+            counter::set(session.requests(), &counter, permits).await
+        };
         self.client.worker().ask(path, set).await
     }
 

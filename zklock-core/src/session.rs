@@ -7,7 +7,7 @@
 //!
 //! * [`connection`] is one connection to one server, with its watches. [`addresses`] has the servers, [`opening`] the
 //!   settings of sessions, and [`reconnect`] opens the session and keeps it by one connection after the other.
-//! * [`ops`] performs the requests, and [`fault`] classifies those that fail.
+//! * [`requests`] performs the requests, and [`request_error`] classifies those that fail.
 //!   [`counts`] counts them, and bounds those of contenders.
 //! * [`clock`] is the lease clock: until when the session is certain to be alive. [`heartbeat`] keeps it running.
 //! * [`drive`] performs the actions of an acquisition, [`janitor`] withdraws or downgrades its
@@ -32,16 +32,16 @@ pub(crate) mod counter;
 pub(crate) mod counts;
 pub(crate) mod diagnose;
 pub(crate) mod drive;
-pub(crate) mod fault;
 pub(crate) mod heartbeat;
 pub(crate) mod janitor;
 #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 pub(crate) mod login;
 mod opening;
-pub(crate) mod ops;
 pub(crate) mod presence;
 mod queues;
 mod reconnect;
+pub(crate) mod request_error;
+pub(crate) mod requests;
 pub(crate) mod security;
 pub(crate) mod sentry;
 #[cfg(test)]
@@ -60,8 +60,8 @@ use tokio_util::sync::CancellationToken;
 use self::clock::{LeaseClock, Origin};
 use self::connection::Live;
 use self::counts::Bounds;
-use self::ops::Ops;
 use self::queues::Queues;
+use self::requests::Requests;
 
 use crate::change::Signal;
 use crate::tasks::panics;
@@ -102,7 +102,7 @@ impl Link {
 
 pub(crate) struct Session {
     id: i64,
-    ops: Ops,
+    requests: Requests,
     link: watch::Sender<Link>,
     /// The number of leases that need heartbeats.
     leases: watch::Sender<usize>,
@@ -120,10 +120,10 @@ pub(crate) struct Session {
 
 impl Session {
     /// Returns a session that has a connection of this number. It has no tasks yet.
-    fn new(id: i64, connection: u64, ops: Ops) -> Arc<Self> {
+    fn new(id: i64, connection: u64, requests: Requests) -> Arc<Self> {
         Arc::new(Self {
             id,
-            ops,
+            requests,
             link: watch::Sender::new(Link { connection, health: Health::Connected }),
             leases: watch::Sender::new(0),
             over: CancellationToken::new(),
@@ -139,8 +139,8 @@ impl Session {
         self.id
     }
 
-    pub(crate) fn ops(&self) -> &Ops {
-        &self.ops
+    pub(crate) fn requests(&self) -> &Requests {
+        &self.requests
     }
 
     pub(crate) fn bounds(&self) -> &Bounds {
@@ -148,7 +148,7 @@ impl Session {
     }
 
     pub(crate) fn clock(&self) -> &LeaseClock {
-        self.ops.clock()
+        self.requests.clock()
     }
 
     pub(crate) fn link(&self) -> Link {
@@ -181,7 +181,7 @@ impl Session {
     /// Ends the session after an answer that does not fit it.
     pub(crate) fn give_up(&self) {
         self.tell_lost();
-        self.ops.close();
+        self.requests.close();
     }
 
     /// Closes the session after a task has panicked, because the state that the task kept cannot be relied on.
@@ -210,7 +210,7 @@ impl Session {
         if timeout(within, leases.wait_for(|leases| *leases == 0)).await.is_err() {
             tracing::warn!("closing the session although guards of lost locks still exist");
         }
-        self.ops.close();
+        self.requests.close();
         // Its own task gives up by then.
         timeout(within * 2, self.closed.cancelled()).await.ok();
     }
@@ -223,15 +223,15 @@ impl Session {
 
     /// Takes note that the connection is over.
     fn disconnect(&self) {
-        self.ops.disconnect();
+        self.requests.disconnect();
         self.tell(|link| link.health = Health::Suspended);
     }
 
     /// Goes on with another connection, after an answer to a request that was sent on it at this time.
     fn connect(&self, connection: &Arc<Live>, fenced: Origin) {
-        self.ops.note_fence(fenced);
-        self.ops.connect(connection.clone());
-        self.ops.tally().note_reconnect();
+        self.requests.note_fence(fenced);
+        self.requests.connect(connection.clone());
+        self.requests.tally().note_reconnect();
         self.tell(|link| *link = Link { connection: connection.number, health: Health::Connected });
     }
 

@@ -18,8 +18,8 @@ use crate::path::NodePath;
 use crate::queue::contender::{Contender, is_numbered};
 use crate::queue::predicate::{GATE, LEASES, Predicate, Role};
 use crate::session::Session;
-use crate::session::fault::Fault;
-use crate::session::ops::Ops;
+use crate::session::request_error::RequestError;
+use crate::session::requests::Requests;
 
 /// The locks below a path, before they are listed.
 ///
@@ -187,7 +187,7 @@ impl Survey {
         let (about, limit) = (node.clone(), self.participants as usize);
         let request = move |session: Arc<Session>| {
             let node = about.clone();
-            async move { inspect(session.ops(), &node, limit).await }
+            async move { inspect(session.requests(), &node, limit).await }
         };
         self.client.worker().ask_until_answered(&node, request).await
     }
@@ -204,22 +204,26 @@ struct NodeReport {
 }
 
 /// Looks at one node, and describes up to `limit` participants of each lock. A failure has the path that it is about.
-async fn inspect(ops: &Ops, node: &NodePath, limit: usize) -> Result<NodeReport, (Fault, String)> {
+async fn inspect(
+    requests: &Requests,
+    node: &NodePath,
+    limit: usize,
+) -> Result<NodeReport, (RequestError, String)> {
     let mut report = NodeReport::default();
-    match report.read(ops, node, limit).await {
+    match report.read(requests, node, limit).await {
         Ok(()) => Ok(report),
-        Err(denied @ Fault::Denied(_)) => {
+        Err(denied @ RequestError::Denied(_)) => {
             let denied = Some(denied.into_error(&shown_path(node)));
             Ok(NodeReport { left_out: 1, denied, ..NodeReport::default() })
         }
-        Err(fault) => Err((fault, shown_path(node))),
+        Err(error) => Err((error, shown_path(node))),
     }
 }
 
 impl NodeReport {
-    async fn read(&mut self, ops: &Ops, node: &NodePath, limit: usize) -> Result<(), Fault> {
+    async fn read(&mut self, requests: &Requests, node: &NodePath, limit: usize) -> Result<(), RequestError> {
         let dir = if node.full().is_empty() { "/" } else { node.full() };
-        match ops.stat(dir).await?.map(|stat| stat.children) {
+        match requests.stat(dir).await?.map(|stat| stat.children) {
             None | Some(0) => return Ok(()),
             Some(children) if children > LONGEST => {
                 self.left_out = 1;
@@ -227,8 +231,8 @@ impl NodeReport {
             }
             Some(_) => {}
         }
-        let names = match ops.names(dir).await {
-            Err(Fault::NoNode) => return Ok(()),
+        let names = match requests.names(dir).await {
+            Err(RequestError::NoNode) => return Ok(()),
             listed => listed?,
         };
         let is_semaphore = is_semaphore(&names);
@@ -236,28 +240,33 @@ impl NodeReport {
         self.below.retain(|name| !node.below(name).is_reserved());
         let queue = Queue::read(node, &names, &KAZOO.map(str::to_owned), Predicate::place);
         if let Some(kind) = kind(&queue.places) {
-            self.add(ops, (node, kind), &[queue], limit).await?;
+            self.add(requests, (node, kind), &[queue], limit).await?;
         }
         if is_semaphore {
-            self.read_semaphore(ops, node, limit).await?;
+            self.read_semaphore(requests, node, limit).await?;
         }
         Ok(())
     }
 
-    async fn read_semaphore(&mut self, ops: &Ops, node: &NodePath, limit: usize) -> Result<(), Fault> {
+    async fn read_semaphore(
+        &mut self,
+        requests: &Requests,
+        node: &NodePath,
+        limit: usize,
+    ) -> Result<(), RequestError> {
         for queue in [LEASES, GATE] {
-            let stat = ops.stat(node.below(queue).full()).await?;
+            let stat = requests.stat(node.below(queue).full()).await?;
             if stat.is_some_and(|stat| stat.children > LONGEST) {
                 self.left_out += 1;
                 return Ok(());
             }
         }
-        let stated = ops.read(node.full()).await?.map(|read| read.data).unwrap_or_default();
+        let stated = requests.read(node.full()).await?.map(|read| read.data).unwrap_or_default();
         // Curator states no number. A shared one is in another node. All permits count as held then.
         let of = std::str::from_utf8(&stated).ok().and_then(|text| text.parse().ok()).unwrap_or(u32::MAX);
-        let queues = participant::semaphore(ops, node, of).await?;
+        let queues = participant::semaphore(requests, node, of).await?;
         if queues.iter().any(|queue| !queue.places.is_empty()) {
-            self.add(ops, (node, LockKind::Semaphore), &queues, limit).await?;
+            self.add(requests, (node, LockKind::Semaphore), &queues, limit).await?;
         }
         Ok(())
     }
@@ -265,11 +274,11 @@ impl NodeReport {
     /// Counts the places of a lock's queues, and describes the first of them.
     async fn add(
         &mut self,
-        ops: &Ops,
+        requests: &Requests,
         (node, kind): (&NodePath, LockKind),
         queues: &[Queue],
         limit: usize,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), RequestError> {
         let count = |holds: bool| {
             let places = queues.iter().flat_map(|queue| &queue.places);
             u32::try_from(places.filter(|place| place.holds == holds).count()).unwrap_or(u32::MAX)
@@ -280,10 +289,10 @@ impl NodeReport {
             left -= shown.len();
             for some in shown.chunks(READS_AT_A_TIME) {
                 let some: Vec<_> = some.iter().map(|place| in_kind(kind, place)).collect();
-                match queue.describe(ops, &some).await {
+                match queue.describe(requests, &some).await {
                     // One of them has an ACL of its own. They are counted all the same.
-                    Err(fault @ Fault::Denied(_)) => {
-                        self.denied.get_or_insert_with(|| fault.into_error(&shown_path(node)));
+                    Err(error @ RequestError::Denied(_)) => {
+                        self.denied.get_or_insert_with(|| error.into_error(&shown_path(node)));
                     }
                     described => participants.extend(described?),
                 }

@@ -123,7 +123,7 @@ const BOUNDS: [(&str, &str, &str); 14] = [
         "paths of 900 KiB (921,600 bytes) together",
     ),
     (
-        "zklock-core/src/session/ops/request.rs",
+        "zklock-core/src/session/requests/length.rs",
         "LONGEST: usize = (1 << 20) - 1;",
         "included | 1,048,575 bytes",
     ),

@@ -43,17 +43,17 @@ const fn finding(heading: &'static str, workaround: &'static str) -> Finding {
 /// The section for findings that nothing works around.
 const HOSTILE: &str = "\"What a hostile server can do\" in SECURITY.md";
 
-const NO_DELAY: Finding = finding("Nagle's algorithm is on", "`Flight` of `session::ops::entry`");
+const NO_DELAY: Finding = finding("Nagle's algorithm is on", "`Flight` of `session::requests::entry`");
 const WRITES: Finding =
-    finding("Requests that are ready together are written one by one", "`Flight` of `session::ops::entry`");
+    finding("Requests that are ready together are written one by one", "`Flight` of `session::requests::entry`");
 const PERSISTENT: Finding =
-    finding("Persistent watches are lost on a reconnect", "the one-shot watches of `session::ops`");
+    finding("Persistent watches are lost on a reconnect", "the one-shot watches of `session::requests`");
 const PACKETS: Finding = finding("Many watches break reconnects", "`session::reconnect`");
 const CONNECTED: Finding =
     finding("A broken connection is reported as connected", "`over` of `session::connection`");
 const EXPIRED: Finding = finding("The end of a session is reported late", "`session::clock`");
 const REPLACED: Finding = finding("A replaced session is not reported", "`attempt` of `session::reconnect`");
-const ERRORS: Finding = finding("A broken connection has several errors", "`session::fault`");
+const ERRORS: Finding = finding("A broken connection has several errors", "`session::request_error`");
 const PAUSES: Finding = finding("Pauses between attempts double", "`pause` of `session::reconnect`");
 const RUNTIME: Finding = finding("Watchers outlive the runtime of their session", "`session::connection`");
 const LOCK: Finding = finding("A cancelled lock leaves its node", "the choice against `Client::lock`");

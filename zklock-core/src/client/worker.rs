@@ -19,7 +19,7 @@ use crate::last_start::PeriodCache;
 #[cfg(feature = "metrics")]
 use crate::metrics::{Lasting, Reports, State};
 use crate::path::NodePath;
-use crate::session::fault::Fault;
+use crate::session::request_error::RequestError;
 use crate::session::{CLOSE_WITHIN, Health, OpenError, Session};
 use crate::tasks::{Tasks, panics};
 
@@ -263,12 +263,12 @@ impl Worker {
     ) -> Result<T, LockError>
     where
         T: Send + 'static,
-        R: Future<Output = Result<T, Fault>> + Send,
+        R: Future<Output = Result<T, RequestError>> + Send,
     {
         let (worker, about) = (self.clone(), path.clone());
         let asked = async move {
             let session = worker.session(&about, worker.closing()).await?;
-            request(session).await.map_err(|fault| fault.into_error(about.relative()))
+            request(session).await.map_err(|error| error.into_error(about.relative()))
         };
         self.answer(path, asked).await
     }
@@ -282,15 +282,17 @@ impl Worker {
     ) -> Result<T, LockError>
     where
         T: Send + 'static,
-        R: Future<Output = Result<T, (Fault, String)>> + Send,
+        R: Future<Output = Result<T, (RequestError, String)>> + Send,
     {
         let (worker, about) = (self.clone(), path.clone());
         let asked = async move {
             loop {
                 let session = worker.session(&about, worker.closing()).await?;
                 match request(session).await {
-                    Err((Fault::Unknown(_) | Fault::SessionOver, _)) => sleep(UNANSWERED_PAUSE).await,
-                    answer => return answer.map_err(|(fault, path)| fault.into_error(&path)),
+                    Err((RequestError::Unknown(_) | RequestError::SessionOver, _)) => {
+                        sleep(UNANSWERED_PAUSE).await
+                    }
+                    answer => return answer.map_err(|(error, path)| error.into_error(&path)),
                 }
             }
         };

@@ -14,7 +14,7 @@ use crate::path::NodePath;
 use crate::queue::contender::{Contender, ContenderId};
 use crate::queue::predicate::{LEASES, Role};
 use crate::session::Session;
-use crate::session::fault::Fault;
+use crate::session::request_error::RequestError;
 
 /// The statement in the data of a semaphore's node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,11 +62,11 @@ pub(super) async fn agree(
         match semaphore.look().await {
             Ok(verdict) => return verdict.map(|()| Agreement::Reached),
             // The contender's own driver reports that the session is over.
-            Err(Fault::SessionOver) => break,
-            Err(Fault::Unknown(_) | Fault::NoNode | Fault::Refused(Refusal::BadVersion)) => {
-                sleep(PAUSE).await
-            }
-            Err(fault) => return Err(fault.into_error(path.relative())),
+            Err(RequestError::SessionOver) => break,
+            Err(
+                RequestError::Unknown(_) | RequestError::NoNode | RequestError::Refused(Refusal::BadVersion),
+            ) => sleep(PAUSE).await,
+            Err(error) => return Err(error.into_error(path.relative())),
         }
     }
     Ok(Agreement::Unknown)
@@ -88,9 +88,9 @@ struct Semaphore<'a> {
 }
 
 impl Semaphore<'_> {
-    async fn look(&self) -> Result<Result<(), LockError>, Fault> {
+    async fn look(&self) -> Result<Result<(), LockError>, RequestError> {
         let _permit = self.session.bounds().requests(1).await;
-        let read = self.session.ops().read(self.path.full()).await?.ok_or(Fault::NoNode)?;
+        let read = self.session.requests().read(self.path.full()).await?.ok_or(RequestError::NoNode)?;
         let stated = Stated::read(&read.data);
         // Look for contenders of another recipe at the semaphore's own path if the node has more
         // children than a semaphore's own two, or if this client is the first to state a number.
@@ -107,7 +107,7 @@ impl Semaphore<'_> {
             return Ok(Err(self.differs(stated)));
         }
         let ours = self.ours.text();
-        self.session.ops().write(self.path.full(), ours.as_bytes(), Some(read.version)).await?;
+        self.session.requests().write(self.path.full(), ours.as_bytes(), Some(read.version)).await?;
         Ok(Ok(()))
     }
 
@@ -128,23 +128,23 @@ impl Semaphore<'_> {
         }
     }
 
-    async fn others_have_permits(&self) -> Result<bool, Fault> {
+    async fn others_have_permits(&self) -> Result<bool, RequestError> {
         let names = self.list(&self.path.below(LEASES)).await?;
         let leases = names.iter().filter_map(|name| Contender::parse(name));
         Ok(leases.into_iter().any(|lease| !lease.is_of(self.id)))
     }
 
     /// Returns the role of a contender at the semaphore's own path, if there is one.
-    async fn other_recipe(&self) -> Result<Option<Role>, Fault> {
+    async fn other_recipe(&self) -> Result<Option<Role>, RequestError> {
         let names = self.list(self.path).await?;
         Ok(names.iter().find_map(|name| Contender::parse(name)).map(|contender| contender.role))
     }
 
-    async fn list(&self, path: &NodePath) -> Result<Vec<String>, Fault> {
-        match self.session.ops().list(path.full()).await {
+    async fn list(&self, path: &NodePath) -> Result<Vec<String>, RequestError> {
+        match self.session.requests().list(path.full()).await {
             Ok(children) => Ok(children.names),
-            Err(Fault::NoNode) => Ok(Vec::new()),
-            Err(fault) => Err(fault),
+            Err(RequestError::NoNode) => Ok(Vec::new()),
+            Err(error) => Err(error),
         }
     }
 }

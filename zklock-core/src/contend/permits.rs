@@ -26,7 +26,7 @@ use crate::session::Session;
 use crate::session::connection::Watch;
 use crate::session::counter::Counter;
 use crate::session::drive::{Bid, Contention, Driver, Outcome};
-use crate::session::fault::Fault;
+use crate::session::request_error::RequestError;
 
 use super::agreement::{self, Agreement, Stated};
 use super::request::{Claims, Count, Permits, Request};
@@ -104,20 +104,20 @@ impl Contest<'_> {
     async fn look(&self) -> Result<Room, LockError> {
         let leases = self.request.path.below(LEASES);
         let _permit = self.session.bounds().requests(1).await;
-        let (taken, changed) = match self.session.ops().list(leases.full()).await {
+        let (taken, changed) = match self.session.requests().list(leases.full()).await {
             Ok(children) => {
                 let permits =
                     children.names.iter().filter(|name| contender::Contender::parse(name).is_some());
                 (permits.count(), Some(children.watch))
             }
-            Err(fault) => (passing(fault, &leases).map(|()| 0)?, None),
+            Err(error) => (passing(error, &leases).map(|()| 0)?, None),
         };
         let of = match &self.permits.count {
             Count::Agreed(of) => *of,
             Count::Shared { path, seed } => {
                 let counter = Counter::new(path.clone(), *seed);
-                let count = counter.read(self.session.ops()).await;
-                count.or_else(|fault| passing(fault, path).map(|()| u32::MAX))?
+                let count = counter.read(self.session.requests()).await;
+                count.or_else(|error| passing(error, path).map(|()| u32::MAX))?
             }
         };
         let is_room = taken.saturating_add(self.permits.wanted as usize) <= of as usize;
@@ -210,10 +210,10 @@ impl Contest<'_> {
 
 /// Returns the error of a refused request. Other failures pass: the contest meets the end of the session, or
 /// a broken connection, again.
-fn passing(fault: Fault, path: &NodePath) -> Result<(), LockError> {
-    match fault {
-        Fault::NoNode | Fault::Unknown(_) | Fault::SessionOver => Ok(()),
-        Fault::Denied(_) | Fault::Refused(_) => Err(fault.into_error(path.relative())),
+fn passing(error: RequestError, path: &NodePath) -> Result<(), LockError> {
+    match error {
+        RequestError::NoNode | RequestError::Unknown(_) | RequestError::SessionOver => Ok(()),
+        RequestError::Denied(_) | RequestError::Refused(_) => Err(error.into_error(path.relative())),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
 use crate::error::LossReason;
-use crate::session::fault::Fault;
+use crate::session::request_error::RequestError;
 
 use super::state::{Lease, LeaseState};
 
@@ -109,7 +109,7 @@ impl Lease {
 
     async fn prove(&self) {
         let kind = self.session.clock().terms().heartbeat_kind();
-        match self.session.ops().heartbeat(kind).await {
+        match self.session.requests().heartbeat(kind).await {
             Ok(()) => {}
             Err(_) => sleep(PAUSE).await,
         }
@@ -118,10 +118,10 @@ impl Lease {
 
 impl Lease {
     /// Asks the servers whether the node still exists and belongs to this session.
-    pub(crate) async fn verify(&self) -> Result<(), Fault> {
+    pub(crate) async fn verify(&self) -> Result<(), RequestError> {
         let node = self.node().await;
         let connection = self.session.link().connection;
-        match self.session.ops().present_stat(&node).await? {
+        match self.session.requests().present_stat(&node).await? {
             Some(stat) if stat.owner == self.session.id() => self.sentry.note_seen(connection),
             Some(_) => drop(self.lose(LossReason::OwnerChanged)),
             None => drop(self.lose(LossReason::NodeDeleted)),
@@ -155,8 +155,8 @@ impl Lease {
 
     /// Verifies the lease until the servers have answered, or the session is over.
     pub(crate) async fn settle(&self) {
-        while let Err(fault) = self.verify().await {
-            if let Fault::SessionOver = fault {
+        while let Err(error) = self.verify().await {
+            if let RequestError::SessionOver = error {
                 self.lose(LossReason::SessionEnded);
                 return;
             }

@@ -8,8 +8,8 @@ use futures_util::future::select_all;
 use crate::error::{LockError, LossReason};
 use crate::events::Holding;
 use crate::interleaving;
-use crate::session::fault::Fault;
-use crate::session::ops::Guards;
+use crate::session::request_error::RequestError;
+use crate::session::requests::Guards;
 use crate::token::FencingToken;
 
 use super::holders::Holders;
@@ -170,9 +170,9 @@ impl WritePermit {
 
 impl ReadyPermit {
     /// Sends the one write that the permit is for, and waits for its answer.
-    pub(crate) async fn send<T, F>(self, write: impl FnOnce(Guards) -> F) -> Result<T, Fault>
+    pub(crate) async fn send<T, F>(self, write: impl FnOnce(Guards) -> F) -> Result<T, RequestError>
     where
-        F: Future<Output = Result<T, Fault>>,
+        F: Future<Output = Result<T, RequestError>>,
     {
         let Self { mut permit, guards } = self;
         permit.progress = Progress::Sent;
@@ -198,10 +198,10 @@ impl ReadyPermit {
 }
 
 /// Returns `true` if the write was applied, or will certainly not be.
-fn is_definite<T>(answer: &Result<T, Fault>) -> bool {
+fn is_definite<T>(answer: &Result<T, RequestError>) -> bool {
     match answer {
-        Ok(_) | Err(Fault::NoNode | Fault::Denied(_) | Fault::Refused(_)) => true,
-        Err(Fault::Unknown(_) | Fault::SessionOver) => false,
+        Ok(_) | Err(RequestError::NoNode | RequestError::Denied(_) | RequestError::Refused(_)) => true,
+        Err(RequestError::Unknown(_) | RequestError::SessionOver) => false,
     }
 }
 
@@ -264,8 +264,12 @@ mod tests {
     #[tokio::test]
     async fn a_definite_answer_settles_the_write() {
         let held = Held::new().await;
-        let answers =
-            [Ok(()), Err(Fault::NoNode), Err(Fault::Denied(None)), Err(Fault::Refused(Refusal::BadVersion))];
+        let answers = [
+            Ok(()),
+            Err(RequestError::NoNode),
+            Err(RequestError::Denied(None)),
+            Err(RequestError::Refused(Refusal::BadVersion)),
+        ];
         for answer in answers {
             let permit = held.ready().await;
             assert_eq!(held.writing(), [Writing::UnderWay; 2]);
@@ -276,10 +280,10 @@ mod tests {
 
     #[tokio::test]
     async fn an_unknown_outcome_makes_every_lease_doubtful_forever() {
-        for fault in [Fault::Unknown("the connection broke".into()), Fault::SessionOver] {
+        for error in [RequestError::Unknown("the connection broke".into()), RequestError::SessionOver] {
             let held = Held::new().await;
             let permit = held.ready().await;
-            permit.send(|_| ready(Err::<(), _>(fault))).await.unwrap_err();
+            permit.send(|_| ready(Err::<(), _>(error))).await.unwrap_err();
             assert_eq!(held.writing(), [Writing::Doubtful; 2]);
             held.ready().await.send(|_| ready(Ok(()))).await.unwrap();
             assert_eq!(held.writing(), [Writing::Doubtful; 2]);

@@ -26,7 +26,7 @@ use boot_time::Instant;
 
 use crate::error::LockError;
 
-use super::fault::Fault;
+use super::request_error::RequestError;
 
 /// The requests by which a session that holds locks proves that it is alive.
 ///
@@ -268,8 +268,8 @@ impl LeaseClock {
     /// The leader may know only of requests that are old enough to have been forwarded. After a gap longer
     /// than the margin allows for, the term therefore does not start at `sent`. It starts at the contact
     /// before the gap, plus the silence that the margin allows for.
-    pub(crate) fn answered<T>(&self, ack: Ack, sent: Moment, outcome: &Result<T, Fault>) {
-        if outcome.as_ref().err().is_none_or(Fault::is_answer) {
+    pub(crate) fn answered<T>(&self, ack: Ack, sent: Moment, outcome: &Result<T, RequestError>) {
+        if outcome.as_ref().err().is_none_or(RequestError::is_answer) {
             self.heard(ack, Exchange { sent, answered: self.now() });
         }
     }
@@ -327,7 +327,7 @@ impl LeaseClock {
 mod tests {
     use super::*;
 
-    const OK: Result<(), Fault> = Ok(());
+    const OK: Result<(), RequestError> = Ok(());
 
     const fn ms(ms: u64) -> Duration {
         Duration::from_millis(ms)
@@ -409,15 +409,15 @@ mod tests {
     #[test]
     fn only_what_a_server_answered_counts() {
         let clock = clock(30_000, 2_000, 10_000);
-        for fault in [
-            Fault::Unknown("reset".into()),
-            Fault::SessionOver,
-            Fault::Refused(crate::error::Refusal::Other("bad arguments".into())),
+        for error in [
+            RequestError::Unknown("reset".into()),
+            RequestError::SessionOver,
+            RequestError::Refused(crate::error::Refusal::Other("bad arguments".into())),
         ] {
-            clock.answered(Ack::Write, Moment(ms(500)), &Err::<(), _>(fault));
+            clock.answered(Ack::Write, Moment(ms(500)), &Err::<(), _>(error));
         }
         assert_eq!(clock.valid_until(), Moment(Duration::ZERO));
-        clock.answered(Ack::Write, Moment(ms(500)), &Err::<(), _>(Fault::NoNode));
+        clock.answered(Ack::Write, Moment(ms(500)), &Err::<(), _>(RequestError::NoNode));
         assert_eq!(clock.valid_until(), Moment(ms(22_700)));
     }
 

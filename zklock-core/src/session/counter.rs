@@ -7,8 +7,8 @@ use crate::path::NodePath;
 
 use super::Session;
 use super::connection::Watch;
-use super::fault::Fault;
-use super::ops::Ops;
+use super::request_error::RequestError;
+use super::requests::Requests;
 
 /// A shared number, and the watch that signals a change.
 pub(crate) struct Counter {
@@ -28,25 +28,25 @@ impl Counter {
     }
 
     /// Reads the number, and creates the node if it is missing.
-    pub(crate) async fn read(&self, ops: &Ops) -> Result<u32, Fault> {
+    pub(crate) async fn read(&self, requests: &Requests) -> Result<u32, RequestError> {
         loop {
-            match ops.read(self.path.full()).await? {
+            match requests.read(self.path.full()).await? {
                 Some(read) => return decode(&read.data),
-                None => create(ops, &self.path, self.seed).await?,
+                None => create(requests, &self.path, self.seed).await?,
             }
         }
     }
 
     /// Reads the number and sets a watch on it.
-    async fn read_and_watch(&mut self, ops: &Ops) -> Result<u32, Fault> {
+    async fn read_and_watch(&mut self, requests: &Requests) -> Result<u32, RequestError> {
         loop {
-            match ops.watch_node(self.path.full()).await {
+            match requests.watch_node(self.path.full()).await {
                 Ok(read) => {
                     self.watch = Some(read.watch);
                     return decode(&read.data);
                 }
-                Err(Fault::NoNode) => create(ops, &self.path, self.seed).await?,
-                Err(fault) => return Err(fault),
+                Err(RequestError::NoNode) => create(requests, &self.path, self.seed).await?,
+                Err(error) => return Err(error),
             }
         }
     }
@@ -58,17 +58,17 @@ impl Counter {
     /// the answer has fired the watch by then.
     pub(crate) async fn read_after<T>(
         &mut self,
-        ops: &Ops,
+        requests: &Requests,
         question: impl Future<Output = T>,
-    ) -> (T, Result<Option<u32>, Fault>) {
+    ) -> (T, Result<Option<u32>, RequestError>) {
         if !self.is_unchanged() {
-            let (answer, count) = join(question, self.read(ops)).await;
+            let (answer, count) = join(question, self.read(requests)).await;
             return (answer, count.map(Some));
         }
         let answer = question.await;
         let count = match self.is_unchanged() {
             true => Ok(None),
-            false => self.read(ops).await.map(Some),
+            false => self.read(requests).await.map(Some),
         };
         (answer, count)
     }
@@ -87,29 +87,29 @@ impl Counter {
     /// Waits for a change since the last read, and reads the number again. The first call does not wait.
     ///
     /// Dropping the future loses nothing.
-    pub(crate) async fn changed(&mut self, session: &Session) -> Result<u32, Fault> {
+    pub(crate) async fn changed(&mut self, session: &Session) -> Result<u32, RequestError> {
         if let Some(watch) = &mut self.watch {
             watch.change().await;
             self.watch = None;
         }
         let _permit = session.bounds().requests(1).await;
-        self.read_and_watch(session.ops()).await
+        self.read_and_watch(session.requests()).await
     }
 }
 
 /// Sets the number, and creates the node if it is missing.
-pub(crate) async fn set(ops: &Ops, path: &NodePath, count: u32) -> Result<(), Fault> {
+pub(crate) async fn set(requests: &Requests, path: &NodePath, count: u32) -> Result<(), RequestError> {
     loop {
-        match ops.write(path.full(), &encode(count), None).await {
-            Err(Fault::NoNode) => create(ops, path, count).await?,
+        match requests.write(path.full(), &encode(count), None).await {
+            Err(RequestError::NoNode) => create(requests, path, count).await?,
             outcome => return outcome,
         }
     }
 }
 
-async fn create(ops: &Ops, path: &NodePath, count: u32) -> Result<(), Fault> {
-    match ops.seed(path.full(), &encode(count)).await {
-        Err(Fault::NoNode) => ops.prepare_parents(path.parent()).await,
+async fn create(requests: &Requests, path: &NodePath, count: u32) -> Result<(), RequestError> {
+    match requests.seed(path.full(), &encode(count)).await {
+        Err(RequestError::NoNode) => requests.prepare_parents(path.parent()).await,
         outcome => outcome,
     }
 }
@@ -119,10 +119,10 @@ fn encode(count: u32) -> [u8; 4] {
 }
 
 /// Decodes the number. Java's integers are signed, so a negative number is an error.
-fn decode(data: &[u8]) -> Result<u32, Fault> {
+fn decode(data: &[u8]) -> Result<u32, RequestError> {
     let number = data.try_into().ok().map(i32::from_be_bytes).and_then(|number| number.try_into().ok());
     number.ok_or_else(|| {
-        Fault::Refused(Refusal::Other(format!(
+        RequestError::Refused(Refusal::Other(format!(
             "its {} bytes of data are not a number of permits",
             data.len()
         )))

@@ -15,8 +15,8 @@ use crate::queue::predicate::Predicate;
 
 use super::connection::Watch;
 use super::counter::Counter;
-use super::fault::Fault;
 use super::queues::{WatchId, Way};
+use super::request_error::RequestError;
 use super::sentry::{Seen, Sentry};
 use super::{Health, Session};
 
@@ -266,7 +266,7 @@ impl Driver {
             let proof = if link.connection != self.connection {
                 self.verify(node, link.connection).await
             } else if self.session.clock().remaining() < terms.heartbeat() {
-                match self.session.ops().heartbeat(terms.heartbeat_kind()).await {
+                match self.session.requests().heartbeat(terms.heartbeat_kind()).await {
                     // After a silence, only later answers prove more.
                     Ok(()) if self.session.clock().remaining() < terms.heartbeat() => {
                         self.rest().await;
@@ -280,15 +280,15 @@ impl Driver {
             match proof {
                 Ok(None) => self.pause = SHORTEST_PAUSE,
                 Ok(event) => return event,
-                Err(Fault::SessionOver) => return Some(self.failed(Fault::SessionOver)),
+                Err(RequestError::SessionOver) => return Some(self.failed(RequestError::SessionOver)),
                 Err(_) => self.rest().await,
             }
         }
     }
 
     /// Looks whether the node is still there, because a turn stays with it.
-    async fn verify(&mut self, node: &Node, connection: u64) -> Result<Option<Event>, Fault> {
-        let stat = self.session.ops().stat(&self.path.child(&node.name)).await?;
+    async fn verify(&mut self, node: &Node, connection: u64) -> Result<Option<Event>, RequestError> {
+        let stat = self.session.requests().stat(&self.path.child(&node.name)).await?;
         self.connection = connection;
         let is_ours = stat.is_some_and(|stat| stat.owner == self.session.id());
         Ok((!is_ours).then_some(Event::OwnNodeGone))

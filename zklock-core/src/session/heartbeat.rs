@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Session;
 use super::clock::Ack;
-use super::fault::Fault;
+use super::request_error::RequestError;
 
 /// Sends a request whenever no other answer has moved the lease clock for the time of one heartbeat.
 ///
@@ -46,9 +46,9 @@ fn until_due(session: &Session) -> Duration {
 
 async fn beat(session: &Session) {
     let kind = if session.is_attended() { session.clock().terms().heartbeat_kind() } else { Ack::Read };
-    match session.ops().heartbeat(kind).await {
-        Ok(()) | Err(Fault::SessionOver) => {}
-        Err(fault) => tracing::debug!(?fault, "heartbeat failed"),
+    match session.requests().heartbeat(kind).await {
+        Ok(()) | Err(RequestError::SessionOver) => {}
+        Err(error) => tracing::debug!(?error, "heartbeat failed"),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::path::NodePath;
 use super::Session;
 use super::connection::{Change, Watch};
 use super::drive::Driver;
-use super::fault::Fault;
+use super::request_error::RequestError;
 use super::sentry::{MOMENT, Seen, Sentry};
 
 /// A session, and the path of an own node.
@@ -86,10 +86,10 @@ async fn look_around(
     own: &str,
     sentry: &Sentry,
 ) -> Result<Option<Watch>, LossReason> {
-    let children = match session.ops().list(queue.full()).await {
+    let children = match session.requests().list(queue.full()).await {
         Ok(children) => Some(children),
         // Servers delete queues in which they list no node.
-        Err(Fault::NoNode) => None,
+        Err(RequestError::NoNode) => None,
         Err(_) => return Ok(None),
     };
     let name = own.rsplit_once('/').map_or(own, |(_, name)| name);
@@ -108,8 +108,8 @@ async fn look_around(
 impl Session {
     /// Tells whether a node exists although a list of its queue lacks it, and logs that. Others cannot see such a node, so
     /// that it holds nothing (ZOOKEEPER-4846).
-    pub(super) async fn is_unlisted(&self, own: &str) -> Result<bool, Fault> {
-        let exists = self.ops().stat(own).await?.is_some();
+    pub(super) async fn is_unlisted(&self, own: &str) -> Result<bool, RequestError> {
+        let exists = self.requests().stat(own).await?.is_some();
         if exists {
             tracing::error!(path = own, "the server does not list a node that exists (ZOOKEEPER-4846)");
         }
@@ -121,13 +121,13 @@ impl Session {
 /// (ZOOKEEPER-4846).
 async fn is_missing(session: &Session, queue: &NodePath, own: &str) -> bool {
     let permit = session.bounds().requests(1).await;
-    let names = session.ops().names(queue.full()).await;
+    let names = session.requests().names(queue.full()).await;
     drop(permit);
     let name = own.rsplit_once('/').map_or(own, |(_, name)| name);
     let is_listed = match names {
         Ok(names) => names.iter().any(|listed| listed == name),
         // Servers delete queues in which they list no node.
-        Err(Fault::NoNode) => false,
+        Err(RequestError::NoNode) => false,
         Err(_) => return false,
     };
     !is_listed && matches!(session.is_unlisted(own).await, Ok(true))
@@ -140,7 +140,7 @@ async fn is_missing(session: &Session, queue: &NodePath, own: &str) -> bool {
 async fn lost((session, path): Own, (queue, mut listed): (NodePath, u64), sentry: &Sentry) -> LossReason {
     loop {
         let permit = session.bounds().requests(1).await;
-        let read = session.ops().watch_node(&path).await;
+        let read = session.requests().watch_node(&path).await;
         drop(permit);
         match read {
             Ok(own) if own.owner != session.id() => return LossReason::OwnerChanged,
@@ -159,14 +159,14 @@ async fn lost((session, path): Own, (queue, mut listed): (NodePath, u64), sentry
                 own.watch.change().await;
                 sentry.note_watch(false);
             }
-            Err(Fault::NoNode) => return LossReason::NodeDeleted,
-            Err(Fault::Unknown(_)) => sleep(PAUSE).await,
-            Err(Fault::Denied(_) | Fault::Refused(_)) => {
+            Err(RequestError::NoNode) => return LossReason::NodeDeleted,
+            Err(RequestError::Unknown(_)) => sleep(PAUSE).await,
+            Err(RequestError::Denied(_) | RequestError::Refused(_)) => {
                 if let Some(loss) = unreadable(&session, &path, sentry).await {
                     return loss;
                 }
             }
-            Err(Fault::SessionOver) => return pending().await,
+            Err(RequestError::SessionOver) => return pending().await,
         }
     }
 }
@@ -175,7 +175,7 @@ async fn lost((session, path): Own, (queue, mut listed): (NodePath, u64), sentry
 async fn unreadable(session: &Session, path: &str, sentry: &Sentry) -> Option<LossReason> {
     sentry.note_unwatchable();
     let connection = session.link().connection;
-    match session.ops().stat(path).await {
+    match session.requests().stat(path).await {
         Ok(None) => return Some(LossReason::NodeDeleted),
         Ok(Some(own)) if own.owner != session.id() => return Some(LossReason::OwnerChanged),
         Ok(Some(_)) => sentry.note_seen(connection),

@@ -15,7 +15,7 @@ use super::clock::Origin;
 use super::clock::{LeaseClock, Terms};
 use super::connection::{Connection, OpenError};
 use super::opening::Opening;
-use super::ops::{self, Ops};
+use super::requests::{self, Requests};
 use super::{CLOSE_WITHIN, Session, heartbeat};
 
 impl Opening {
@@ -47,9 +47,9 @@ impl Opening {
         let clock = LeaseClock::since(connection.begun, terms);
         let live = connection.live().clone();
         let (id, number) = (live.session_id().0, live.number);
-        let ops = Ops::new(live, clock, self.acls.clone(), self.tally.clone());
-        ops.note_fence(fenced);
-        let session = Session::new(id, number, ops);
+        let requests = Requests::new(live, clock, self.acls.clone(), self.tally.clone());
+        requests.note_fence(fenced);
+        let session = Session::new(id, number, requests);
         self.tally.note_session();
         tracing::info!(session = format_args!("{:#x}", session.id), "session opened");
         session.spawn(keep(session.clone(), self.clone(), connection));
@@ -101,7 +101,7 @@ impl Opening {
         }
         let fenced = Origin::now();
         let live = connection.live().clone();
-        let fence = timeout(self.timeout / 3, connection.answer(ops::fence(&live))).await;
+        let fence = timeout(self.timeout / 3, connection.answer(requests::fence(&live))).await;
         match fence {
             Ok(Some(Ok(()))) => Ok(Opened { connection, fenced }),
             _ => Err(zk::Error::Timeout.into()),
@@ -119,14 +119,14 @@ async fn keep(session: Arc<Session>, opening: Opening, first: Connection) {
         () = session.left() => tracing::warn!("the session was not closed in time; it ends when its timeout expires"),
     }
     session.tell_lost();
-    session.ops.close();
+    session.requests.close();
     tracing::info!("session ended");
 }
 
 impl Session {
     /// Waits until the session has been closing for too long.
     async fn left(&self) {
-        self.ops.closed().await;
+        self.requests.closed().await;
         sleep(CLOSE_WITHIN).await;
     }
 }
@@ -167,7 +167,7 @@ impl Keeper {
             tokio::select! {
                 biased;
                 () = connection.over() => {}
-                () = self.session.ops.closed() => match connection.close().await {
+                () = self.session.requests.closed() => match connection.close().await {
                     true => return,
                     false => {
                         let Some((next, _)) = self.next().await else { return };
@@ -201,7 +201,7 @@ impl Keeper {
                 }
                 Err(error) => tracing::debug!(%error, "no server accepts the session now"),
             }
-            timeout(pause(granted, fastrand::f64()), session.ops.closed()).await.ok();
+            timeout(pause(granted, fastrand::f64()), session.requests.closed()).await.ok();
         }
     }
 
@@ -335,7 +335,7 @@ mod tests {
         let server = EmbeddedServer::builder().max_session_timeout(SECOND * 4).start().unwrap();
         let settings = Config::new(server.connect_string()).tick_time(SECOND / 2).validated().unwrap();
         let session = settings.opening.open().await.unwrap();
-        let watched = session.ops().watch_node("/").await.unwrap();
+        let watched = session.requests().watch_node("/").await.unwrap();
         assert!(watched.connection > 1 && session.link().is_on(watched.connection));
         assert_eq!(server.sessions().len(), 1);
     }

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::change::Signal;
 use crate::queue::contender::is_numbered;
 
-use super::ops::Children;
+use super::requests::Children;
 
 /// The data of a holder's node that asks the holder to release (Curator's `LockInternals.REVOKE_MESSAGE`).
 pub(crate) const REVOKE: &[u8] = b"__REVOKE__";

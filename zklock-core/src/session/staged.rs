@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::acl::NodeAcls;
 use super::clock::Origin;
 use super::clock::{Ack, LeaseClock, Terms};
-use super::fault::Fault;
-use super::ops::Ops;
+use super::request_error::RequestError;
+use super::requests::Requests;
 use super::sentry::{Seen, Sentry};
 use super::{Health, Heartbeat, Session};
 
@@ -16,7 +16,7 @@ impl Session {
     pub(crate) fn staged(id: i64) -> Arc<Self> {
         let session = Self::staged_without_lease(id);
         let clock = session.clock();
-        clock.answered(Ack::Write, clock.now(), &Ok::<(), Fault>(()));
+        clock.answered(Ack::Write, clock.now(), &Ok::<(), RequestError>(()));
         session
     }
 
@@ -25,7 +25,7 @@ impl Session {
         let timing = (Duration::from_secs(2), Duration::from_secs(4));
         let terms = Terms::new(Duration::from_secs(120), timing, Heartbeat::default()).expect("valid terms");
         let clock = LeaseClock::since(Origin::now(), terms);
-        Self::new(id, 1, Ops::staged(clock, NodeAcls::default()))
+        Self::new(id, 1, Requests::staged(clock, NodeAcls::default()))
     }
 
     /// Breaks the connection.

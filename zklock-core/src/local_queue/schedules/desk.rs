@@ -6,7 +6,7 @@ use crate::error::LockError;
 use crate::lease::{Lease, Share, WritePermit};
 use crate::local_queue::grant::Grant;
 use crate::local_queue::held::Mode;
-use crate::session::fault::Fault;
+use crate::session::request_error::RequestError;
 use crate::token::FencingToken;
 
 use super::chance;
@@ -112,7 +112,7 @@ impl Desk {
                 self.settle(&lease, token);
                 Ok(())
             } else {
-                Err(Fault::Unknown("the connection broke".into()))
+                Err(RequestError::Unknown("the connection broke".into()))
             }
         });
         answer.await.ok();

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use crate::queue::acquisition::{Event, Node, Sight};
 use crate::queue::contender::ContenderId;
 use crate::queue::predicate::{Predicate, Role};
-use crate::session::fault::Fault;
-use crate::session::ops::{Children, Entry, Flight, Newcomer, Queue, Unfounded};
 use crate::session::queues::Way;
+use crate::session::request_error::RequestError;
+use crate::session::requests::{Children, Entry, Flight, Newcomer, Queue, Unfounded};
 use crate::session::sentry::Seen;
 
 use super::{Driver, Numbers};
@@ -40,17 +40,17 @@ impl Driver {
     pub(super) async fn prepare(&mut self) -> Event {
         let session = self.session.clone();
         let made = match self.way {
-            Way::Founding => session.ops().prepare_parents(self.path.parent()).await,
+            Way::Founding => session.requests().prepare_parents(self.path.parent()).await,
             _ if self.knows_queues() && session.queues.may_found(&self.path) => {
                 self.way = Way::Founding;
                 return Event::Prepared;
             }
-            _ => session.ops().prepare(&self.lock, self.path.full()).await,
+            _ => session.requests().prepare(&self.lock, self.path.full()).await,
         };
         match made {
             // If an ancestor vanished meanwhile, entering fails and the parents are created again.
-            Ok(()) | Err(Fault::NoNode) => Event::Prepared,
-            Err(fault) => self.failed(fault),
+            Ok(()) | Err(RequestError::NoNode) => Event::Prepared,
+            Err(error) => self.failed(error),
         }
     }
 
@@ -62,12 +62,12 @@ impl Driver {
         if self.counted == 0 {
             let bytes = newcomer.path().len() + DIGITS;
             if let Err(refusal) = session.bounds().add_node(bytes) {
-                return self.failed(Fault::Refused(refusal));
+                return self.failed(RequestError::Refused(refusal));
             }
             self.counted = bytes;
         }
         if self.way == Way::Founding {
-            let founded = session.ops().found(newcomer).await;
+            let founded = session.requests().found(newcomer).await;
             return self.founded(founded);
         }
         let flight = match self.way {
@@ -75,7 +75,7 @@ impl Driver {
             Way::ListAndWatch => Flight::ListAndWatch,
             Way::List => Flight::List,
         };
-        let entered = pin!(session.ops().enter(newcomer, flight));
+        let entered = pin!(session.requests().enter(newcomer, flight));
         let (mut entry, counted) = self.with_count(entered).await;
         if counted.is_err() {
             // The list is repeated, with the number.
@@ -95,10 +95,10 @@ impl Driver {
 
     pub(super) async fn locate(&mut self, id: ContenderId) -> Event {
         let session = self.session.clone();
-        match session.ops().locate(self.path.full(), id).await {
+        match session.requests().locate(self.path.full(), id).await {
             Ok(nodes) => Event::Located(nodes),
-            Err(Fault::NoNode) => Event::ParentMissing,
-            Err(fault) => self.failed(fault),
+            Err(RequestError::NoNode) => Event::ParentMissing,
+            Err(error) => self.failed(error),
         }
     }
 
@@ -135,7 +135,7 @@ impl Driver {
                 Event::QueueExists
             }
             Err(Unfounded::NoParent) => Event::ParentMissing,
-            Err(Unfounded::Failed(fault)) => self.failed(fault),
+            Err(Unfounded::Failed(error)) => self.failed(error),
         }
     }
 
@@ -153,11 +153,11 @@ impl Driver {
                 };
                 Event::Entered(node, sight)
             }
-            Err(Fault::NoNode) => {
+            Err(RequestError::NoNode) => {
                 self.session.queues.forget(&self.path, self.connection);
                 Event::ParentMissing
             }
-            Err(fault) => self.failed(fault),
+            Err(error) => self.failed(error),
         }
     }
 

@@ -8,8 +8,8 @@ use crate::error::{LockError, Refusal};
 use crate::queue::acquisition::{Action, Event, Replacement};
 use crate::queue::contender::Contender;
 use crate::queue::predicate::{GATE, LEASES, Role};
-use crate::session::fault::Fault;
-use crate::session::ops::Children;
+use crate::session::request_error::RequestError;
+use crate::session::requests::Children;
 use crate::session::sentry::Seen;
 
 use super::{Driver, Numbers};
@@ -53,15 +53,15 @@ impl Driver {
     async fn list(&mut self) -> Event {
         self.renew_connection();
         let (session, path) = (self.session.clone(), self.path.clone());
-        let listed = pin!(session.ops().list(path.full()));
+        let listed = pin!(session.requests().list(path.full()));
         let (listed, counted) = self.with_count(listed).await;
-        if let Err(fault) = counted {
-            return self.count_failed(fault);
+        if let Err(error) = counted {
+            return self.count_failed(error);
         }
         match listed {
             Ok(children) => self.look_around(children).await,
-            Err(Fault::NoNode) => self.parent_missing().await,
-            Err(fault) => self.failed(fault),
+            Err(RequestError::NoNode) => self.parent_missing().await,
+            Err(error) => self.failed(error),
         }
     }
 
@@ -71,7 +71,7 @@ impl Driver {
         match own {
             Some(own) => match self.delete_unlisted(&own).await {
                 Ok(()) => Event::ParentMissing,
-                Err(fault) => self.failed(fault),
+                Err(error) => self.failed(error),
             },
             None => Event::ParentMissing,
         }
@@ -94,11 +94,11 @@ impl Driver {
     pub(super) async fn with_count<T>(
         &mut self,
         list: Pin<&mut impl Future<Output = T>>,
-    ) -> (T, Result<(), Fault>) {
+    ) -> (T, Result<(), RequestError>) {
         let Some(counter) = &mut self.counter else {
             return (list.await, Ok(()));
         };
-        let (listed, count) = counter.read_after(self.session.ops(), list).await;
+        let (listed, count) = counter.read_after(self.session.requests(), list).await;
         let counted = count.map(|count| {
             if let Some(count) = count {
                 // No action follows, because the contender does not wait.
@@ -110,8 +110,8 @@ impl Driver {
 
     async fn delete(&mut self, names: Vec<String>) -> Event {
         for name in &*names {
-            if let Err(fault) = self.session.ops().delete(&self.path.child(name)).await {
-                return self.failed(fault);
+            if let Err(error) = self.session.requests().delete(&self.path.child(name)).await {
+                return self.failed(error);
             }
         }
         if self.knows_queues() {
@@ -128,20 +128,21 @@ impl Driver {
         let session = self.session.clone();
         let (mut data, mut version) = (self.data.to_vec(), self.version);
         loop {
-            let fault = match session.ops().replace(&from, version, (&to, &data)).await {
+            let error = match session.requests().replace(&from, version, (&to, &data)).await {
                 Ok(()) => return Event::Downgraded(new),
-                Err(Fault::NoNode) => return Event::OwnNodeGone,
-                Err(Fault::Refused(Refusal::BadVersion)) => match session.ops().read(&from).await {
+                Err(RequestError::NoNode) => return Event::OwnNodeGone,
+                Err(RequestError::Refused(Refusal::BadVersion)) => match session.requests().read(&from).await
+                {
                     Ok(Some(read)) => {
                         (data, version) = (read.data, read.version);
                         continue;
                     }
                     Ok(None) => return Event::OwnNodeGone,
-                    Err(fault) => fault,
+                    Err(error) => error,
                 },
-                Err(fault) => fault,
+                Err(error) => error,
             };
-            return self.failed(fault);
+            return self.failed(error);
         }
     }
 
@@ -153,20 +154,20 @@ impl Driver {
         let own = self.machine.node().map(|node| node.name.clone());
         let names = self.listed(children, own.as_deref().unwrap_or_default());
         if let Some(own) = own.filter(|own| !names.iter().any(|name| **name == **own))
-            && let Err(fault) = self.delete_unlisted(&own).await
+            && let Err(error) = self.delete_unlisted(&own).await
         {
-            return self.failed(fault);
+            return self.failed(error);
         }
         if self.is_suspicious(&names) {
-            match self.session.ops().list(&self.path.child(LEASES)).await {
+            match self.session.requests().list(&self.path.child(LEASES)).await {
                 Ok(permits) if permits.names.iter().any(|name| is_permit(name)) => {
                     let (path, own) = (self.place(), self.machine.predicate().role().to_string());
                     self.refusal =
                         Some(LockError::MixedRecipes { path, own, other: Role::Permit.to_string() });
                     return Event::Refused;
                 }
-                Ok(_) | Err(Fault::NoNode) => {}
-                Err(fault) => return self.failed(fault),
+                Ok(_) | Err(RequestError::NoNode) => {}
+                Err(error) => return self.failed(error),
             }
         }
         self.is_settled = true;
@@ -174,10 +175,10 @@ impl Driver {
     }
 
     /// Deletes the own node if it exists although the list of its queue lacks it.
-    async fn delete_unlisted(&self, own: &str) -> Result<(), Fault> {
+    async fn delete_unlisted(&self, own: &str) -> Result<(), RequestError> {
         let own = self.path.child(own);
         if self.session.is_unlisted(&own).await? {
-            self.session.ops().delete(&own).await?;
+            self.session.requests().delete(&own).await?;
         }
         Ok(())
     }
@@ -204,18 +205,18 @@ impl Driver {
         children.names
     }
 
-    pub(super) fn failed(&mut self, fault: Fault) -> Event {
+    pub(super) fn failed(&mut self, error: RequestError) -> Event {
         let path = self.path.relative().to_owned();
-        self.failed_at(&path, fault)
+        self.failed_at(&path, error)
     }
 
-    pub(super) fn failed_at(&mut self, path: &str, fault: Fault) -> Event {
-        match fault {
-            Fault::Unknown(reason) => {
+    pub(super) fn failed_at(&mut self, path: &str, error: RequestError) -> Event {
+        match error {
+            RequestError::Unknown(reason) => {
                 tracing::debug!(path, reason, "request unanswered");
                 Event::Unknown
             }
-            Fault::SessionOver => Event::SessionLost,
+            RequestError::SessionOver => Event::SessionLost,
             refused => {
                 self.refusal.get_or_insert_with(|| refused.into_error(path));
                 Event::Refused

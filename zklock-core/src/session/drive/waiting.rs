@@ -9,8 +9,8 @@ use crate::queue::turn::{Ahead, Obstacle};
 use crate::session::Session;
 use crate::session::connection::{Change, Watch};
 use crate::session::counter::Counter;
-use crate::session::fault::Fault;
-use crate::session::ops::Watched;
+use crate::session::request_error::RequestError;
+use crate::session::requests::Watched;
 use crate::session::sentry::Seen;
 
 use super::{Driver, Progress};
@@ -49,17 +49,17 @@ impl Driver {
             let Some(permit) = cancel.run_until_cancelled(session.bounds().requests(1)).await else {
                 return Event::Cancel;
             };
-            let watched = session.ops().watch_node(&path).await;
+            let watched = session.requests().watch_node(&path).await;
             drop(permit);
             let mut ahead = match watched {
                 Ok(ahead) => ahead,
-                Err(Fault::NoNode) => return Event::PredecessorGone,
+                Err(RequestError::NoNode) => return Event::PredecessorGone,
                 // The connection broke meanwhile.
-                Err(Fault::Unknown(_)) => {
+                Err(RequestError::Unknown(_)) => {
                     self.rest().await;
                     continue;
                 }
-                Err(fault) => return self.failed(fault),
+                Err(error) => return self.failed(error),
             };
             met(&ahead);
             tokio::select! {
@@ -114,13 +114,14 @@ impl Driver {
     ) -> Result<Change, Event> {
         let session = self.session.clone();
         let permit = cancel.run_until_cancelled(session.bounds().requests(2)).await.ok_or(Event::Cancel)?;
-        let (watch_front, watch_own) = (session.ops().watch_node(front), session.ops().watch_node(own));
+        let (watch_front, watch_own) =
+            (session.requests().watch_node(front), session.requests().watch_node(own));
         let (watched_front, watched_own) = tokio::join!(biased; watch_front, watch_own);
         drop(permit);
         let (mut own, connection) = match watched_own {
             Ok(own) => (own.watch, own.connection),
-            Err(Fault::NoNode) => return Err(Event::PredecessorGone),
-            Err(fault) => return Err(self.failed(fault)),
+            Err(RequestError::NoNode) => return Err(Event::PredecessorGone),
+            Err(error) => return Err(self.failed(error)),
         };
         let change = match watched_front {
             Ok(ahead) if ahead.connection != connection => return Ok(Change::Disconnected),
@@ -139,8 +140,8 @@ impl Driver {
                     never = Watch::spend(&mut self.children) => match never {},
                 }
             }
-            Err(Fault::NoNode) => Ok(Change::Deleted),
-            Err(fault) => Err(self.failed(fault)),
+            Err(RequestError::NoNode) => Ok(Change::Deleted),
+            Err(error) => Err(self.failed(error)),
         };
         // Kept until the own node is deleted, because the library sends a request for a watch that is dropped before.
         self.children = Some(own.keeping(self.children.take()));
@@ -164,21 +165,25 @@ impl Driver {
             // Polled before the event of the children, which may come right behind the answer and would drop its watch.
             outcome = recounted => match outcome {
                 Ok(count) => Event::Permits(count),
-                Err(fault) => self.count_failed(fault),
+                Err(error) => self.count_failed(error),
             },
             _ = children.change() => Event::PredecessorGone,
         }
     }
 
-    pub(super) fn count_failed(&mut self, fault: Fault) -> Event {
+    pub(super) fn count_failed(&mut self, error: RequestError) -> Event {
         let counter = self.counter.as_ref().map(|counter| counter.path().relative().to_owned());
         let path = counter.unwrap_or_else(|| self.place());
-        self.failed_at(&path, fault)
+        self.failed_at(&path, error)
     }
 }
 
 /// Waits until the number of permits is another one than that of the predicate.
-async fn recounted(counter: &mut Counter, session: &Session, predicate: &Predicate) -> Result<u32, Fault> {
+async fn recounted(
+    counter: &mut Counter,
+    session: &Session,
+    predicate: &Predicate,
+) -> Result<u32, RequestError> {
     loop {
         let of = counter.changed(session).await?;
         if *predicate != (Predicate::Permit { of }) {

@@ -6,7 +6,7 @@ use crate::error::{LockError, Permission, Refusal};
 
 /// The reason why a request has no result.
 #[derive(Clone, Debug)]
-pub(crate) enum Fault {
+pub(crate) enum RequestError {
     /// Definite: the node, or its parent, does not exist.
     NoNode,
     /// Definite: the ACL denies the request, because the client lacks this permission.
@@ -19,7 +19,7 @@ pub(crate) enum Fault {
     SessionOver,
 }
 
-impl Fault {
+impl RequestError {
     /// Returns `true` if a server certainly answered, which proves that the session was alive.
     ///
     /// Other refusals prove nothing, because some of them, such as the one for bad arguments, are
@@ -72,7 +72,7 @@ impl Fault {
         }
     }
 
-    /// Converts the fault of a request on `path` into the error that the caller gets.
+    /// Converts the error of a request on `path` into the error that the caller gets.
     pub(crate) fn into_error(self, path: &str) -> LockError {
         let path = path.to_owned();
         match self {
@@ -85,7 +85,7 @@ impl Fault {
     }
 }
 
-impl From<zk::Error> for Fault {
+impl From<zk::Error> for RequestError {
     fn from(error: zk::Error) -> Self {
         use zk::Error as E;
         match error {
@@ -170,7 +170,7 @@ mod tests {
                 assert_eq!(kind(error.clone()), expected, "{error}");
             }
         }
-        let told = Fault::from(by_code(-120)).into_error("/a").to_string();
+        let told = RequestError::from(by_code(-120)).into_error("/a").to_string();
         assert_eq!(
             told,
             "request on /a refused: the server answered with the error -120 of `KeeperException.Code`"
@@ -178,10 +178,10 @@ mod tests {
     }
 
     fn kind(error: zk::Error) -> &'static str {
-        match Fault::from(error) {
-            Fault::NoNode | Fault::Denied(_) | Fault::Refused(_) => "definite",
-            Fault::Unknown(_) => "unknown",
-            Fault::SessionOver => "over",
+        match RequestError::from(error) {
+            RequestError::NoNode | RequestError::Denied(_) | RequestError::Refused(_) => "definite",
+            RequestError::Unknown(_) => "unknown",
+            RequestError::SessionOver => "over",
         }
     }
 

@@ -6,7 +6,7 @@
 use zookeeper_client as zk;
 
 use crate::error::Refusal;
-use crate::session::fault::Fault;
+use crate::session::request_error::RequestError;
 
 /// The length of a request in bytes, without the number that tells it to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Length {
     }
 
     /// Refuses a length that servers do not accept.
-    pub(super) fn check(self) -> Result<(), Fault> {
+    pub(super) fn check(self) -> Result<(), RequestError> {
         if self.0 <= LONGEST {
             return Ok(());
         }
@@ -32,7 +32,7 @@ impl Length {
             "it has {} bytes with its paths and data, and servers accept at most {LONGEST} (`jute.maxbuffer`)",
             self.0
         );
-        Err(Fault::Refused(Refusal::Other(reason)))
+        Err(RequestError::Refused(Refusal::Other(reason)))
     }
 }
 
@@ -79,7 +79,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Returns the transaction to be committed, unless it is too long.
-    pub(super) fn checked(self) -> Result<zk::MultiWriter<'a>, Fault> {
+    pub(super) fn checked(self) -> Result<zk::MultiWriter<'a>, RequestError> {
         Length(self.length).check().map(|()| self.writer)
     }
 }

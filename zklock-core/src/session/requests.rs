@@ -6,7 +6,7 @@
 
 mod data;
 mod entry;
-mod request;
+mod length;
 
 use std::sync::Arc;
 
@@ -24,12 +24,12 @@ use super::acl::{NodeAcl, NodeAcls};
 use super::clock::{Ack, LeaseClock, Moment, Origin};
 use super::connection::{Live, Watch};
 use super::counts::Tally;
-use super::fault::Fault;
+use super::request_error::RequestError;
 
 pub(crate) use self::data::{Base, Glimpse, Guarded, Guards, Stamped, Write};
 pub(crate) use self::entry::{Entry, Flight, Newcomer, Queue, Unfounded};
 
-use self::request::{Length, Transaction};
+use self::length::{Length, Transaction};
 
 /// A list of children, with the watch that signals a change.
 pub(crate) struct Children {
@@ -75,7 +75,7 @@ impl Described {
     }
 }
 
-pub(crate) struct Ops {
+pub(crate) struct Requests {
     access: watch::Sender<Access>,
     /// Cancelled when the session is to be closed.
     closed: CancellationToken,
@@ -92,7 +92,7 @@ enum Access {
     Closed,
 }
 
-impl Ops {
+impl Requests {
     pub(super) fn new(connection: Arc<Live>, clock: LeaseClock, acls: NodeAcls, tally: Arc<Tally>) -> Self {
         let access = watch::Sender::new(Access::Open(connection));
         Self { access, closed: CancellationToken::new(), clock, acls, tally }
@@ -147,11 +147,11 @@ impl Ops {
     /// Takes note of the first answer on a connection.
     pub(super) fn note_fence(&self, sent: Origin) {
         let sent = self.clock.at(sent);
-        self.note(Ack::Write, sent, Ok::<(), Fault>(())).ok();
+        self.note(Ack::Write, sent, Ok::<(), RequestError>(())).ok();
     }
 
     /// Finds all nodes of an acquisition, including those whose creation had an unknown outcome.
-    pub(crate) async fn locate(&self, dir: &str, id: ContenderId) -> Result<Vec<Node>, Fault> {
+    pub(crate) async fn locate(&self, dir: &str, id: ContenderId) -> Result<Vec<Node>, RequestError> {
         let (caught_up, listed) = join(self.catch_up(), self.names(dir)).await;
         caught_up?;
         let mine = |name: &String| Contender::parse(name).is_some_and(|contender| contender.is_of(id));
@@ -163,7 +163,7 @@ impl Ops {
         Ok(nodes)
     }
 
-    pub(crate) async fn list(&self, dir: &str) -> Result<Children, Fault> {
+    pub(crate) async fn list(&self, dir: &str) -> Result<Children, RequestError> {
         let client = self.client().await?;
         let sent = self.clock.now();
         let listed = self.listing(&client, dir).await;
@@ -174,7 +174,7 @@ impl Ops {
     ///
     /// The watch is set by reading the data. A watch set by `exists` on a node that is gone would
     /// stay forever (CURATOR-107).
-    pub(crate) async fn watch_node(&self, path: &str) -> Result<Watched, Fault> {
+    pub(crate) async fn watch_node(&self, path: &str) -> Result<Watched, RequestError> {
         let client = self.client().await?;
         let sent = self.clock.now();
         let watched = client.get_and_watch_data(path).await;
@@ -199,7 +199,7 @@ impl Ops {
     }
 
     /// Lists the names of children, and sets no watch.
-    pub(crate) async fn names(&self, dir: &str) -> Result<Vec<String>, Fault> {
+    pub(crate) async fn names(&self, dir: &str) -> Result<Vec<String>, RequestError> {
         let client = self.client().await?;
         let sent = self.clock.now();
         self.note(Ack::Read, sent, client.list_children(dir).await)
@@ -210,7 +210,7 @@ impl Ops {
         &self,
         dir: &str,
         mut names: impl Iterator<Item = String>,
-    ) -> Result<Vec<Described>, Fault> {
+    ) -> Result<Vec<Described>, RequestError> {
         let client = self.client().await?;
         let mut described = Vec::new();
         loop {
@@ -224,15 +224,15 @@ impl Ops {
             for (read, name) in reads {
                 match self.note(Ack::Read, sent, read.await) {
                     Ok((data, stat)) => described.push(Described::new(name, data, stat)),
-                    Err(Fault::NoNode) => {}
-                    Err(fault) => return Err(fault),
+                    Err(RequestError::NoNode) => {}
+                    Err(error) => return Err(error),
                 }
             }
         }
     }
 
     /// Describes a node as the server knows it, which may lag behind the others. Returns `None` if there is no node.
-    pub(crate) async fn stat(&self, path: &str) -> Result<Option<Stat>, Fault> {
+    pub(crate) async fn stat(&self, path: &str) -> Result<Option<Stat>, RequestError> {
         let client = self.client().await?;
         let sent = self.clock.now();
         let stat = self.note(Ack::Read, sent, client.check_stat(path).await)?;
@@ -244,18 +244,18 @@ impl Ops {
     }
 
     /// Does the same after the server has caught up.
-    pub(crate) async fn present_stat(&self, path: &str) -> Result<Option<Stat>, Fault> {
+    pub(crate) async fn present_stat(&self, path: &str) -> Result<Option<Stat>, RequestError> {
         let (caught_up, stat) = join(self.catch_up(), self.stat(path)).await;
         caught_up?;
         stat
     }
 
-    pub(crate) async fn delete(&self, path: &str) -> Result<(), Fault> {
+    pub(crate) async fn delete(&self, path: &str) -> Result<(), RequestError> {
         let client = self.client().await?;
         let sent = self.clock.now();
         match self.note(Ack::Write, sent, client.delete(path, None).await) {
-            Err(Fault::NoNode) => Ok(()),
-            outcome => outcome.map_err(|fault| fault.lacking(Permission::Delete)),
+            Err(RequestError::NoNode) => Ok(()),
+            outcome => outcome.map_err(|error| error.lacking(Permission::Delete)),
         }
     }
 
@@ -268,7 +268,7 @@ impl Ops {
         old: &str,
         version: i32,
         (new, data): (&str, &[u8]),
-    ) -> Result<(), Fault> {
+    ) -> Result<(), RequestError> {
         let client = self.client().await?;
         let mut transaction = Transaction::new(&client);
         transaction.create(new, data, (zk::CreateMode::Ephemeral, self.acls.own.acls()))?;
@@ -276,9 +276,9 @@ impl Ops {
         let mut writer = transaction.checked()?;
         let sent = self.clock.now();
         let needed = |index| if index == 0 { Permission::Create } else { Permission::Delete };
-        let committed = writer.commit().await.map_err(|error| Fault::of_transaction(error, needed));
+        let committed = writer.commit().await.map_err(|error| RequestError::of_transaction(error, needed));
         let outcome = match committed {
-            Err(Fault::Refused(Refusal::NodeExists)) => Ok(()),
+            Err(RequestError::Refused(Refusal::NodeExists)) => Ok(()),
             outcome => outcome.map(drop),
         };
         self.note(Ack::Write, sent, outcome)
@@ -287,9 +287,9 @@ impl Ops {
     /// Creates a queue, its lock if that is another node, and the missing parents of the lock.
     ///
     /// Begins with the nearest node, because a client may be permitted to create nodes there and not further up.
-    pub(crate) async fn prepare(&self, lock: &NodePath, queue: &str) -> Result<(), Fault> {
+    pub(crate) async fn prepare(&self, lock: &NodePath, queue: &str) -> Result<(), RequestError> {
         match self.make_own(lock.full(), queue).await {
-            Err(Fault::NoNode) if !lock.parent().is_empty() => {
+            Err(RequestError::NoNode) if !lock.parent().is_empty() => {
                 self.prepare_parents(lock.parent()).await?;
                 self.make_own(lock.full(), queue).await
             }
@@ -298,21 +298,21 @@ impl Ops {
     }
 
     /// Creates a parent and its missing ancestors.
-    pub(crate) async fn prepare_parents(&self, dir: &str) -> Result<(), Fault> {
+    pub(crate) async fn prepare_parents(&self, dir: &str) -> Result<(), RequestError> {
         let mut missing = vec![dir];
         while let Some(path) = missing.last() {
             match (self.make(path, &self.acls.parents).await, path.rsplit_once('/')) {
                 (Ok(()), _) => drop(missing.pop()),
-                (Err(Fault::NoNode), Some((parent, _))) if !parent.is_empty() => missing.push(parent),
-                (Err(fault), _) => return Err(fault),
+                (Err(RequestError::NoNode), Some((parent, _))) if !parent.is_empty() => missing.push(parent),
+                (Err(error), _) => return Err(error),
             }
         }
         Ok(())
     }
 
-    async fn make_own(&self, lock: &str, queue: &str) -> Result<(), Fault> {
+    async fn make_own(&self, lock: &str, queue: &str) -> Result<(), RequestError> {
         match self.make(queue, &self.acls.own).await {
-            Err(Fault::NoNode) if lock != queue => {
+            Err(RequestError::NoNode) if lock != queue => {
                 self.make(lock, &self.acls.own).await?;
                 self.make(queue, &self.acls.own).await
             }
@@ -321,19 +321,19 @@ impl Ops {
     }
 
     /// Creates one container, unless it is there.
-    async fn make(&self, path: &str, acl: &NodeAcl) -> Result<(), Fault> {
+    async fn make(&self, path: &str, acl: &NodeAcl) -> Result<(), RequestError> {
         let client = self.client().await?;
         Length::of_create(path, b"", acl.acls()).check()?;
         let options = zk::CreateMode::Container.with_acls(acl.acls());
         let sent = self.clock.now();
         match self.note(Ack::Write, sent, client.create(path, b"", &options).await) {
-            Ok(_) | Err(Fault::Refused(Refusal::NodeExists)) => Ok(()),
-            Err(fault) => Err(fault.lacking(Permission::Create)),
+            Ok(_) | Err(RequestError::Refused(Refusal::NodeExists)) => Ok(()),
+            Err(error) => Err(error.lacking(Permission::Create)),
         }
     }
 
     /// Sends a request that gets an answer of this kind and changes nothing.
-    pub(crate) async fn heartbeat(&self, kind: Ack) -> Result<(), Fault> {
+    pub(crate) async fn heartbeat(&self, kind: Ack) -> Result<(), RequestError> {
         if kind == Ack::Read {
             return self.stat("/").await.map(drop);
         }
@@ -347,24 +347,29 @@ impl Ops {
     ///
     /// A `sync` would not do. A leader answers it at once, even if earlier proposals are not committed yet
     /// (`ProposalRequestProcessor`).
-    async fn catch_up(&self) -> Result<(), Fault> {
+    async fn catch_up(&self) -> Result<(), RequestError> {
         unless_refused(self.heartbeat(Ack::Write).await)
     }
 
     /// Returns the present connection, or waits for the next one.
-    async fn client(&self) -> Result<Arc<Live>, Fault> {
+    async fn client(&self) -> Result<Arc<Live>, RequestError> {
         if let Access::Open(connection) = &*self.access.borrow() {
             return Ok(connection.clone());
         }
         let mut access = self.access.subscribe();
         match access.wait_for(|access| !matches!(access, Access::Broken)).await.as_deref() {
             Ok(Access::Open(connection)) => Ok(connection.clone()),
-            _ => Err(Fault::SessionOver),
+            _ => Err(RequestError::SessionOver),
         }
     }
 
     /// Reports the outcome of a request to the lease clock; `sent` is no later than the time of sending.
-    fn note<T, E: Into<Fault>>(&self, ack: Ack, sent: Moment, outcome: Result<T, E>) -> Result<T, Fault> {
+    fn note<T, E: Into<RequestError>>(
+        &self,
+        ack: Ack,
+        sent: Moment,
+        outcome: Result<T, E>,
+    ) -> Result<T, RequestError> {
         let outcome = outcome.map_err(|error| match ack {
             // Only requests that read the data or the children of a node can be denied.
             Ack::Read => error.into().lacking(Permission::Read),
@@ -377,8 +382,8 @@ impl Ops {
 }
 
 /// Has the server of a new connection catch up, so that it answers nothing that is older than the session knows.
-pub(super) async fn fence(connection: &Live) -> Result<(), Fault> {
-    unless_refused(check(connection).await.map_err(Fault::from))
+pub(super) async fn fence(connection: &Live) -> Result<(), RequestError> {
+    unless_refused(check(connection).await.map_err(RequestError::from))
 }
 
 /// Commits a transaction that changes nothing.
@@ -389,9 +394,9 @@ async fn check(connection: &Live) -> Result<(), zk::Error> {
 }
 
 /// A refusal of a quorum shows as much as its consent.
-fn unless_refused(outcome: Result<(), Fault>) -> Result<(), Fault> {
+fn unless_refused(outcome: Result<(), RequestError>) -> Result<(), RequestError> {
     match outcome {
-        Err(Fault::NoNode | Fault::Denied(_) | Fault::Refused(_)) => Ok(()),
+        Err(RequestError::NoNode | RequestError::Denied(_) | RequestError::Refused(_)) => Ok(()),
         outcome => outcome,
     }
 }

@@ -10,10 +10,10 @@ use crate::queue::contender::ContenderId;
 use crate::queue::predicate::Role;
 use crate::session::clock::Ack;
 use crate::session::connection::{Live, Watch};
-use crate::session::fault::Fault;
+use crate::session::request_error::RequestError;
 
-use super::request::{Length, Transaction};
-use super::{Children, Ops};
+use super::length::{Length, Transaction};
+use super::{Children, Requests};
 
 /// A contender to be created.
 #[derive(Clone, Copy, Debug)]
@@ -27,8 +27,8 @@ pub(crate) struct Newcomer<'a> {
 
 impl Entry {
     /// Returns the outcomes of a create that failed.
-    fn failed(fault: Fault) -> Self {
-        Self { node: Err(fault), children: None, queue: None }
+    fn failed(error: RequestError) -> Self {
+        Self { node: Err(error), children: None, queue: None }
     }
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum Flight {
 
 /// The outcomes of creating a contender, and of the requests in the same flight.
 pub(crate) struct Entry {
-    pub(crate) node: Result<Node, Fault>,
+    pub(crate) node: Result<Node, RequestError>,
     pub(crate) children: Option<Children>,
     pub(crate) queue: Option<Queue>,
 }
@@ -75,10 +75,10 @@ pub(crate) enum Unfounded {
     Unsupported,
     /// The paths are too long for a transaction.
     TooLong,
-    Failed(Fault),
+    Failed(RequestError),
 }
 
-impl Ops {
+impl Requests {
     /// Creates a contender, and sends the requests of its flight in the same round trip.
     pub(crate) async fn enter(&self, newcomer: Newcomer<'_>, flight: Flight) -> Entry {
         let Newcomer { dir, data, .. } = newcomer;
@@ -88,8 +88,8 @@ impl Ops {
         };
         let path = newcomer.path();
         let acls = self.acls.own.acls();
-        if let Err(fault) = Length::of_create(&path, data, acls).check() {
-            return Entry::failed(fault);
+        if let Err(error) = Length::of_create(&path, data, acls).check() {
+            return Entry::failed(error);
         }
         let options = zk::CreateMode::EphemeralSequential.with_acls(acls);
         let sent = self.clock.now();
@@ -104,7 +104,7 @@ impl Ops {
         };
         let (created, listed, watched) = join!(create, OptionFuture::from(list), OptionFuture::from(watch));
         let created = self.note(Ack::Write, sent, created);
-        let created = created.map_err(|fault| fault.lacking(Permission::Create));
+        let created = created.map_err(|error| error.lacking(Permission::Create));
         let node = created.map(|(stat, sequence)| Node {
             // The server prints the number as a signed 32-bit number, and the library widens it.
             name: format!("{}{:010}", &path[dir.len() + 1..], sequence.into_i64()),
@@ -134,16 +134,19 @@ impl Ops {
         let sent = self.clock.now();
         let committed = writer.commit().await;
         let refused = committed.as_ref().err().and_then(refusal);
-        let committed = committed.map_err(|error| Fault::of_transaction(error, |_| Permission::Create));
+        let committed =
+            committed.map_err(|error| RequestError::of_transaction(error, |_| Permission::Create));
         match (self.note(Ack::Write, sent, committed), refused) {
             (_, Some(refused)) => Err(refused),
-            (Err(fault), None) => Err(Unfounded::Failed(fault)),
+            (Err(error), None) => Err(Unfounded::Failed(error)),
             (Ok(results), None) => match &results[..] {
                 [_, _, zk::MultiWriteResult::SetData { stat }] => {
                     let name = first[newcomer.dir.len() + 1..].to_owned();
                     Ok(Node { name, zxid: stat.czxid, owner: stat.ephemeral_owner })
                 }
-                _ => Err(Unfounded::Failed(Fault::Unknown("the server answered another transaction".into()))),
+                _ => Err(Unfounded::Failed(RequestError::Unknown(
+                    "the server answered another transaction".into(),
+                ))),
             },
         }
     }

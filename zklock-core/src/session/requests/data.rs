@@ -7,10 +7,10 @@ use zookeeper_client as zk;
 
 use crate::error::Permission;
 use crate::session::clock::Ack;
-use crate::session::fault::Fault;
+use crate::session::request_error::RequestError;
 
-use super::Ops;
-use super::request::{Length, Transaction};
+use super::Requests;
+use super::length::{Length, Transaction};
 
 /// The nodes that one write checks: it is applied only if all of them exist.
 #[derive(Debug)]
@@ -125,9 +125,14 @@ enum Committed {
     Unguarded(usize),
 }
 
-impl Ops {
+impl Requests {
     /// Writes to `path` in one transaction with a check that all of `guards` exist.
-    pub(crate) async fn guarded(&self, guards: Guards, path: &str, write: &Write) -> Result<Guarded, Fault> {
+    pub(crate) async fn guarded(
+        &self,
+        guards: Guards,
+        path: &str,
+        write: &Write,
+    ) -> Result<Guarded, RequestError> {
         let client = self.client().await?;
         let mut transaction = guards.checks(&client)?;
         let own = (zk::CreateMode::Persistent, self.acls.own.acls());
@@ -153,7 +158,7 @@ impl Ops {
     ///
     /// A server answers the requests of a session in their order, and a name is never given twice. Guards that exist
     /// behind the read existed at its time.
-    pub(crate) async fn read_guarded(&self, guards: Guards, path: &str) -> Result<Glimpse, Fault> {
+    pub(crate) async fn read_guarded(&self, guards: Guards, path: &str) -> Result<Glimpse, RequestError> {
         let client = self.client().await?;
         let checks = guards.checks(&client)?.checked()?;
         let sent = self.clock.now();
@@ -163,8 +168,8 @@ impl Ops {
         match (looked?, read) {
             (Committed::Unguarded(index), _) => Ok(Glimpse::Unguarded(index)),
             (Committed::Applied(_), Ok((data, _))) => Ok(Glimpse::Seen(Some(data))),
-            (Committed::Applied(_), Err(Fault::NoNode)) => Ok(Glimpse::Seen(None)),
-            (Committed::Applied(_), Err(fault)) => Err(fault),
+            (Committed::Applied(_), Err(RequestError::NoNode)) => Ok(Glimpse::Seen(None)),
+            (Committed::Applied(_), Err(error)) => Err(error),
         }
     }
 
@@ -175,7 +180,7 @@ impl Ops {
         path: &str,
         data: &[u8],
         base: Base,
-    ) -> Result<Stamped, Fault> {
+    ) -> Result<Stamped, RequestError> {
         let client = self.client().await?;
         let mut transaction = guards.checks(&client)?;
         match base {
@@ -198,25 +203,25 @@ impl Ops {
         mut writer: zk::MultiWriter<'_>,
         guards: &Guards,
         permission: Permission,
-    ) -> Result<Committed, Fault> {
+    ) -> Result<Committed, RequestError> {
         let sent = self.clock.now();
         match writer.commit().await {
             Err(zk::MultiWriteError::OperationFailed { index, source: zk::Error::NoNode })
                 if index < guards.0.len() =>
             {
-                self.note(Ack::Write, sent, Ok::<(), Fault>(()))?;
+                self.note(Ack::Write, sent, Ok::<(), RequestError>(()))?;
                 Ok(Committed::Unguarded(index))
             }
             outcome => {
                 let needed = |index| if index < guards.0.len() { Permission::Read } else { permission };
-                let outcome = outcome.map_err(|error| Fault::of_transaction(error, needed));
+                let outcome = outcome.map_err(|error| RequestError::of_transaction(error, needed));
                 self.note(Ack::Write, sent, outcome).map(|mut results| Committed::Applied(results.pop()))
             }
         }
     }
 
     /// Returns the data of a node, or `None` if the node does not exist.
-    pub(crate) async fn read(&self, path: &str) -> Result<Option<Read>, Fault> {
+    pub(crate) async fn read(&self, path: &str) -> Result<Option<Read>, RequestError> {
         let client = self.client().await?;
         let sent = self.clock.now();
         match self.note(Ack::Read, sent, client.get_data(path).await) {
@@ -228,22 +233,27 @@ impl Ops {
                 child_changes: stat.cversion,
                 written_ms: stat.mtime,
             })),
-            Err(Fault::NoNode) => Ok(None),
-            Err(fault) => Err(fault),
+            Err(RequestError::NoNode) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
     /// Replaces the data of a node. If a version is given, the node must have it.
-    pub(crate) async fn write(&self, path: &str, data: &[u8], version: Option<i32>) -> Result<(), Fault> {
+    pub(crate) async fn write(
+        &self,
+        path: &str,
+        data: &[u8],
+        version: Option<i32>,
+    ) -> Result<(), RequestError> {
         let client = self.client().await?;
         Length::of_set_data(path, data).check()?;
         let sent = self.clock.now();
         let written = self.note(Ack::Write, sent, client.set_data(path, data, version).await);
-        written.map(drop).map_err(|fault| fault.lacking(Permission::Write))
+        written.map(drop).map_err(|error| error.lacking(Permission::Write))
     }
 
     /// Creates a persistent node below an existing parent. A node that exists already stays as it is.
-    pub(crate) async fn seed(&self, path: &str, data: &[u8]) -> Result<(), Fault> {
+    pub(crate) async fn seed(&self, path: &str, data: &[u8]) -> Result<(), RequestError> {
         let client = self.client().await?;
         let acls = self.acls.own.acls();
         Length::of_create(path, data, acls).check()?;
@@ -253,7 +263,7 @@ impl Ops {
             Err(zk::Error::NodeExists) => Ok(()),
             outcome => outcome.map(drop),
         };
-        self.note(Ack::Write, sent, outcome).map_err(|fault| fault.lacking(Permission::Create))
+        self.note(Ack::Write, sent, outcome).map_err(|error| error.lacking(Permission::Create))
     }
 }
 
@@ -282,22 +292,22 @@ mod tests {
     async fn a_write_whose_guard_is_gone_is_counted() {
         let server = EmbeddedServer::start().unwrap();
         let session = connect(&server).await;
-        let ops = session.ops();
+        let requests = session.requests();
         let guards = Guards::checking(vec!["/gone".into()]);
         let write = Write::Create(Vec::new());
-        assert_eq!(ops.guarded(guards, "/a", &write).await.unwrap(), Guarded::Unguarded(0));
-        assert_eq!((ops.tally().reads(), ops.tally().writes()), (0, 2), "behind the fence");
+        assert_eq!(requests.guarded(guards, "/a", &write).await.unwrap(), Guarded::Unguarded(0));
+        assert_eq!((requests.tally().reads(), requests.tally().writes()), (0, 2), "behind the fence");
     }
 
     #[tokio::test]
     async fn each_request_for_the_parents_of_a_lock_is_counted() {
         let server = EmbeddedServer::start().unwrap();
         let session = connect(&server).await;
-        let ops = session.ops();
+        let requests = session.requests();
         // `c`, `b` and `a` from below, of which the last one is created, and then the others.
-        ops.prepare_parents("/a/b/c").await.unwrap();
-        assert_eq!((ops.tally().reads(), ops.tally().writes()), (0, 6));
-        ops.prepare_parents("/a/b/c").await.unwrap();
-        assert_eq!(ops.tally().writes(), 7);
+        requests.prepare_parents("/a/b/c").await.unwrap();
+        assert_eq!((requests.tally().reads(), requests.tally().writes()), (0, 6));
+        requests.prepare_parents("/a/b/c").await.unwrap();
+        assert_eq!(requests.tally().writes(), 7);
     }
 }
