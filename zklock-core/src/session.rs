@@ -257,8 +257,9 @@ impl Session {
     /// Logs a warning about a child that is not a contender, once per path.
     fn note_stranger(&self, path: &str, stranger: &str) {
         let mut seen = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.len() < WARNINGS && !seen.contains(path) {
-            seen.insert(path.to_owned());
+        let is_news = seen.len() < WARNINGS && !seen.contains(path) && seen.insert(path.to_owned());
+        drop(seen);
+        if is_news {
             tracing::warn!(path, stranger, "ignoring a child that is not a contender of this lock");
         }
     }

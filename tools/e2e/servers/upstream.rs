@@ -44,8 +44,10 @@ const fn finding(heading: &'static str, workaround: &'static str) -> Finding {
 const HOSTILE: &str = "\"What a hostile server can do\" in SECURITY.md";
 
 const NO_DELAY: Finding = finding("Nagle's algorithm is on", "`Flight` of `session::requests::entry`");
-const WRITES: Finding =
-    finding("Requests that are ready together are written one by one", "`Flight` of `session::requests::entry`");
+const WRITES: Finding = finding(
+    "Requests that are ready together are written one by one",
+    "`Flight` of `session::requests::entry`",
+);
 const PERSISTENT: Finding =
     finding("Persistent watches are lost on a reconnect", "the one-shot watches of `session::requests`");
 const PACKETS: Finding = finding("Many watches break reconnects", "`session::reconnect`");

@@ -141,10 +141,9 @@ impl Semaphore<'_> {
     }
 
     async fn list(&self, path: &NodePath) -> Result<Vec<String>, RequestError> {
-        match self.session.requests().list(path.full()).await {
-            Ok(children) => Ok(children.names),
+        match self.session.requests().names(path.full()).await {
             Err(RequestError::NoNode) => Ok(Vec::new()),
-            Err(error) => Err(error),
+            names => names,
         }
     }
 }

@@ -110,8 +110,9 @@ impl Lease {
     async fn prove(&self) {
         let kind = self.session.clock().terms().heartbeat_kind();
         match self.session.requests().heartbeat(kind).await {
-            Ok(()) => {}
-            Err(_) => sleep(PAUSE).await,
+            // After a silence, only later answers prove more.
+            Ok(()) if self.session.clock().remaining() >= self.session.clock().terms().heartbeat() => {}
+            Ok(()) | Err(_) => sleep(PAUSE).await,
         }
     }
 }
@@ -119,14 +120,18 @@ impl Lease {
 impl Lease {
     /// Asks the servers whether the node still exists and belongs to this session.
     pub(crate) async fn verify(&self) -> Result<(), RequestError> {
-        let node = self.node().await;
-        let connection = self.session.link().connection;
-        match self.session.requests().present_stat(&node).await? {
-            Some(stat) if stat.owner == self.session.id() => self.sentry.note_seen(connection),
-            Some(_) => drop(self.lose(LossReason::OwnerChanged)),
-            None => drop(self.lose(LossReason::NodeDeleted)),
+        loop {
+            let node = self.node().await;
+            let connection = self.session.link().connection;
+            match self.session.requests().present_stat(&node).await? {
+                Some(stat) if stat.owner == self.session.id() => self.sentry.note_seen(connection),
+                Some(_) => drop(self.lose(LossReason::OwnerChanged)),
+                // A downgrade has replaced it meanwhile.
+                None if *self.node().await != *node => continue,
+                None => drop(self.lose(LossReason::NodeDeleted)),
+            }
+            return Ok(());
         }
-        Ok(())
     }
 
     /// Waits until the lease is suspended or lost.

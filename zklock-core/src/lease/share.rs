@@ -161,7 +161,13 @@ impl WritePermit {
         let lost = select_all(leases.iter().map(|lease| Box::pin(lease.lost())));
         let nodes = tokio::select! {
             biased;
-            nodes = Lease::nodes(&leases) => nodes,
+            nodes = async {
+                // A request that waits for a connection could be behind a downgrade.
+                if let Some(lease) = leases.first() {
+                    lease.session().requests().connected().await;
+                }
+                Lease::nodes(&leases).await
+            } => nodes,
             (reason, index, _) = lost => return Err(leases[index].lost_error(reason)),
         };
         Ok(ReadyPermit { permit: self, guards: Guards::checking(nodes) })

@@ -11,6 +11,7 @@ use crate::error::{LockError, LossReason};
 use crate::events::Witness;
 use crate::queue::acquisition::End;
 use crate::session::janitor::Undone;
+use crate::session::sentry::Sentry;
 
 use super::contender::{Contender, Order};
 use super::state::Lease;
@@ -103,11 +104,11 @@ async fn leave(lease: &Lease, contender: &mut impl Contender) {
     let mut withdrawn = pin!(withdraw(lease, contender));
     tokio::select! {
         biased;
-        // The first poll issues the request.
         _ = &mut withdrawn => return,
-        // Meanwhile the client library's task, which runs on this thread too, writes it.
-        () = yield_now() => {}
+        () = lease.sentry.until(Sentry::is_leaving) => {}
     }
+    // Meanwhile the client library's task, which runs on this thread too, writes the request.
+    yield_now().await;
     lease.note_handed_over();
     withdrawn.await.ok();
 }

@@ -247,6 +247,7 @@ impl LeaseClock {
             std::mem::replace(&mut *self.terms.lock().unwrap_or_else(PoisonError::into_inner), terms);
         let mut contact = self.contact();
         (contact.recent, contact.forwarded) = (Exchange { sent, answered }, sent);
+        drop(contact);
         if terms.session < earlier.session {
             tracing::warn!(granted = ?terms.session, earlier = ?earlier.session, "the server grants a shorter session");
             let until = (sent.0 + terms.term(terms.heartbeat_kind)).as_nanos() as u64;

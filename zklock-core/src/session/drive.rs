@@ -127,6 +127,8 @@ pub(crate) struct Driver {
     is_settled: bool,
     /// The connection on which the place in the queue was last seen.
     connection: u64,
+    /// The connection on which the queue was last listed, or created.
+    pub(super) listed: u64,
     pause: Duration,
 }
 
@@ -158,6 +160,7 @@ impl Driver {
             numbers,
             is_settled: false,
             connection,
+            listed: connection,
             pause,
         }
     }

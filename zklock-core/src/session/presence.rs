@@ -28,7 +28,7 @@ impl Driver {
     pub(crate) fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = LossReason> + use<> {
         let children = self.children.take();
         let (own, sentry) = ((self.session.clone(), path), self.sentry().clone());
-        own_node_gone(own, self.path().clone(), sentry, children)
+        own_node_gone(own, (self.path().clone(), self.listed), sentry, children)
     }
 
     /// Begins to watch over the node that was seen at the head of its queue.
@@ -40,18 +40,18 @@ impl Driver {
 /// The futures are boxed, except for the wait for the first watch of most locks.
 async fn own_node_gone(
     (session, path): Own,
-    queue: NodePath,
+    (queue, listed): (NodePath, u64),
     sentry: Arc<Sentry>,
     mut children: Option<Watch>,
 ) -> LossReason {
-    let listed = sentry.connection();
+    let seen = sentry.connection();
     if children.is_none() {
         sentry.rest(MOMENT).await;
         // What a later connection answers does not tell of the owner of the node.
         let mut links = session.links();
         children = tokio::select! {
             biased;
-            _ = links.wait_for(|link| !link.is_on(listed)) => None,
+            _ = links.wait_for(|link| !link.is_on(seen)) => None,
             children = Box::pin(look_around(&session, &queue, &path, &sentry)) => match children {
                 Ok(children) => children,
                 Err(loss) => return loss,
@@ -86,7 +86,10 @@ async fn look_around(
     own: &str,
     sentry: &Sentry,
 ) -> Result<Option<Watch>, LossReason> {
-    let children = match session.requests().list(queue.full()).await {
+    let permit = session.bounds().requests(1).await;
+    let listed = session.requests().list(queue.full()).await;
+    drop(permit);
+    let children = match listed {
         Ok(children) => Some(children),
         // Servers delete queues in which they list no node.
         Err(RequestError::NoNode) => None,

@@ -11,8 +11,8 @@ use tokio::time::{sleep, timeout};
 use zookeeper_client as zk;
 
 use super::addresses::Target;
+use super::clock::LeaseClock;
 use super::clock::Origin;
-use super::clock::{LeaseClock, Terms};
 use super::connection::{Connection, OpenError};
 use super::opening::Opening;
 use super::requests::{self, Requests};
@@ -32,7 +32,7 @@ impl Opening {
         let silence = self.silence.of(first.timeout());
         if silence < self.silence.of(self.timeout) {
             // The servers granted less, so that a silent one has to be given up earlier.
-            let known = Known { info: first.info(), number: 2 };
+            let known = Known { info: first.info(), session: None, number: 2 };
             drop(first);
             first = self.connect(Some(known), silence).await?;
         }
@@ -99,6 +99,12 @@ impl Opening {
             tracing::warn!("the server replaced the session by another one");
             return Err(OpenError::Expired);
         }
+        if let Some(session) = known.and_then(|known| known.session.as_ref())
+            && let Ok(terms) = self.terms(connection.live().session_timeout())
+        {
+            // A shorter session counts from now on, whether or not the fence is answered.
+            session.clock().reconnected(connection.begun, terms);
+        }
         let fenced = Origin::now();
         let live = connection.live().clone();
         let fence = timeout(self.timeout / 3, connection.answer(requests::fence(&live))).await;
@@ -134,6 +140,8 @@ impl Session {
 /// A session that is to be kept.
 struct Known {
     info: zk::SessionInfo,
+    /// `None` while it is being opened.
+    session: Option<Arc<Session>>,
     /// The number of its next connection.
     number: u64,
 }
@@ -170,7 +178,7 @@ impl Keeper {
                 () = self.session.requests.closed() => match connection.close().await {
                     true => return,
                     false => {
-                        let Some((next, _)) = self.next().await else { return };
+                        let Some(next) = self.next().await else { return };
                         connection = next.connection;
                         continue;
                     }
@@ -178,17 +186,21 @@ impl Keeper {
             }
             self.session.disconnect();
             drop(connection);
-            let Some((next, terms)) = self.next().await else { return };
-            connection = self.resume(next, terms);
+            let Some(next) = self.next().await else { return };
+            connection = self.resume(next);
         }
     }
 
-    /// Connects again, with terms for leases. Returns `None` if the session is over.
-    async fn next(&self) -> Option<(Opened, Terms)> {
+    /// Connects again. Returns `None` if the session is over.
+    async fn next(&self) -> Option<Opened> {
         let session = &self.session;
         let granted = session.clock().terms().session();
         loop {
-            let known = Known { info: self.info.clone(), number: session.link().connection + 1 };
+            let known = Known {
+                info: self.info.clone(),
+                session: Some(session.clone()),
+                number: session.link().connection + 1,
+            };
             match self.connect(known, granted).await {
                 Ok(next) => return Some(next),
                 Err(error) if !matches!(error, OpenError::Unreachable(_)) => {
@@ -201,21 +213,23 @@ impl Keeper {
                 }
                 Err(error) => tracing::debug!(%error, "no server accepts the session now"),
             }
-            timeout(pause(granted, fastrand::f64()), session.requests.closed()).await.ok();
+            let pause = pause(granted, fastrand::f64());
+            if timeout(pause, session.requests.closed()).await.is_ok() {
+                sleep(pause.min(CLOSING_PAUSE)).await;
+            }
         }
     }
 
-    async fn connect(&self, known: Known, granted: Duration) -> Result<(Opened, Terms), OpenError> {
+    async fn connect(&self, known: Known, granted: Duration) -> Result<Opened, OpenError> {
         let opened = self.opening.connect(Some(known), self.opening.silence.of(granted)).await?;
-        let terms = self.opening.terms(opened.timeout()).map_err(OpenError::Invalid)?;
-        Ok((opened, terms))
+        self.opening.terms(opened.timeout()).map_err(OpenError::Invalid)?;
+        Ok(opened)
     }
 
     /// Goes on with another connection.
-    fn resume(&mut self, Opened { connection, fenced }: Opened, terms: Terms) -> Connection {
+    fn resume(&mut self, Opened { connection, fenced }: Opened) -> Connection {
         let live = connection.live();
         self.info = live.session().clone();
-        self.session.clock().reconnected(connection.begun, terms);
         self.session.connect(live, fenced);
         connection
     }
@@ -229,13 +243,15 @@ fn pause(session: Duration, random: f64) -> Duration {
 
 /// The shortest pause after a round of attempts, unless the session is short. The longest one is twice as long.
 const PAUSE: Duration = Duration::from_millis(500);
+/// The longest pause while the session is being closed.
+const CLOSING_PAUSE: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests {
     use futures_util::future::join_all;
     use zklock_testkit::{EmbeddedServer, How, Proxy};
 
-    use super::super::clock::{Ack, Heartbeat};
+    use super::super::clock::{Ack, Heartbeat, Terms};
     use super::super::opening::Silence;
     use super::super::{Addresses, Health, Link};
     use super::*;

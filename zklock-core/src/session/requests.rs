@@ -251,9 +251,20 @@ impl Requests {
     }
 
     pub(crate) async fn delete(&self, path: &str) -> Result<(), RequestError> {
+        self.delete_and_tell(path, || {}).await
+    }
+
+    /// Deletes a node, and tells when the request has been issued.
+    pub(super) async fn delete_and_tell(
+        &self,
+        path: &str,
+        issued: impl FnOnce(),
+    ) -> Result<(), RequestError> {
         let client = self.client().await?;
         let sent = self.clock.now();
-        match self.note(Ack::Write, sent, client.delete(path, None).await) {
+        let deleted = client.delete(path, None);
+        issued();
+        match self.note(Ack::Write, sent, deleted.await) {
             Err(RequestError::NoNode) => Ok(()),
             outcome => outcome.map_err(|error| error.lacking(Permission::Delete)),
         }
@@ -349,6 +360,11 @@ impl Requests {
     /// (`ProposalRequestProcessor`).
     async fn catch_up(&self) -> Result<(), RequestError> {
         unless_refused(self.heartbeat(Ack::Write).await)
+    }
+
+    /// Waits until there is a connection, or the session is over.
+    pub(crate) async fn connected(&self) {
+        self.client().await.ok();
     }
 
     /// Returns the present connection, or waits for the next one.

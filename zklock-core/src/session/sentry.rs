@@ -29,6 +29,8 @@ pub(crate) struct Sentry {
     is_read: AtomicBool,
     /// Whether the holder is asked to release.
     is_asked: AtomicBool,
+    /// Whether a request that deletes the node has been issued.
+    is_leaving: AtomicBool,
     /// The last connection on which the node was seen to belong to the session.
     connection: AtomicU64,
     changed: Signal,
@@ -87,6 +89,15 @@ impl Sentry {
     /// Returns whether the holder is asked to release.
     pub(crate) fn is_asked(&self) -> bool {
         self.is_asked.load(Ordering::Acquire)
+    }
+
+    /// Takes note that a request that deletes the node has been issued.
+    pub(super) fn note_leaving(&self) {
+        raise(&self.is_leaving, &self.changed);
+    }
+
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.is_leaving.load(Ordering::Acquire)
     }
 
     /// Returns the last connection on which the node was seen to belong to the session.

@@ -84,7 +84,7 @@ impl Driver {
         {
             counter.forget();
         }
-        self.connection = connection;
+        (self.connection, self.listed) = (connection, connection);
     }
 
     /// Lists the queue by `list`, and learns the number of permits at that time or later, if it is shared.
@@ -110,7 +110,14 @@ impl Driver {
 
     async fn delete(&mut self, names: Vec<String>) -> Event {
         for name in &*names {
-            if let Err(error) = self.session.requests().delete(&self.path.child(name)).await {
+            let issued = || {
+                // Other nodes than those of a contender that leaves are left from its earlier attempts.
+                if self.machine.node().is_none() {
+                    self.sentry.note_leaving();
+                }
+            };
+            let path = self.path.child(name);
+            if let Err(error) = self.session.requests().delete_and_tell(&path, issued).await {
                 return self.failed(error);
             }
         }
