@@ -50,15 +50,16 @@ async fn both_sides_share_three_permits_and_their_tries_leave_nothing() {
 async fn who_wants_several_permits_waits_for_the_other_side_and_comes_first() {
     let space = Space::new();
     let client = space.client("ours").await;
-    let semaphore = client.semaphore(PATH, 3).unwrap();
     let mut theirs = space.actor("semaphore", PATH).await;
     let mut last = space.actor("semaphore", PATH).await;
-    let ours = semaphore.acquire_many(2).await.unwrap();
+    let ours = client.semaphore(PATH, 3).unwrap().acquire_many(2).await.unwrap();
     theirs.order("acquire 2");
     // Java has one of its two permits, and waits for the other.
     space.until_queued(PERMITS, 4).await;
+    let second = space.client("ours, too").await;
+    let semaphore = second.semaphore(PATH, 3).unwrap();
     let waiting = tokio::spawn(async move { semaphore.acquire_many(2).await.unwrap() });
-    space.until_waits(GATE, client.session_id(), 0).await;
+    space.until_waits(GATE, second.session_id(), 0).await;
     last.order("acquire 1");
     space.until_waits(GATE, space.peer().session_id(), 1).await;
     theirs.assert_busy();
