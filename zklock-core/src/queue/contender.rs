@@ -1,4 +1,4 @@
-//! Vec<String> of contenders and their order.
+//! Names of contenders and their order.
 //!
 //! Curator's grammar (`ProtectedUtils`, `StandardLockInternalsDriver`): `_c_<uuid>-<base><sequence>`,
 //! where the server appends the sequence as `%010d` of a signed 32-bit counter of the parent. At

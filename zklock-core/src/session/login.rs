@@ -1,6 +1,6 @@
 //! The login of a client by SASL.
 //!
-//! [`gssapi`] is the one by Kerberos.
+//! `gssapi` is the one by Kerberos.
 
 #[cfg(feature = "sasl-gssapi")]
 mod gssapi;
