@@ -47,7 +47,7 @@ async fn both_sides_share_three_permits_and_their_tries_leave_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_wants_several_permits_waits_for_the_other_side_and_comes_first() {
+async fn a_call_for_several_permits_waits_for_the_other_side_and_comes_first() {
     let space = Space::new();
     let client = space.client("ours").await;
     let mut theirs = space.actor("semaphore", PATH).await;

@@ -37,7 +37,7 @@ async fn each_of_many_nodes_that_is_deleted_is_noticed() {
 }
 
 #[tokio::test]
-async fn many_locks_are_verified_by_one_request_each_after_a_reconnect() {
+async fn each_of_many_locks_is_read_again_after_a_reconnect() {
     let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let guards = hold_many(&client).await;
