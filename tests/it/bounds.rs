@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use futures_util::poll;
 use tokio::task::JoinSet;
 use zklock::{LockError, MutexGuard, Refusal};
-use zklock_testkit::Direction;
 use zklock_testkit::wire::Opcode;
+use zklock_testkit::{Direction, How};
 
 use crate::support::{Space, failed, soon, until};
 
@@ -39,6 +40,27 @@ async fn the_requests_of_many_calls_that_begin_together_are_bounded() {
         most = most.max(counts.requests_total().saturating_sub(counts.replies_total()));
     }
     assert!((REQUESTS - OTHERS..=REQUESTS + OTHERS).contains(&most), "{most} requests were under way");
+}
+
+#[tokio::test]
+async fn locks_whose_nodes_are_looked_at_after_a_reconnect_can_all_be_released_at_once() {
+    let space = Space::new();
+    let (proxy, client) = space.proxied().await;
+    let mutexes: Vec<_> = (0..400).map(|number| client.mutex(format!("/held/{number}")).unwrap()).collect();
+    let guards = join_all(mutexes.iter().map(|mutex| async { mutex.lock().await.unwrap() })).await;
+    let looked = || async { proxy.replies(Opcode::GET_CHILDREN) >= guards.len() as u64 };
+    until(looked, "the holders have looked whether others wait").await;
+    // Each holder reads its node, and lists its queue.
+    let lists = proxy.on_request(Opcode::GET_CHILDREN).always().hold();
+    proxy.cut(How::Rst);
+    let asking = || async { lists.hits() > 0 };
+    until(asking, "a holder lists its queue on the next connection").await;
+    let mut released = join_all(guards.into_iter().map(MutexGuard::release));
+    assert!(poll!(&mut released).is_pending());
+    lists.release();
+    for outcome in soon(released).await {
+        outcome.unwrap();
+    }
 }
 
 /// The number of nodes with such long paths that one session may have.

@@ -5,6 +5,7 @@
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
+use futures_util::future::{Fuse, FutureExt};
 use tokio::task::yield_now;
 
 use crate::error::{LockError, LossReason};
@@ -32,27 +33,41 @@ async fn hold(mut unfinished: Unfinished, mut contender: impl Contender + 'stati
     let lease = unfinished.lease.clone();
     loop {
         // Kept until the node is deleted, because the library sends a request for a watch that is dropped earlier.
-        let mut gone: Gone = Box::pin(contender.own_node_gone(lease.last_node()));
+        let mut gone: Gone = FutureExt::fuse(Box::pin(contender.own_node_gone(lease.last_node())));
         match lease.attend(&mut gone).await {
             Order::Downgrade(report) => {
                 // The caller may no longer wait for the outcome.
-                if let Err(Err(error)) = report.send(lease.attend_to(downgrade(&lease, &mut contender)).await)
-                {
+                let downgraded = lease.attend_to(downgrade(&lease, &mut contender));
+                if let Err(Err(error)) = report.send(beside(&mut gone, downgraded).await) {
                     tracing::warn!(path = %lease.path, %error, "a lock stays exclusive although only readers are left");
                 }
             }
             Order::Release(report) => {
-                report.send(withdraw(&lease, &mut contender).await).ok();
+                report.send(beside(&mut gone, withdraw(&lease, &mut contender)).await).ok();
                 break;
             }
-            Order::Leave => break leave(&lease, &mut contender).await,
+            Order::Leave => break beside(&mut gone, leave(&lease, &mut contender)).await,
         }
     }
     unfinished.is_finished = true;
 }
 
 /// Resolves when a node is gone, or belongs to another session.
-type Gone = Pin<Box<dyn Future<Output = LossReason> + Send>>;
+///
+/// It is polled until it is dropped, because its requests are among those whose number is bounded: one that is under way and
+/// never polled again would keep its place for good.
+type Gone = Fuse<Pin<Box<dyn Future<Output = LossReason> + Send>>>;
+
+/// Performs an order while the wait for the end of the node goes on. The order may be the reason of the end.
+async fn beside<T>(gone: &mut Gone, order: impl Future<Output = T>) -> T {
+    let mut order = pin!(order);
+    tokio::select! {
+        biased;
+        done = &mut order => return done,
+        _ = gone => {}
+    }
+    order.await
+}
 
 impl Lease {
     /// Watches the node until there is an order.
@@ -61,17 +76,11 @@ impl Lease {
         loop {
             let link = *links.borrow_and_update();
             self.note_health(link);
-            let loss = async {
-                tokio::select! {
-                    biased;
-                    loss = self.outlived() => loss,
-                    loss = &mut *gone => loss,
-                }
-            };
             tokio::select! {
                 biased;
                 order = self.orders.next() => return order,
-                loss = loss, if self.loss().is_none() => drop(self.lose(loss)),
+                loss = self.outlived(), if self.loss().is_none() => drop(self.lose(loss)),
+                loss = &mut *gone => drop(self.lose(loss)),
                 _ = links.changed(), if !self.session.is_over() => {}
                 () = self.sentry.until(|_| self.is_confirmed()), if !self.is_confirmed() => {}
             }

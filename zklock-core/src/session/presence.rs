@@ -4,6 +4,7 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::SemaphorePermit;
 use tokio::time::{sleep, timeout};
 
 use crate::error::LossReason;
@@ -86,7 +87,7 @@ async fn look_around(
     own: &str,
     sentry: &Sentry,
 ) -> Result<Option<Watch>, LossReason> {
-    let permit = session.bounds().requests(1).await;
+    let permit = may_ask(session, sentry).await;
     let listed = session.requests().list(queue.full()).await;
     drop(permit);
     let children = match listed {
@@ -108,6 +109,14 @@ async fn look_around(
     }
 }
 
+/// Waits until a request about the own node may be sent. None is sent behind the one that deletes the node.
+async fn may_ask<'a>(session: &'a Session, sentry: &Sentry) -> SemaphorePermit<'a> {
+    match sentry.is_leaving() {
+        true => pending().await,
+        false => session.bounds().requests(1).await,
+    }
+}
+
 impl Session {
     /// Tells whether a node exists although a list of its queue lacks it, and logs that. Others cannot see such a node, so
     /// that it holds nothing (ZOOKEEPER-4846).
@@ -122,8 +131,8 @@ impl Session {
 
 /// Tells whether the server does not list a node that it has. A server that was started again may have forgotten some
 /// (ZOOKEEPER-4846).
-async fn is_missing(session: &Session, queue: &NodePath, own: &str) -> bool {
-    let permit = session.bounds().requests(1).await;
+async fn is_missing(session: &Session, queue: &NodePath, own: &str, sentry: &Sentry) -> bool {
+    let permit = may_ask(session, sentry).await;
     let names = session.requests().names(queue.full()).await;
     drop(permit);
     let name = own.rsplit_once('/').map_or(own, |(_, name)| name);
@@ -142,7 +151,7 @@ async fn is_missing(session: &Session, queue: &NodePath, own: &str) -> bool {
 /// The queue was last listed on the given connection. It is listed once on each later one.
 async fn lost((session, path): Own, (queue, mut listed): (NodePath, u64), sentry: &Sentry) -> LossReason {
     loop {
-        let permit = session.bounds().requests(1).await;
+        let permit = may_ask(&session, sentry).await;
         let read = session.requests().watch_node(&path).await;
         drop(permit);
         match read {
@@ -155,7 +164,7 @@ async fn lost((session, path): Own, (queue, mut listed): (NodePath, u64), sentry
                 sentry.note_seen(own.connection);
                 if own.connection > listed {
                     listed = own.connection;
-                    if is_missing(&session, &queue, &path).await {
+                    if is_missing(&session, &queue, &path, sentry).await {
                         return LossReason::NodeDeleted;
                     }
                 }
