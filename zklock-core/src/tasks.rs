@@ -27,8 +27,8 @@ struct Thread {
 /// Runs a task to its end. Returns whether it panicked.
 ///
 /// A bug, or a subscriber of `tracing` that panics, must cost no more than one session.
-pub(crate) async fn panics(task: impl Future<Output = ()>) -> bool {
-    AssertUnwindSafe(task).catch_unwind().await.is_err()
+pub(crate) fn panics(task: impl Future<Output = ()>) -> impl Future<Output = bool> {
+    AssertUnwindSafe(task).catch_unwind().map(|outcome| outcome.is_err())
 }
 
 impl Tasks {
@@ -55,11 +55,12 @@ impl Tasks {
         }
         if let Some(task) = interleaving::take(task) {
             let thread = self.0.clone();
-            let watched = async move {
-                if panics(task).await {
+            // No `async` block, which would have room for the task twice.
+            let watched = panics(task).map(|has_panicked| {
+                if has_panicked {
                     Self(thread).note_panic();
                 }
-            };
+            });
             self.0.tracker.spawn_on(watched, &self.0.runtime);
         }
     }

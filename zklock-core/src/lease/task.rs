@@ -37,16 +37,16 @@ async fn hold(mut unfinished: Unfinished, mut contender: impl Contender + 'stati
         match lease.attend(&mut gone).await {
             Order::Downgrade(report) => {
                 // The caller may no longer wait for the outcome.
-                let downgraded = lease.attend_to(downgrade(&lease, &mut contender));
+                let downgraded = Box::pin(lease.attend_to(downgrade(&lease, &mut contender)));
                 if let Err(Err(error)) = report.send(beside(&mut gone, downgraded).await) {
                     tracing::warn!(path = %lease.path, %error, "a lock stays exclusive although only readers are left");
                 }
             }
             Order::Release(report) => {
-                report.send(beside(&mut gone, withdraw(&lease, &mut contender)).await).ok();
+                report.send(beside(&mut gone, Box::pin(withdraw(&lease, &mut contender))).await).ok();
                 break;
             }
-            Order::Leave => break beside(&mut gone, leave(&lease, &mut contender)).await,
+            Order::Leave => break beside(&mut gone, Box::pin(leave(&lease, &mut contender))).await,
         }
     }
     unfinished.is_finished = true;
@@ -59,8 +59,9 @@ async fn hold(mut unfinished: Unfinished, mut contender: impl Contender + 'stati
 type Gone = Fuse<Pin<Box<dyn Future<Output = LossReason> + Send>>>;
 
 /// Performs an order while the wait for the end of the node goes on. The order may be the reason of the end.
-async fn beside<T>(gone: &mut Gone, order: impl Future<Output = T>) -> T {
-    let mut order = pin!(order);
+///
+/// The order is boxed, so that a held lock has no room for it.
+async fn beside<T>(gone: &mut Gone, mut order: Pin<Box<impl Future<Output = T>>>) -> T {
     tokio::select! {
         biased;
         done = &mut order => return done,
