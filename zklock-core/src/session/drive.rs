@@ -7,7 +7,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::error::{Holder, LockError, Refusal};
+use crate::error::{Holder, LockError, LossReason, Refusal};
 use crate::path::NodePath;
 use crate::queue::acquisition::{Acquisition, Action, End, Event, Node};
 use crate::queue::contender::ContenderId;
@@ -15,9 +15,9 @@ use crate::queue::predicate::Predicate;
 
 use super::connection::Watch;
 use super::counter::Counter;
+use super::own_node::{Own, OwnNode, Seen};
 use super::queues::{WatchId, Way};
 use super::request_error::RequestError;
-use super::sentry::{Seen, Sentry};
 use super::{Health, Session};
 
 mod entering;
@@ -111,7 +111,7 @@ pub(crate) struct Driver {
     pub(super) seen: Seen,
     /// The number of names in the last list.
     names: usize,
-    sentry: Arc<Sentry>,
+    own_node: Arc<OwnNode>,
     /// Whether a contender has been created, or may have been.
     has_entered: bool,
     /// The bytes of the contender's path that the session counts, as long as its node exists or may exist.
@@ -151,7 +151,7 @@ impl Driver {
             children: None,
             seen: Seen::Unwatched,
             names: 0,
-            sentry: Arc::default(),
+            own_node: Arc::default(),
             has_entered: false,
             counted: 0,
             way: Way::List,
@@ -174,9 +174,9 @@ impl Driver {
         self.machine.id()
     }
 
-    /// Returns the news that the watches of this contender bring.
-    pub(crate) fn sentry(&self) -> &Arc<Sentry> {
-        &self.sentry
+    /// Returns what is known of the contender's node.
+    pub(crate) fn own_node(&self) -> &Arc<OwnNode> {
+        &self.own_node
     }
 
     /// Returns the path of the queue.
@@ -184,9 +184,18 @@ impl Driver {
         &self.path
     }
 
-    /// Returns the connection on which the place in the queue was last seen.
-    pub(crate) fn connection(&self) -> u64 {
-        self.connection
+    /// Begins to watch over the node that was seen at the head of its queue.
+    pub(crate) fn begin_watch(&self) {
+        self.own_node.begin(self.seen);
+        self.own_node.note_seen(self.connection);
+    }
+
+    /// Resolves when the own node, at this path, is gone or belongs to another session. Never resolves once the session
+    /// is over.
+    pub(crate) fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = LossReason> + use<> {
+        let (session, queue) = (self.session.clone(), self.path.clone());
+        let own = Own { session, queue, path, listed: self.listed, known: self.own_node.clone() };
+        own.gone(self.children.take())
     }
 
     /// Drives the acquisition until the lock is held or the contender is gone.

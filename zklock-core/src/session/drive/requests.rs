@@ -8,9 +8,9 @@ use crate::error::{LockError, Refusal};
 use crate::queue::acquisition::{Action, Event, Replacement};
 use crate::queue::contender::Contender;
 use crate::queue::predicate::{GATE, LEASES, Role};
+use crate::session::own_node::Seen;
 use crate::session::request_error::RequestError;
 use crate::session::requests::Children;
-use crate::session::sentry::Seen;
 
 use super::{Driver, Numbers};
 
@@ -113,7 +113,7 @@ impl Driver {
             let issued = || {
                 // Other nodes than those of a contender that leaves are left from its earlier attempts.
                 if self.machine.node().is_none() {
-                    self.sentry.note_leaving();
+                    self.own_node.note(|news| news.is_leaving = true);
                 }
             };
             let path = self.path.child(name);
