@@ -10,8 +10,8 @@
 //! * [`requests`] performs the requests, and [`request_error`] classifies those that fail.
 //!   [`counts`] counts them, and bounds those of contenders.
 //! * [`clock`] is the lease clock: until when the session is certain to be alive. [`heartbeat`] keeps it running.
-//! * [`drive`] performs the actions of an acquisition, [`janitor`] withdraws or downgrades its
-//!   contender, and [`own_node`] has the news of a held node's watches, and detects that the node is gone.
+//! * [`drive`] performs the actions of an acquisition, and withdraws or downgrades its contender. [`own_node`] has the news
+//!   of a held node's watches, and detects that the node is gone.
 //! * [`queues`] remembers queues, and the numbers by which a contender knows without a list that it is first.
 //! * [`counter`] reads and sets a shared number.
 //! * [`acl`] has the access control lists of nodes, [`security`] the credentials and the certificates of a client, `login` its
@@ -33,7 +33,6 @@ pub(crate) mod counts;
 pub(crate) mod diagnose;
 pub(crate) mod drive;
 pub(crate) mod heartbeat;
-pub(crate) mod janitor;
 #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 pub(crate) mod login;
 mod opening;

@@ -11,8 +11,7 @@ use crate::interleaving;
 use crate::path::NodePath;
 use crate::queue::acquisition::{End, Node};
 use crate::session::Session;
-use crate::session::drive::Driver;
-use crate::session::janitor::Undone;
+use crate::session::drive::{Driver, Undone};
 use crate::session::own_node::OwnNode;
 
 /// The contender behind a lease, as the task of its node uses it.

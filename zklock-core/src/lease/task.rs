@@ -10,7 +10,7 @@ use tokio::task::yield_now;
 use crate::error::{LockError, LossReason};
 use crate::events::Witness;
 use crate::queue::acquisition::End;
-use crate::session::janitor::Undone;
+use crate::session::drive::Undone;
 
 use super::contender::{Contender, Order};
 use super::state::Lease;

@@ -44,6 +44,15 @@ pub(crate) enum Progress {
     Behind(Holder),
 }
 
+/// The reason why a downgrade did not take place.
+pub(crate) enum Undone {
+    /// An outsider deleted the writer's node.
+    Gone,
+    SessionOver,
+    /// The server refused the downgrade, and the writer's node is unchanged.
+    Refused(LockError),
+}
+
 /// The outcome of an acquisition.
 pub(crate) enum Outcome<T = Node> {
     /// It is the contender's turn, its node belongs to this session, and the lease is valid.
@@ -109,11 +118,7 @@ pub(crate) struct Driver {
     pub(super) children: Option<Watch>,
     /// The contenders that the last list showed.
     pub(super) seen: Seen,
-    /// The number of names in the last list.
-    names: usize,
     own_node: Arc<OwnNode>,
-    /// Whether a contender has been created, or may have been.
-    has_entered: bool,
     /// The bytes of the contender's path that the session counts, as long as its node exists or may exist.
     counted: usize,
     /// The way in which the contender enters its queue next.
@@ -150,9 +155,7 @@ impl Driver {
             refusal: None,
             children: None,
             seen: Seen::Unwatched,
-            names: 0,
             own_node: Arc::default(),
-            has_entered: false,
             counted: 0,
             way: Way::List,
             watch: None,
@@ -334,6 +337,87 @@ impl Driver {
     async fn rest(&mut self) {
         sleep(self.pause).await;
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// The withdrawal of a contender after a release, a cancelled attempt or a dropped guard, and the downgrade of a writer.
+///
+/// The caller abandons its contender by an order or a dropped handle, which needs no runtime and cannot fail. The task
+/// that owns the contender withdraws it here. It repeats each request whose outcome is unknown until the node is gone or
+/// the session ends.
+impl Driver {
+    /// Replaces the writer's node with a reader's node, and returns the reader's node.
+    pub(crate) async fn downgrade(&mut self) -> Result<Node, Undone> {
+        self.feed(Event::Downgrade).await;
+        loop {
+            match self.action.clone() {
+                Action::Downgrade(replacement) => {
+                    let session = self.session.clone();
+                    let permit = session.bounds().requests(1).await;
+                    let outcome = self.replace(replacement).await;
+                    drop(permit);
+                    match outcome {
+                        // Not fed to the state machine, which would enter the queue again. The
+                        // withdrawal that follows deletes both nodes.
+                        Event::OwnNodeGone => return Err(Undone::Gone),
+                        outcome => self.feed(outcome).await,
+                    }
+                }
+                Action::Hold(node) => {
+                    return match self.refusal.take() {
+                        Some(refusal) => Err(Undone::Refused(refusal)),
+                        None => {
+                            // The watches were those of the other node, and have fired with its deletion.
+                            self.children = None;
+                            Ok(node)
+                        }
+                    };
+                }
+                _ => return Err(Undone::SessionOver),
+            }
+        }
+    }
+
+    /// Withdraws the contender. Returns once it is gone, its session has ended, or the server
+    /// refuses to delete it.
+    pub(crate) async fn withdraw(&mut self) -> End {
+        self.step(Event::Cancel);
+        // No request is under way here, so the pending action can be skipped.
+        self.step(Event::Skipped);
+        loop {
+            match self.action.clone() {
+                Action::Finish(end) => {
+                    if let (End::Abandoned, Some(refusal)) = (end, &self.refusal) {
+                        tracing::warn!(%refusal, "a contender stays until its session ends");
+                    }
+                    return end;
+                }
+                // A cancelled state machine neither waits nor holds.
+                Action::Hold(_) | Action::Watch(_) => self.feed(Event::Cancel).await,
+                _ => self.proceed(&CancellationToken::new()).await,
+            }
+        }
+    }
+
+    /// Withdraws the contender of an attempt that ends with `outcome`, and returns the attempt's
+    /// final outcome.
+    ///
+    /// The final outcome is `SessionLost` if the session ends first, and a refusal replaces `Contended`.
+    async fn leave(&mut self, outcome: Outcome) -> Outcome {
+        match self.withdraw().await {
+            End::Lost => Outcome::SessionLost,
+            End::Withdrawn | End::Unnumbered | End::Mixed(_) | End::Abandoned => {
+                match (self.refusal(), outcome) {
+                    (Some(refusal), Outcome::Contended) => Outcome::Refused(refusal),
+                    (_, outcome) => outcome,
+                }
+            }
+        }
+    }
+
+    /// Takes the error of a request that the server refused, if there was one.
+    pub(crate) fn refusal(&mut self) -> Option<LockError> {
+        self.refusal.take()
     }
 }
 

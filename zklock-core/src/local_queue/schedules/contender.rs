@@ -8,7 +8,7 @@ use crate::lease::Contender;
 use crate::path::NodePath;
 use crate::queue::acquisition::{End, Node};
 use crate::session::Session;
-use crate::session::janitor::Undone;
+use crate::session::drive::Undone;
 use crate::session::own_node::OwnNode;
 
 use super::chance;

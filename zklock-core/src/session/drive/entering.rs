@@ -87,9 +87,7 @@ impl Driver {
     /// Prepares to create a contender.
     pub(super) fn set_out(&mut self) {
         (self.seen, self.version, self.watch) = (Seen::Unwatched, 0, None);
-        if std::mem::replace(&mut self.has_entered, true) {
-            self.own_node = Arc::default();
-        }
+        self.own_node = Arc::default();
         self.renew_connection();
     }
 
