@@ -63,6 +63,32 @@ async fn locks_whose_nodes_are_looked_at_after_a_reconnect_can_all_be_released_a
     }
 }
 
+#[tokio::test]
+async fn a_call_that_ends_behind_the_bound_returns_when_its_delete_was_sent() {
+    let space = Space::new();
+    let (proxy, client) = space.proxied().await;
+    let mutex = client.mutex("/ends").unwrap();
+    let (end, ended) = tokio::sync::oneshot::channel::<()>();
+    let running = tokio::spawn(async move { mutex.run(async |_| ended.await.unwrap()).await });
+    until(|| async { proxy.replies(Opcode::GET_CHILDREN) == 1 }, "the lock is held and watched").await;
+    let (before, answers) = (proxy.requests(Opcode::MULTI), proxy.on_reply(Opcode::MULTI).hold());
+    let others: JoinSet<_> = (0..2 * REQUESTS)
+        .map(|number| {
+            let mutex = client.mutex(format!("/other/{number}")).unwrap();
+            async move { mutex.lock().await.unwrap().release().await.unwrap() }
+        })
+        .collect();
+    let are_under_way = || async { proxy.requests(Opcode::MULTI) - before == REQUESTS };
+    until(are_under_way, "as many requests as may be are under way").await;
+    end.send(()).unwrap();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(!running.is_finished() && proxy.requests(Opcode::DELETE) == 0);
+    answers.release();
+    soon(running).await.unwrap().unwrap();
+    until(|| async { proxy.requests(Opcode::DELETE) > 0 }, "the delete is on its way").await;
+    soon(others.join_all()).await;
+}
+
 /// The number of nodes with such long paths that one session may have.
 const LONG: usize = 15;
 

@@ -21,9 +21,9 @@ use crate::queue::predicate::{self, GATE, LEASES, Predicate, Role};
 use crate::queue::turn;
 use crate::session::Session;
 use crate::session::counter::Counter;
+use crate::session::own_node::REVOKE;
 use crate::session::request_error::RequestError;
 use crate::session::requests::{Described, Requests};
-use crate::session::sentry::REVOKE;
 use crate::token::FencingToken;
 
 /// A contender for a lock, as others see it.

@@ -10,8 +10,8 @@
 //! * [`requests`] performs the requests, and [`request_error`] classifies those that fail.
 //!   [`counts`] counts them, and bounds those of contenders.
 //! * [`clock`] is the lease clock: until when the session is certain to be alive. [`heartbeat`] keeps it running.
-//! * [`drive`] performs the actions of an acquisition, [`janitor`] withdraws or downgrades its
-//!   contender, and [`presence`] detects that its node is gone. [`sentry`] has the news of a held node's watches.
+//! * [`drive`] performs the actions of an acquisition, and withdraws or downgrades its contender. [`own_node`] has the news
+//!   of a held node's watches, and detects that the node is gone.
 //! * [`queues`] remembers queues, and the numbers by which a contender knows without a list that it is first.
 //! * [`counter`] reads and sets a shared number.
 //! * [`acl`] has the access control lists of nodes, [`security`] the credentials and the certificates of a client, `login` its
@@ -33,17 +33,15 @@ pub(crate) mod counts;
 pub(crate) mod diagnose;
 pub(crate) mod drive;
 pub(crate) mod heartbeat;
-pub(crate) mod janitor;
 #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 pub(crate) mod login;
 mod opening;
-pub(crate) mod presence;
+pub(crate) mod own_node;
 mod queues;
 mod reconnect;
 pub(crate) mod request_error;
 pub(crate) mod requests;
 pub(crate) mod security;
-pub(crate) mod sentry;
 #[cfg(test)]
 mod staged;
 #[cfg(feature = "tls")]

@@ -15,7 +15,7 @@ use crate::path;
 use crate::session::acl::Acl;
 #[cfg(feature = "sasl-gssapi")]
 use crate::session::login::Gssapi;
-use crate::session::sentry::REVOKE;
+use crate::session::own_node::REVOKE;
 #[cfg(feature = "tls")]
 use crate::session::tls::Tls;
 use crate::session::{Addresses, Diagnosis, Heartbeat, Opening, Silence};

@@ -11,9 +11,8 @@ use crate::interleaving;
 use crate::path::NodePath;
 use crate::queue::acquisition::{End, Node};
 use crate::session::Session;
-use crate::session::drive::Driver;
-use crate::session::janitor::Undone;
-use crate::session::sentry::Sentry;
+use crate::session::drive::{Driver, Undone};
+use crate::session::own_node::OwnNode;
 
 /// The contender behind a lease, as the task of its node uses it.
 pub(crate) trait Contender: Send + Sized {
@@ -22,11 +21,8 @@ pub(crate) trait Contender: Send + Sized {
     /// Returns the path of the queue.
     fn queue(&self) -> &NodePath;
 
-    /// Returns the connection on which the place in the queue was last seen.
-    fn connection(&self) -> u64;
-
-    /// Returns the news that the watches of this contender bring.
-    fn sentry(&self) -> &Arc<Sentry>;
+    /// Returns what is known of the contender's node.
+    fn own_node(&self) -> &Arc<OwnNode>;
 
     /// Begins to watch the node that was seen at the head of its queue.
     fn begin_watch(&self);
@@ -53,12 +49,8 @@ impl Contender for Driver {
         self.path()
     }
 
-    fn connection(&self) -> u64 {
-        self.connection()
-    }
-
-    fn sentry(&self) -> &Arc<Sentry> {
-        self.sentry()
+    fn own_node(&self) -> &Arc<OwnNode> {
+        self.own_node()
     }
 
     fn begin_watch(&self) {

@@ -38,14 +38,15 @@ impl Lease {
         let clock = self.session.clock();
         let remaining = clock.remaining();
         let is_lost = self.loss().is_some() || self.session.is_over() || remaining.is_zero();
-        if is_lost || self.sentry.is_asked() {
+        let news = self.own_node.news();
+        if is_lost || news.is_asked {
             return Readiness::Over;
         }
         if !self.is_confirmed() {
             Readiness::Pending(Pending::Connection)
         } else if remaining < clock.terms().heartbeat() {
             Readiness::Pending(Pending::Proof)
-        } else if !self.sentry.is_watched() && self.is_granted.load(Ordering::Acquire) {
+        } else if !news.is_watched && self.is_granted.load(Ordering::Acquire) {
             Readiness::Pending(Pending::Watch)
         } else {
             Readiness::Ready
@@ -54,17 +55,17 @@ impl Lease {
 
     /// Returns since when other clients may wait for the lock.
     pub(crate) fn company(&self) -> Option<Instant> {
-        self.sentry.company()
+        self.own_node.news().company
     }
 
     /// Waits until other clients may wait for the lock.
     pub(crate) async fn accompanied(&self) {
-        self.sentry.until(|sentry| sentry.company().is_some()).await;
+        self.own_node.until(|news| news.company.is_some()).await;
     }
 
     /// Notices without delay if the node is deleted, because calls in line rely on it.
     pub(crate) fn urge(&self) {
-        self.sentry.urge();
+        self.own_node.note(|news| news.is_urged = true);
     }
 
     /// Waits until it is known whether the lease can go on. Must run on the client's runtime.
@@ -75,7 +76,7 @@ impl Lease {
                 match reason {
                     Pending::Connection => self.confirmed().await,
                     Pending::Proof => self.prove().await,
-                    Pending::Watch => self.sentry.until(|sentry| sentry.is_watched()).await,
+                    Pending::Watch => self.own_node.until(|news| news.is_watched).await,
                 }
             };
             tokio::select! {
@@ -124,7 +125,7 @@ impl Lease {
             let node = self.node().await;
             let connection = self.session.link().connection;
             match self.session.requests().present_stat(&node).await? {
-                Some(stat) if stat.owner == self.session.id() => self.sentry.note_seen(connection),
+                Some(stat) if stat.owner == self.session.id() => self.own_node.note_seen(connection),
                 Some(_) => drop(self.lose(LossReason::OwnerChanged)),
                 // A downgrade has replaced it meanwhile.
                 None if *self.node().await != *node => continue,
@@ -153,7 +154,7 @@ impl Lease {
                 biased;
                 _ = self.lost() => pending::<()>().await,
                 changed = links.changed() => if changed.is_err() { pending::<()>().await },
-                () = self.sentry.until(|_| self.is_confirmed()) => {}
+                () = self.own_node.until(|_| self.is_confirmed()) => {}
             }
         }
     }

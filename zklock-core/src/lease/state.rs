@@ -9,7 +9,7 @@ use crate::error::{LockError, LossReason};
 use crate::events::{Holding, Witness};
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
-use crate::session::sentry::Sentry;
+use crate::session::own_node::OwnNode;
 use crate::session::{Attendance, Health, Link, Session};
 use crate::tasks::Tasks;
 use crate::token::FencingToken;
@@ -55,7 +55,7 @@ pub(crate) struct Lease {
     pub(super) is_granted: AtomicBool,
     /// The number of claims to it.
     claims: AtomicU32,
-    pub(super) sentry: Arc<Sentry>,
+    pub(super) own_node: Arc<OwnNode>,
     /// Whether the listeners have been told that the lease is suspended.
     is_suspended: AtomicBool,
     tally: Tally,
@@ -76,7 +76,6 @@ impl Lease {
     pub(super) fn begin(contender: &impl Contender, path: NodePath, node: &Node, tasks: &Tasks) -> Self {
         let session = contender.session().clone();
         contender.begin_watch();
-        contender.sentry().note_seen(contender.connection());
         let attendance = Mutex::new(Some(session.attend()));
         Self {
             node: Mutex::new(LockNode::Present(contender.queue().child(&node.name).into())),
@@ -90,7 +89,7 @@ impl Lease {
             holders: Holders::default(),
             is_granted: AtomicBool::new(false),
             claims: AtomicU32::new(1),
-            sentry: contender.sentry().clone(),
+            own_node: contender.own_node().clone(),
             is_suspended: AtomicBool::new(false),
             tally: Tally::default(),
             passing: Signal::default(),
@@ -231,12 +230,12 @@ impl Lease {
 
     /// Watches the data of the node, to which others write requests to release.
     pub(crate) fn watch_requests(&self) {
-        self.sentry.read_data();
+        self.own_node.note(|news| news.is_read = true);
     }
 
     /// Waits until the holder is asked to release. Waits forever if it never is.
     pub(crate) async fn asked(&self) {
-        self.sentry.until(Sentry::is_asked).await;
+        self.own_node.until(|news| news.is_asked).await;
     }
 
     /// Waits until the holder is asked to release or the release begins, and tells whether it was asked.
@@ -244,7 +243,7 @@ impl Lease {
         tokio::select! {
             biased;
             () = self.until_departing() => false,
-            () = self.sentry.until(Sentry::is_asked) => true,
+            () = self.own_node.until(|news| news.is_asked) => true,
         }
     }
 
@@ -343,7 +342,7 @@ impl Lease {
 
     /// Returns whether the servers have confirmed the lease since the connection last broke.
     pub(super) fn is_confirmed(&self) -> bool {
-        self.session.link().is_on(self.sentry.connection())
+        self.session.link().is_on(self.own_node.news().connection)
     }
 
     /// Fails if the lock is lost.

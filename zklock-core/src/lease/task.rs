@@ -11,8 +11,7 @@ use tokio::task::yield_now;
 use crate::error::{LockError, LossReason};
 use crate::events::Witness;
 use crate::queue::acquisition::End;
-use crate::session::janitor::Undone;
-use crate::session::sentry::Sentry;
+use crate::session::drive::Undone;
 
 use super::contender::{Contender, Order};
 use super::state::Lease;
@@ -83,7 +82,7 @@ impl Lease {
                 loss = self.outlived(), if self.loss().is_none() => drop(self.lose(loss)),
                 loss = &mut *gone => drop(self.lose(loss)),
                 _ = links.changed(), if !self.session.is_over() => {}
-                () = self.sentry.until(|_| self.is_confirmed()), if !self.is_confirmed() => {}
+                () = self.own_node.until(|_| self.is_confirmed()), if !self.is_confirmed() => {}
             }
         }
     }
@@ -115,7 +114,7 @@ async fn leave(lease: &Lease, contender: &mut impl Contender) {
     tokio::select! {
         biased;
         _ = &mut withdrawn => return,
-        () = lease.sentry.until(Sentry::is_leaving) => {}
+        () = lease.own_node.until(|news| news.is_leaving) => {}
     }
     // Meanwhile the client library's task, which runs on this thread too, writes the request.
     yield_now().await;
@@ -130,7 +129,7 @@ async fn downgrade(lease: &Lease, contender: &mut impl Contender) -> Result<(), 
     match contender.downgrade().await {
         Ok(reader) => {
             // The watches were those of the other node, and one of them has just fired.
-            lease.sentry.note_replacement();
+            lease.own_node.note_replacement();
             lease.set_node(contender.queue().child(&reader.name).into());
             lease.check()?;
             lease.tell(Witness::downgraded);

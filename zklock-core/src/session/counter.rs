@@ -1,7 +1,5 @@
 //! Reads and sets a number in a node, in the format of Curator's `SharedCount`: four bytes, big-endian.
 
-use futures_util::future::join;
-
 use crate::error::Refusal;
 use crate::path::NodePath;
 
@@ -49,39 +47,6 @@ impl Counter {
                 Err(error) => return Err(error),
             }
         }
-    }
-
-    /// Sends a question and, behind it, a read of the number. While a watch is set that has not fired when the answer
-    /// comes, the number is the one that was read last: nothing is read, and `None` is returned.
-    ///
-    /// The events and the answers of a connection come in the order of the changes, so that a change before
-    /// the answer has fired the watch by then.
-    pub(crate) async fn read_after<T>(
-        &mut self,
-        requests: &Requests,
-        question: impl Future<Output = T>,
-    ) -> (T, Result<Option<u32>, RequestError>) {
-        if !self.is_unchanged() {
-            let (answer, count) = join(question, self.read(requests)).await;
-            return (answer, count.map(Some));
-        }
-        let answer = question.await;
-        let count = match self.is_unchanged() {
-            true => Ok(None),
-            false => self.read(requests).await.map(Some),
-        };
-        (answer, count)
-    }
-
-    /// Tells whether a watch is set that has not fired.
-    fn is_unchanged(&mut self) -> bool {
-        self.watch.take_if(Watch::has_fired);
-        self.watch.is_some()
-    }
-
-    /// Forgets the number, so that it is read again.
-    pub(crate) fn forget(&mut self) {
-        self.watch = None;
     }
 
     /// Waits for a change since the last read, and reads the number again. The first call does not wait.

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::error::{Holder, LockError, Refusal};
+use crate::error::{Holder, LockError, LossReason, Refusal};
 use crate::path::NodePath;
 use crate::queue::acquisition::{Acquisition, Action, End, Event, Node};
 use crate::queue::contender::ContenderId;
@@ -15,9 +15,9 @@ use crate::queue::predicate::Predicate;
 
 use super::connection::Watch;
 use super::counter::Counter;
+use super::own_node::{Own, OwnNode, Seen};
 use super::queues::{WatchId, Way};
 use super::request_error::RequestError;
-use super::sentry::{Seen, Sentry};
 use super::{Health, Session};
 
 mod entering;
@@ -42,6 +42,15 @@ pub(crate) enum Progress {
     Queued(usize),
     /// This one is the nearest of them. It follows `Queued`, which tells their number.
     Behind(Holder),
+}
+
+/// The reason why a downgrade did not take place.
+pub(crate) enum Undone {
+    /// An outsider deleted the writer's node.
+    Gone,
+    SessionOver,
+    /// The server refused the downgrade, and the writer's node is unchanged.
+    Refused(LockError),
 }
 
 /// The outcome of an acquisition.
@@ -109,11 +118,7 @@ pub(crate) struct Driver {
     pub(super) children: Option<Watch>,
     /// The contenders that the last list showed.
     pub(super) seen: Seen,
-    /// The number of names in the last list.
-    names: usize,
-    sentry: Arc<Sentry>,
-    /// Whether a contender has been created, or may have been.
-    has_entered: bool,
+    own_node: Arc<OwnNode>,
     /// The bytes of the contender's path that the session counts, as long as its node exists or may exist.
     counted: usize,
     /// The way in which the contender enters its queue next.
@@ -150,9 +155,7 @@ impl Driver {
             refusal: None,
             children: None,
             seen: Seen::Unwatched,
-            names: 0,
-            sentry: Arc::default(),
-            has_entered: false,
+            own_node: Arc::default(),
             counted: 0,
             way: Way::List,
             watch: None,
@@ -174,9 +177,9 @@ impl Driver {
         self.machine.id()
     }
 
-    /// Returns the news that the watches of this contender bring.
-    pub(crate) fn sentry(&self) -> &Arc<Sentry> {
-        &self.sentry
+    /// Returns what is known of the contender's node.
+    pub(crate) fn own_node(&self) -> &Arc<OwnNode> {
+        &self.own_node
     }
 
     /// Returns the path of the queue.
@@ -184,9 +187,18 @@ impl Driver {
         &self.path
     }
 
-    /// Returns the connection on which the place in the queue was last seen.
-    pub(crate) fn connection(&self) -> u64 {
-        self.connection
+    /// Begins to watch over the node that was seen at the head of its queue.
+    pub(crate) fn begin_watch(&self) {
+        self.own_node.begin(self.seen);
+        self.own_node.note_seen(self.connection);
+    }
+
+    /// Resolves when the own node, at this path, is gone or belongs to another session. Never resolves once the session
+    /// is over.
+    pub(crate) fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = LossReason> + use<> {
+        let (session, queue) = (self.session.clone(), self.path.clone());
+        let own = Own { session, queue, path, listed: self.listed, known: self.own_node.clone() };
+        own.gone(self.children.take())
     }
 
     /// Drives the acquisition until the lock is held or the contender is gone.
@@ -325,6 +337,87 @@ impl Driver {
     async fn rest(&mut self) {
         sleep(self.pause).await;
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// The withdrawal of a contender after a release, a cancelled attempt or a dropped guard, and the downgrade of a writer.
+///
+/// The caller abandons its contender by an order or a dropped handle, which needs no runtime and cannot fail. The task
+/// that owns the contender withdraws it here. It repeats each request whose outcome is unknown until the node is gone or
+/// the session ends.
+impl Driver {
+    /// Replaces the writer's node with a reader's node, and returns the reader's node.
+    pub(crate) async fn downgrade(&mut self) -> Result<Node, Undone> {
+        self.feed(Event::Downgrade).await;
+        loop {
+            match self.action.clone() {
+                Action::Downgrade(replacement) => {
+                    let session = self.session.clone();
+                    let permit = session.bounds().requests(1).await;
+                    let outcome = self.replace(replacement).await;
+                    drop(permit);
+                    match outcome {
+                        // Not fed to the state machine, which would enter the queue again. The
+                        // withdrawal that follows deletes both nodes.
+                        Event::OwnNodeGone => return Err(Undone::Gone),
+                        outcome => self.feed(outcome).await,
+                    }
+                }
+                Action::Hold(node) => {
+                    return match self.refusal.take() {
+                        Some(refusal) => Err(Undone::Refused(refusal)),
+                        None => {
+                            // The watches were those of the other node, and have fired with its deletion.
+                            self.children = None;
+                            Ok(node)
+                        }
+                    };
+                }
+                _ => return Err(Undone::SessionOver),
+            }
+        }
+    }
+
+    /// Withdraws the contender. Returns once it is gone, its session has ended, or the server
+    /// refuses to delete it.
+    pub(crate) async fn withdraw(&mut self) -> End {
+        self.step(Event::Cancel);
+        // No request is under way here, so the pending action can be skipped.
+        self.step(Event::Skipped);
+        loop {
+            match self.action.clone() {
+                Action::Finish(end) => {
+                    if let (End::Abandoned, Some(refusal)) = (end, &self.refusal) {
+                        tracing::warn!(%refusal, "a contender stays until its session ends");
+                    }
+                    return end;
+                }
+                // A cancelled state machine neither waits nor holds.
+                Action::Hold(_) | Action::Watch(_) => self.feed(Event::Cancel).await,
+                _ => self.proceed(&CancellationToken::new()).await,
+            }
+        }
+    }
+
+    /// Withdraws the contender of an attempt that ends with `outcome`, and returns the attempt's
+    /// final outcome.
+    ///
+    /// The final outcome is `SessionLost` if the session ends first, and a refusal replaces `Contended`.
+    async fn leave(&mut self, outcome: Outcome) -> Outcome {
+        match self.withdraw().await {
+            End::Lost => Outcome::SessionLost,
+            End::Withdrawn | End::Unnumbered | End::Mixed(_) | End::Abandoned => {
+                match (self.refusal(), outcome) {
+                    (Some(refusal), Outcome::Contended) => Outcome::Refused(refusal),
+                    (_, outcome) => outcome,
+                }
+            }
+        }
+    }
+
+    /// Takes the error of a request that the server refused, if there was one.
+    pub(crate) fn refusal(&mut self) -> Option<LockError> {
+        self.refusal.take()
     }
 }
 

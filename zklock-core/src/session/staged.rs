@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::acl::NodeAcls;
 use super::clock::Origin;
 use super::clock::{Ack, LeaseClock, Terms};
+use super::own_node::{News, OwnNode, Seen};
 use super::request_error::RequestError;
 use super::requests::Requests;
-use super::sentry::{Seen, Sentry};
 use super::{Health, Heartbeat, Session};
 
 impl Session {
@@ -50,7 +50,7 @@ impl Session {
     }
 }
 
-impl Sentry {
+impl OwnNode {
     /// Begins with a list that shows others, or none.
     pub(crate) fn stage(&self, others: usize) {
         self.begin(if others == 0 { Seen::Alone } else { Seen::Others });
@@ -58,11 +58,11 @@ impl Sentry {
 
     /// Begins to watch over the own node.
     pub(crate) fn watch(&self) {
-        self.note_watch(true);
+        self.note(|news| news.is_watched = true);
     }
 
     /// Tells of another contender.
     pub(crate) fn meet(&self) {
-        self.note_company();
+        self.note(News::meet);
     }
 }

@@ -8,8 +8,8 @@ use crate::lease::Contender;
 use crate::path::NodePath;
 use crate::queue::acquisition::{End, Node};
 use crate::session::Session;
-use crate::session::janitor::Undone;
-use crate::session::sentry::Sentry;
+use crate::session::drive::Undone;
+use crate::session::own_node::OwnNode;
 
 use super::chance;
 use super::servers::Servers;
@@ -22,7 +22,7 @@ pub(super) struct Staged {
     pub(super) number: i64,
     /// The number of other contenders when it entered the queue.
     pub(super) others: usize,
-    pub(super) sentry: Arc<Sentry>,
+    pub(super) own_node: Arc<OwnNode>,
 }
 
 impl Contender for Staged {
@@ -34,24 +34,21 @@ impl Contender for Staged {
         &self.queue
     }
 
-    fn connection(&self) -> u64 {
-        self.session.link().connection
-    }
-
-    fn sentry(&self) -> &Arc<Sentry> {
-        &self.sentry
+    fn own_node(&self) -> &Arc<OwnNode> {
+        &self.own_node
     }
 
     fn begin_watch(&self) {
-        let come_since = usize::from(self.sentry.company().is_some());
-        self.sentry.stage(self.others + come_since);
+        let come_since = usize::from(self.own_node.news().company.is_some());
+        self.own_node.stage(self.others + come_since);
+        self.own_node.note_seen(self.session.link().connection);
     }
 
     fn own_node_gone(&mut self, _: Arc<str>) -> impl Future<Output = LossReason> + Send + use<> {
-        let (servers, number, sentry) = (self.servers.clone(), self.number, self.sentry.clone());
+        let (servers, number, own_node) = (self.servers.clone(), self.number, self.own_node.clone());
         async move {
             chance::pause().await;
-            sentry.watch();
+            own_node.watch();
             servers.until(|servers| (!servers.has(number)).then_some(())).await;
             chance::pause().await;
             LossReason::NodeDeleted

@@ -13,7 +13,7 @@ use crate::path::NodePath;
 use crate::queue::acquisition::Node;
 use crate::queue::predicate::Role;
 use crate::session::drive::{Contention, Progress};
-use crate::session::sentry::Sentry;
+use crate::session::own_node::OwnNode;
 
 use super::chance;
 use super::contender::Staged;
@@ -59,8 +59,8 @@ async fn contend_once(
     let session = servers.session(worker);
     listener(Progress::Entering);
     chance::pause().await;
-    let sentry = Arc::new(Sentry::default());
-    let number = servers.create(session.id(), role, sentry.clone())?;
+    let own_node = Arc::new(OwnNode::default());
+    let number = servers.create(session.id(), role, own_node.clone())?;
     let others = servers.nodes() - 1;
     chance::pause().await;
     loop {
@@ -84,6 +84,7 @@ async fn contend_once(
         chance::pause().await;
     }
     let node = Node { name: format!("lock-{number:010}"), zxid: number, owner: session.id() };
-    let contender = Staged { servers: servers.clone(), session, queue: path.clone(), number, others, sentry };
+    let contender =
+        Staged { servers: servers.clone(), session, queue: path.clone(), number, others, own_node };
     Some(Ok(Some(Claim::begin(contender, path.clone(), &node, worker.tasks()))))
 }

@@ -8,7 +8,7 @@ use crate::change;
 use crate::client::worker::Worker;
 use crate::lease::Lease;
 use crate::queue::predicate::Role;
-use crate::session::sentry::{REVOKE, Sentry};
+use crate::session::own_node::{OwnNode, REVOKE};
 use crate::session::{Session, heartbeat};
 use crate::token::FencingToken;
 
@@ -36,7 +36,7 @@ struct Standing {
     number: i64,
     session: i64,
     role: Role,
-    sentry: Arc<Sentry>,
+    own_node: Arc<OwnNode>,
 }
 
 impl Servers {
@@ -86,16 +86,16 @@ impl Servers {
     }
 
     /// Creates a node, and returns its number; `None` if its session has ended.
-    pub(super) fn create(&self, session: i64, role: Role, sentry: Arc<Sentry>) -> Option<i64> {
+    pub(super) fn create(&self, session: i64, role: Role, own_node: Arc<OwnNode>) -> Option<i64> {
         let mut state = self.state();
         state.sessions.iter().find(|(_, open)| open.id() == session)?;
         state.last += 1;
         let number = state.last;
-        let others: Vec<_> = state.queue.iter().map(|standing| standing.sentry.clone()).collect();
-        state.queue.push(Standing { number, session, role, sentry });
+        let others: Vec<_> = state.queue.iter().map(|standing| standing.own_node.clone()).collect();
+        state.queue.push(Standing { number, session, role, own_node });
         drop(state);
         // The watches of all lists fire.
-        others.iter().for_each(|sentry| sentry.meet());
+        others.iter().for_each(|other| other.meet());
         Some(number)
     }
 
@@ -130,8 +130,8 @@ impl Servers {
 
     /// Asks the holder at this place of the queue to release.
     pub(super) fn ask_to_release(&self, place: usize) {
-        let sentry = self.state().queue.get(place).map(|standing| standing.sentry.clone());
-        sentry.into_iter().for_each(|sentry| sentry.note_data(REVOKE));
+        let own_node = self.state().queue.get(place).map(|standing| standing.own_node.clone());
+        own_node.into_iter().for_each(|own_node| own_node.note_data(REVOKE));
     }
 
     /// Replaces a writer's node by a reader's. Returns `false` if it is gone.

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use crate::queue::acquisition::{Event, Node, Sight};
 use crate::queue::contender::ContenderId;
 use crate::queue::predicate::{Predicate, Role};
+use crate::session::own_node::Seen;
 use crate::session::queues::Way;
 use crate::session::request_error::RequestError;
 use crate::session::requests::{Children, Entry, Flight, Newcomer, Queue, Unfounded};
-use crate::session::sentry::Seen;
 
 use super::{Driver, Numbers};
 
@@ -87,9 +87,7 @@ impl Driver {
     /// Prepares to create a contender.
     pub(super) fn set_out(&mut self) {
         (self.seen, self.version, self.watch) = (Seen::Unwatched, 0, None);
-        if std::mem::replace(&mut self.has_entered, true) {
-            self.sentry = Arc::default();
-        }
+        self.own_node = Arc::default();
         self.renew_connection();
     }
 

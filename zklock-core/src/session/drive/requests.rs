@@ -2,15 +2,16 @@
 
 use std::pin::{Pin, pin};
 
+use futures_util::future::join;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{LockError, Refusal};
 use crate::queue::acquisition::{Action, Event, Replacement};
 use crate::queue::contender::Contender;
 use crate::queue::predicate::{GATE, LEASES, Role};
+use crate::session::own_node::Seen;
 use crate::session::request_error::RequestError;
 use crate::session::requests::Children;
-use crate::session::sentry::Seen;
 
 use super::{Driver, Numbers};
 
@@ -79,11 +80,6 @@ impl Driver {
 
     pub(super) fn renew_connection(&mut self) {
         let connection = self.session.link().connection;
-        if self.connection != connection
-            && let Some(counter) = &mut self.counter
-        {
-            counter.forget();
-        }
         (self.connection, self.listed) = (connection, connection);
     }
 
@@ -95,15 +91,14 @@ impl Driver {
         &mut self,
         list: Pin<&mut impl Future<Output = T>>,
     ) -> (T, Result<(), RequestError>) {
-        let Some(counter) = &mut self.counter else {
+        let Some(counter) = &self.counter else {
             return (list.await, Ok(()));
         };
-        let (listed, count) = counter.read_after(self.session.requests(), list).await;
+        // The read is issued behind the list, so that the number is not older.
+        let (listed, count) = join(list, counter.read(self.session.requests())).await;
         let counted = count.map(|count| {
-            if let Some(count) = count {
-                // No action follows, because the contender does not wait.
-                self.machine.on(Event::Permits(count));
-            }
+            // No action follows, because the contender does not wait.
+            self.machine.on(Event::Permits(count));
         });
         (listed, counted)
     }
@@ -113,7 +108,7 @@ impl Driver {
             let issued = || {
                 // Other nodes than those of a contender that leaves are left from its earlier attempts.
                 if self.machine.node().is_none() {
-                    self.sentry.note_leaving();
+                    self.own_node.note(|news| news.is_leaving = true);
                 }
             };
             let path = self.path.child(name);
@@ -195,7 +190,7 @@ impl Driver {
     }
 
     pub(super) fn listed(&mut self, children: Children, own: &str) -> Vec<String> {
-        (self.seen, self.names) = (Seen::of(&children, own), children.names.len());
+        self.seen = Seen::of(&children, own);
         if are_of_a_semaphore(&children.names) {
             // The permits are one level further down, where the numbers of this level say nothing.
             self.numbers = Numbers::Ignored;

@@ -9,9 +9,9 @@ use crate::queue::turn::{Ahead, Obstacle};
 use crate::session::Session;
 use crate::session::connection::{Change, Watch};
 use crate::session::counter::Counter;
+use crate::session::own_node::Seen;
 use crate::session::request_error::RequestError;
 use crate::session::requests::Watched;
-use crate::session::sentry::Seen;
 
 use super::{Driver, Progress};
 

@@ -1,0 +1,326 @@
+//! The node of a holder: what its watches tell, and whether it is gone although this client did not delete it.
+
+use std::future::pending;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::SemaphorePermit;
+use tokio::time::{sleep, timeout};
+
+use crate::change::Signal;
+use crate::error::LossReason;
+use crate::path::NodePath;
+use crate::queue::contender::is_numbered;
+
+use super::Session;
+use super::connection::{Change, Watch};
+use super::request_error::RequestError;
+use super::requests::Children;
+
+/// The data of a holder's node that asks the holder to release (Curator's `LockInternals.REVOKE_MESSAGE`).
+pub(crate) const REVOKE: &[u8] = b"__REVOKE__";
+
+/// What is known of one contender's node, and what others want to know.
+#[derive(Debug, Default)]
+pub(crate) struct OwnNode {
+    news: Mutex<News>,
+    changed: Signal,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct News {
+    /// Since when other contenders may wait. Only a list that shows none resets it, because a watch tells only of
+    /// the first one.
+    pub(crate) company: Option<Instant>,
+    /// Whether a deletion of the node would be noticed soon, or cannot be noticed sooner.
+    pub(crate) is_watched: bool,
+    /// Whether others rely on the node, so that it is to be watched without delay.
+    pub(crate) is_urged: bool,
+    /// Whether somebody wants to know of requests to release.
+    pub(crate) is_read: bool,
+    /// Whether the holder is asked to release.
+    pub(crate) is_asked: bool,
+    /// Whether a request that deletes the node has been issued.
+    pub(crate) is_leaving: bool,
+    /// The last connection on which the node was seen to belong to the session.
+    pub(crate) connection: u64,
+}
+
+/// The latest list of a queue, as far as it tells of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// There is no list, or no watch tells of changes since.
+    Unwatched,
+    /// The list shows others, and a watch tells of changes.
+    Others,
+    /// The list shows no others, and a watch tells of the next one.
+    Alone,
+}
+
+impl Seen {
+    /// Returns what a list shows to the contender with the node `own`.
+    pub(super) fn of(children: &Children, own: &str) -> Self {
+        let mut others = children.names.iter().filter(|name| *name != own && is_numbered(name));
+        if others.next().is_some() { Self::Others } else { Self::Alone }
+    }
+}
+
+impl News {
+    /// Notes that others may wait.
+    pub(super) fn meet(&mut self) {
+        self.company.get_or_insert_with(Instant::now);
+    }
+}
+
+impl OwnNode {
+    pub(crate) fn news(&self) -> News {
+        *self.news.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes what is known, and signals it if it is another thing then.
+    pub(crate) fn note(&self, change: impl FnOnce(&mut News)) {
+        let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = *news;
+        change(&mut news);
+        let is_changed = *news != before;
+        drop(news);
+        if is_changed {
+            self.changed.notify();
+        }
+    }
+
+    /// Waits until there are news.
+    pub(crate) async fn until(&self, are_there: impl Fn(News) -> bool) {
+        self.changed.until(|| are_there(self.news()).then_some(())).await;
+    }
+
+    /// Takes note that the node was seen to belong to the session.
+    pub(crate) fn note_seen(&self, connection: u64) {
+        self.note(|news| news.connection = news.connection.max(connection));
+    }
+
+    /// Takes note of the data of the node.
+    pub(crate) fn note_data(&self, data: &[u8]) {
+        self.note(|news| news.is_asked |= data == REVOKE);
+    }
+
+    /// Takes note of whether a deletion of the node would be noticed soon, or cannot be noticed sooner.
+    fn note_watch(&self, is_watched: bool) {
+        self.note(|news| news.is_watched = is_watched);
+    }
+
+    /// Takes note that another node has replaced this one, so that the watches tell nothing.
+    pub(crate) fn note_replacement(&self) {
+        self.note(News::meet);
+        self.note_watch(false);
+    }
+
+    /// Begins with a list in which the contender was seen at the head of its queue.
+    pub(super) fn begin(&self, list: Seen) {
+        self.note(|news| {
+            match list {
+                Seen::Alone => news.company = None,
+                Seen::Others | Seen::Unwatched => news.meet(),
+            }
+            news.is_watched |= list != Seen::Unwatched;
+        });
+    }
+
+    /// Waits before a request for a watch, unless others rely on the node already. Most locks are released within
+    /// [`MOMENT`], and the watch is not needed.
+    async fn rest(&self) {
+        timeout(MOMENT, self.until(|news| news.is_urged)).await.ok();
+    }
+}
+
+/// A held node whose end is waited for.
+pub(super) struct Own {
+    pub(super) session: Arc<Session>,
+    pub(super) queue: NodePath,
+    pub(super) path: Arc<str>,
+    /// The connection on which the queue was last listed.
+    pub(super) listed: u64,
+    pub(super) known: Arc<OwnNode>,
+}
+
+impl Own {
+    /// Resolves when the node is gone or belongs to another session. Never resolves once the session is over.
+    ///
+    /// Listing the children also sets a watch, which takes no extra request and fires when the own node is deleted. A
+    /// contender that knew without a list that it was first lists them after a moment, in which most locks are released, or
+    /// when calls wait behind the node. If the watch fires for another reason, one on the own node is set.
+    ///
+    /// The futures are boxed, except for the wait for the first watch of most locks.
+    pub(super) async fn gone(mut self, mut children: Option<Watch>) -> LossReason {
+        let seen = self.known.news().connection;
+        if children.is_none() {
+            self.known.rest().await;
+            children = match Box::pin(self.look_around()).await {
+                Ok(children) => children,
+                Err(loss) => return loss,
+            };
+        }
+        // What a later connection answers does not tell of the owner of the node.
+        match children.as_mut().filter(|_| self.session.link().is_on(seen)) {
+            Some(watch) => tokio::select! {
+                biased;
+                change = watch.change() => {
+                    children = None;
+                    self.known.note_watch(false);
+                    if change != Change::Disconnected {
+                        self.known.note(News::meet);
+                        self.known.rest().await;
+                    }
+                }
+                () = self.known.until(|news| news.is_read) => {}
+            },
+            None => self.known.note_watch(false),
+        }
+        let loss = Box::pin(self.lost()).await;
+        // Fired by the end of the node. Dropping it earlier would cost a request to remove it.
+        drop(children);
+        loss
+    }
+
+    /// Lists the queue of a holder that has not done so. The list tells whether others wait too, and its watch stands for
+    /// one on the own node. Returns `None` if there is no list.
+    async fn look_around(&self) -> Result<Option<Watch>, LossReason> {
+        let permit = self.may_ask().await;
+        let listed = self.session.requests().list(self.queue.full()).await;
+        drop(permit);
+        if self.is_missing(listed.as_ref().map(|children| &*children.names)).await {
+            return Err(LossReason::NodeDeleted);
+        }
+        // A list without the node has a watch that does not fire at its end.
+        let listed = listed.ok().filter(|children| self.is_in(&children.names));
+        Ok(listed.map(|children| {
+            self.known.begin(Seen::of(&children, self.name()));
+            children.watch
+        }))
+    }
+
+    /// Waits until a request about the node may be sent. None is sent behind the one that deletes the node.
+    async fn may_ask(&self) -> SemaphorePermit<'_> {
+        match self.known.news().is_leaving {
+            true => pending().await,
+            false => self.session.bounds().requests(1).await,
+        }
+    }
+
+    /// Returns whether a list lacks the node, so that it is gone, or the server does not list it. A server that was started
+    /// again may have forgotten some (ZOOKEEPER-4846).
+    async fn is_missing(&self, listed: Result<&[String], &RequestError>) -> bool {
+        let is_listed = match listed {
+            Ok(names) => self.is_in(names),
+            // Servers delete queues in which they list no node.
+            Err(RequestError::NoNode) => false,
+            Err(_) => return false,
+        };
+        !is_listed && self.session.is_unlisted(&self.path).await.is_ok()
+    }
+
+    fn is_in(&self, names: &[String]) -> bool {
+        names.iter().any(|name| name == self.name())
+    }
+
+    fn name(&self) -> &str {
+        self.path.rsplit_once('/').map_or(&*self.path, |(_, name)| name)
+    }
+
+    /// Resolves when the node is lost, and meanwhile takes note of its data and of the connections on which it was seen.
+    /// Never resolves once the session is over.
+    ///
+    /// The queue is listed once on each connection.
+    async fn lost(&mut self) -> LossReason {
+        let session = self.session.clone();
+        loop {
+            let permit = self.may_ask().await;
+            let read = session.requests().watch_node(&self.path).await;
+            drop(permit);
+            match read {
+                Ok(own) if own.owner != session.id() => return LossReason::OwnerChanged,
+                Ok(mut own) => {
+                    self.known.note_data(&own.data);
+                    // The children are not watched any more.
+                    self.known.note(News::meet);
+                    self.known.note_watch(true);
+                    self.known.note_seen(own.connection);
+                    if own.connection > self.listed && self.is_unlisted_on(own.connection).await {
+                        return LossReason::NodeDeleted;
+                    }
+                    own.watch.change().await;
+                    self.known.note_watch(false);
+                }
+                Err(RequestError::NoNode) => return LossReason::NodeDeleted,
+                Err(RequestError::Unknown(_)) => sleep(PAUSE).await,
+                Err(RequestError::Denied(_) | RequestError::Refused(_)) => {
+                    if let Some(loss) = self.unreadable().await {
+                        return loss;
+                    }
+                }
+                Err(RequestError::SessionOver) => return pending().await,
+            }
+        }
+    }
+
+    async fn is_unlisted_on(&mut self, connection: u64) -> bool {
+        self.listed = connection;
+        let permit = self.may_ask().await;
+        let names = self.session.requests().names(self.queue.full()).await;
+        drop(permit);
+        self.is_missing(names.as_deref()).await
+    }
+
+    /// Looks whether a node is there that the client may not read, and waits until it is time to look again. A turn ends
+    /// soon then, because there may be others.
+    async fn unreadable(&self) -> Option<LossReason> {
+        self.known.note(News::meet);
+        self.known.note_watch(true);
+        let session = &self.session;
+        let connection = session.link().connection;
+        match session.requests().stat(&self.path).await {
+            Ok(None) => return Some(LossReason::NodeDeleted),
+            Ok(Some(own)) if own.owner != session.id() => return Some(LossReason::OwnerChanged),
+            Ok(Some(_)) => self.known.note_seen(connection),
+            Err(_) => {}
+        }
+        let mut links = session.links();
+        timeout(INTERVAL, links.wait_for(|link| link.connection != connection)).await.ok();
+        None
+    }
+}
+
+impl Session {
+    /// Tells whether a node exists although a list of its queue lacks it, and logs that. Others cannot see such a node, so
+    /// that it holds nothing (ZOOKEEPER-4846).
+    pub(super) async fn is_unlisted(&self, own: &str) -> Result<bool, RequestError> {
+        let exists = self.requests().stat(own).await?.is_some();
+        if exists {
+            tracing::error!(path = own, "the server does not list a node that exists (ZOOKEEPER-4846)");
+        }
+        Ok(exists)
+    }
+}
+
+/// The delay before the node of a holder is watched.
+const MOMENT: Duration = Duration::from_millis(5);
+/// The pause after a read without an answer.
+const PAUSE: Duration = Duration::from_millis(100);
+/// The interval at which a node that cannot be read is looked for.
+const INTERVAL: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_list_without_others_ends_the_time_of_those_that_wait() {
+        let own = OwnNode::default();
+        own.begin(Seen::Others);
+        let since = own.news().company.unwrap();
+        own.begin(Seen::Others);
+        assert_eq!(own.news().company, Some(since));
+        own.begin(Seen::Alone);
+        assert_eq!(own.news().company, None);
+    }
+}
