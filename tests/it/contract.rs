@@ -1,6 +1,7 @@
 //! The contract of every lock that excludes all others: Curator's `TestInterProcessMutexBase`.
 
 mod face;
+mod passing;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -92,7 +93,7 @@ async fn a_session_that_ends_is_told_to_the_holder_and_lets_its_own_waiter_in(fa
     let lock = face.of(&client, PATH);
     let guard = lock.lock().await.unwrap();
     let waiting = lock.spawn();
-    face.until_own_waiter(&client, PATH).await;
+    lock.until_in_line(1).await;
     space.end_session_of(&client);
     soon(guard.lost()).await;
     assert!(!guard.is_held());
@@ -119,7 +120,7 @@ async fn holder_and_waiter_both_finish_although_the_holder_restarts_the_server(f
         [face.of(&connect(&server, PATIENCE).await, PATH), face.of(&connect(&server, PATIENCE).await, PATH)];
     let guard = locks[0].lock().await.unwrap();
     let waiting = locks[1].spawn();
-    until(|| async { locks[0].contenders().await == 2 }, "the other waits").await;
+    until(|| async { locks[0].participants().await.len() == 2 }, "the other waits").await;
     server.kill().unwrap();
     until(|| async { !guard.is_held() }, "the holder noticed").await;
     server.restart().unwrap();

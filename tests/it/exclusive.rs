@@ -1,7 +1,5 @@
 //! The contract of the mutex that is not reentrant.
 
-mod passing;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -69,6 +67,8 @@ async fn entering_again_in_one_call_is_an_error_and_no_deadlock() {
     let client = space.client().await;
     let mutex = exclusive(&client);
     let guard = mutex.lock().await.unwrap();
+    let waiting = spawn_lock(&client);
+    until_in_line(&mutex, 1).await;
     guard
         .scope(async {
             let again = [
@@ -96,6 +96,7 @@ async fn entering_again_in_one_call_is_an_error_and_no_deadlock() {
     assert_eq!(space.children(LEASES).await.len(), 1);
     assert!(guard.is_held());
     guard.release().await.unwrap();
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
     until_nothing_is_left(&space).await;
 }
 

@@ -3,16 +3,17 @@
 //! To add a lock, add a variant to each enum, an arm to each `match` and to `on`, and a value to the
 //! templates.
 
+use std::ops::Deref;
 use std::time::Duration;
 
 use rstest_reuse::template;
 use tokio::task::JoinHandle;
 use zklock::{
-    Client, LockError, LossReason, MultiGuard, MultiLock, Mutex, MutexGuard, RwLock, Semaphore,
+    Client, LockError, MultiGuard, MultiLock, Mutex, MutexGuard, Participant, RwLock, Semaphore,
     SemaphoreGuard, WriteGuard,
 };
 
-use crate::support::{Space, until, until_in_line};
+use crate::support::{Space, until};
 
 // Runs a test for each lock.
 #[template]
@@ -26,6 +27,14 @@ pub(super) fn every_lock(
 #[template]
 #[rstest::rstest]
 pub(super) fn every_reentrant_lock(#[values(Face::Mutex, Face::Writer, Face::Multi)] face: Face) {}
+
+// Runs a test for each lock that a client passes on from one of its calls to the next.
+#[template]
+#[rstest::rstest]
+pub(super) fn every_passed_lock(
+    #[values(Face::Mutex, Face::Exclusive, Face::Writer, Face::Semaphore)] face: Face,
+) {
+}
 
 /// A kind of lock.
 #[derive(Clone, Copy, Debug)]
@@ -70,21 +79,11 @@ impl Face {
         }
     }
 
-    /// Waits until a call of the client that holds the lock waits for it.
-    pub(super) async fn until_own_waiter(self, client: &Client, path: &str) {
+    /// Returns the parent of the nodes that the lock stands on.
+    pub(super) fn parent_of_nodes(self, path: &str) -> String {
         match self {
-            Self::Mutex | Self::Multi => until_in_line(&client.mutex(path).unwrap(), 1).await,
-            Self::Writer => {
-                let lock = client.rwlock(path).unwrap();
-                let waits = async || lock.participants().await.unwrap()[0].waiting_here == Some(1);
-                until(waits, "the call waits in line").await;
-            }
-            Self::Exclusive => until_in_line(&client.exclusive(path).unwrap(), 1).await,
-            Self::Semaphore => {
-                let semaphore = client.semaphore(path, 1).unwrap();
-                let waits = async || semaphore.participants().await.unwrap()[0].waiting_here == Some(1);
-                until(waits, "the call waits in line").await;
-            }
+            Self::Mutex | Self::Writer | Self::Multi => path.to_owned(),
+            Self::Exclusive | Self::Semaphore => format!("{path}/leases"),
         }
     }
 }
@@ -133,14 +132,19 @@ impl Lock {
         tokio::spawn(async move { lock.lock_timeout(Duration::MAX).await })
     }
 
-    /// Returns the number of contenders, including the holder.
-    pub(super) async fn contenders(&self) -> usize {
+    pub(super) async fn participants(&self) -> Vec<Participant> {
         let participants = match self {
             Self::Mutex(lock) | Self::Multi(_, lock) => lock.participants().await,
             Self::Writer(lock) => lock.participants().await,
             Self::Semaphore(lock) => lock.participants().await,
         };
-        participants.unwrap().len()
+        participants.unwrap()
+    }
+
+    /// Waits until this many calls of the lock's client wait in its line.
+    pub(super) async fn until_in_line(&self, count: u32) {
+        let waiting = async || self.participants().await.iter().find_map(|own| own.waiting_here);
+        until(async || waiting().await == Some(count), "the calls wait in line").await;
     }
 }
 
@@ -165,27 +169,21 @@ macro_rules! on {
     };
 }
 
+impl Deref for Held {
+    type Target = zklock::Held;
+
+    fn deref(&self) -> &zklock::Held {
+        on!(self, guard => guard)
+    }
+}
+
 impl Held {
-    /// Returns the path, or the first path of several locks.
-    pub(super) fn path(&self) -> &str {
-        match self {
-            Self::Mutex(guard) => guard.path(),
-            Self::Writer(guard) => guard.path(),
-            Self::Semaphore(guard) => guard.path(),
-            Self::Multi(guard) => guard.paths().next().unwrap(),
-        }
-    }
-
-    pub(super) fn is_held(&self) -> bool {
-        on!(self, guard => guard.is_held())
-    }
-
-    pub(super) async fn lost(&self) -> LossReason {
-        on!(self, guard => guard.lost().await)
-    }
-
     pub(super) async fn release(self) -> Result<(), LockError> {
         on!(self, guard => guard.release().await)
+    }
+
+    pub(super) async fn revoked(&self) {
+        on!(self, guard => guard.revoked().await)
     }
 
     pub(super) async fn scope<F: Future>(&self, future: F) -> F::Output {

@@ -6,131 +6,12 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime;
 use tokio::task::JoinSet;
-use zklock::{Config, Health, LeaseState, LockError, LockEventKind, LossReason, Phase, Queueing};
+use zklock::{Config, LockError, Queueing};
+use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
-use zklock_testkit::{How, Proxy};
 
-use super::{PATH, lock_and_wait_behind, requests_for_locks, spawn_lock, until_in_line};
-use crate::support::{SOON, Space, failed, soon, until};
-
-#[tokio::test]
-async fn a_call_that_is_dropped_in_line_is_skipped_and_costs_no_request() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
-    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
-    let mut waiters = Vec::new();
-    for count in 1..=100 {
-        waiters.push(spawn_lock(&client));
-        if count % 50 == 0 {
-            until_in_line(&client, count).await;
-        }
-    }
-    let requests = requests_for_locks(&proxy);
-    let last = waiters.pop().unwrap();
-    for waiter in waiters {
-        waiter.abort();
-        assert!(failed(waiter.await).is_cancelled());
-    }
-    guard.release().await.unwrap();
-    let guard = soon(last).await.unwrap().unwrap();
-    assert_eq!(guard.fencing_token().handoff(), 1);
-    assert_eq!(requests_for_locks(&proxy), requests);
-    guard.release().await.unwrap();
-    assert_eq!(space.children(PATH).await, [""; 0]);
-}
-
-#[tokio::test]
-async fn the_last_call_that_is_dropped_takes_the_node_with_it() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
-    let guard = other.mutex(PATH).unwrap().lock().await.unwrap();
-    let waiters = [spawn_lock(&client), spawn_lock(&client)];
-    until_in_line(&client, 2).await;
-    for waiter in waiters {
-        space.until_queued(PATH, 2).await;
-        waiter.abort();
-    }
-    space.until_queued(PATH, 1).await;
-    guard.release().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_call_whose_time_is_over_in_line_says_so_and_the_others_stay() {
-    let space = Space::new();
-    let client = space.client().await;
-    let (guard, waiting) = lock_and_wait_behind(&client).await;
-    let mutex = client.mutex(PATH).unwrap();
-    let error = failed(mutex.lock_timeout(Duration::from_millis(50)).await);
-    assert!(matches!(error, LockError::Timeout { phase: Phase::Queued, .. }), "{error}");
-    until_in_line(&client, 1).await;
-    guard.release().await.unwrap();
-    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_loss_is_told_to_the_holder_once_and_the_others_are_served_afterwards() {
-    let space = Space::new();
-    for is_session in [false, true] {
-        let client = space.client().await;
-        let mut events = client.events();
-        let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
-        let waiters = [spawn_lock(&client), spawn_lock(&client), spawn_lock(&client)];
-        until_in_line(&client, 3).await;
-        if is_session {
-            space.end_session_of(&client);
-        } else {
-            space.delete_children(PATH).await;
-        }
-        let reason = soon(guard.lost()).await;
-        // The nodes of a session end with it, and the client may learn of them first.
-        let is_of_the_session = is_session && reason == LossReason::SessionEnded;
-        assert!(reason == LossReason::NodeDeleted || is_of_the_session, "{reason}");
-        let (token, mut others) = (guard.fencing_token(), JoinSet::new());
-        for waiter in waiters {
-            others.spawn(async move {
-                let guard = soon(waiter).await.unwrap().unwrap();
-                assert!(guard.is_held());
-                let token = guard.fencing_token();
-                guard.release().await.unwrap();
-                token
-            });
-        }
-        for later in soon(others.join_all()).await {
-            assert!(later > token);
-        }
-        assert!(failed(guard.release().await).is_lost());
-        soon(client.shutdown(Duration::ZERO)).await;
-        drop(client);
-        let mut losses = 0;
-        while let Some(event) = soon(events.next()).await {
-            losses += u32::from(matches!(event.kind, LockEventKind::Lost { .. }));
-        }
-        assert_eq!(losses, 1);
-        space.until_empty(PATH).await;
-    }
-}
-
-#[tokio::test]
-async fn nothing_is_passed_on_while_the_connection_is_broken() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
-    let (guard, waiting) = lock_and_wait_behind(&client).await;
-    let token = guard.fencing_token();
-    proxy.refuse();
-    proxy.cut(How::Rst);
-    until(|| async { client.health() == Health::Suspended }, "the connection is broken").await;
-    assert_eq!(guard.state(), LeaseState::Suspended);
-    let releasing = tokio::spawn(guard.release());
-    for _ in 0..100 {
-        tokio::task::yield_now().await;
-    }
-    assert!(!waiting.is_finished() && !releasing.is_finished());
-    proxy.heal();
-    let guard = soon(waiting).await.unwrap().unwrap();
-    soon(releasing).await.unwrap().unwrap();
-    assert_eq!((guard.fencing_token().zxid(), guard.fencing_token().handoff()), (token.zxid(), 1));
-    guard.release().await.unwrap();
-}
+use super::{PATH, lock_and_wait_behind, spawn_lock, until_in_line};
+use crate::support::{SOON, Space, soon, until};
 
 #[test]
 fn a_grant_goes_on_from_a_runtime_that_is_gone() {
@@ -169,23 +50,6 @@ fn a_grant_goes_on_from_a_runtime_that_is_gone() {
 }
 
 #[tokio::test]
-async fn a_holder_that_is_asked_to_release_does_not_pass_the_lock_on() {
-    let space = Space::new();
-    let client = space.client().await;
-    let (guard, waiting) = lock_and_wait_behind(&client).await;
-    let mutex = client.mutex(PATH).unwrap();
-    let asked = mutex.participants().await.unwrap().remove(0);
-    let (revoking, ()) = soon(async { tokio::join!(client.revoke(&asked), guard.revoked()) }).await;
-    revoking.unwrap();
-    let token = guard.fencing_token();
-    guard.release().await.unwrap();
-    let guard = soon(waiting).await.unwrap().unwrap();
-    assert!(guard.fencing_token().zxid() > token.zxid(), "another node, at the tail of the queue");
-    assert!(futures_util::FutureExt::now_or_never(guard.revoked()).is_none());
-    guard.release().await.unwrap();
-}
-
-#[tokio::test]
 async fn a_holder_that_does_not_listen_for_requests_does_not_pass_the_lock_on_either() {
     let space = Space::new();
     let proxy = Proxy::start(space.server().address()).unwrap();
@@ -211,22 +75,6 @@ async fn a_holder_that_does_not_listen_for_requests_does_not_pass_the_lock_on_ei
     assert!(guard.fencing_token() > token && !waiting.is_finished());
     guard.release().await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
-}
-
-#[tokio::test]
-async fn the_end_of_the_client_is_told_to_all_calls_in_line_and_to_later_ones() {
-    let space = Space::new();
-    let client = space.client().await;
-    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
-    let waiters = [spawn_lock(&client), spawn_lock(&client), spawn_lock(&client)];
-    until_in_line(&client, 3).await;
-    soon(client.shutdown(Duration::ZERO)).await;
-    for waiter in waiters {
-        assert!(failed(soon(waiter).await.unwrap()).is_closed());
-    }
-    assert!(failed(soon(client.mutex(PATH).unwrap().lock()).await).is_closed());
-    assert_eq!(guard.state(), LeaseState::Lost(LossReason::SessionEnded));
-    space.until_empty(PATH).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
