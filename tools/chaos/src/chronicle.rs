@@ -1,5 +1,6 @@
 //! The log of a run: each fault with its time, for people and for the history. Uses only `journal` and `schedule`.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -24,13 +25,14 @@ struct Pages {
     file: File,
     faults: u64,
     failures: u64,
+    unfinished: BTreeSet<String>,
 }
 
 impl Chronicle {
     pub(crate) fn begin(directory: &Path) -> io::Result<Self> {
         let journal = Journal::create(directory, Source::Campaign)?;
         let file = File::create(directory.join("faults.log"))?;
-        let pages = Pages { file, faults: 0, failures: 0 };
+        let pages = Pages { file, faults: 0, failures: 0, unfinished: BTreeSet::new() };
         Ok(Self { journal, started: Instant::now(), pages: Arc::new(Mutex::new(pages)) })
     }
 
@@ -66,6 +68,12 @@ impl Chronicle {
         });
     }
 
+    /// Notes that a fault could not be injected before the run ended.
+    pub(crate) fn unfinished(&self, fault: &Fault, error: &dyn std::error::Error) {
+        self.failed(fault, error);
+        self.with(|pages| pages.unfinished.insert(fault.kind().name()));
+    }
+
     pub(crate) fn note(&self, event: Event) {
         self.journal.note(Source::Campaign, event);
     }
@@ -73,6 +81,11 @@ impl Chronicle {
     /// Returns the number of faults that could not be injected.
     pub(crate) fn failures(&self) -> u64 {
         self.with(|pages| pages.failures)
+    }
+
+    /// Returns the kinds of the faults for which the run ended too early.
+    pub(crate) fn unfinished_kinds(&self) -> BTreeSet<String> {
+        self.with(|pages| pages.unfinished.clone())
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Pages) -> T) -> T {
