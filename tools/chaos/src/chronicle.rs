@@ -1,6 +1,6 @@
 //! The log of a run: each fault with its time, for people and for the history. Uses only `journal` and `schedule`.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -25,14 +25,14 @@ struct Pages {
     file: File,
     faults: u64,
     failures: u64,
-    unfinished: BTreeSet<String>,
+    unfinished: BTreeMap<String, usize>,
 }
 
 impl Chronicle {
     pub(crate) fn begin(directory: &Path) -> io::Result<Self> {
         let journal = Journal::create(directory, Source::Campaign)?;
         let file = File::create(directory.join("faults.log"))?;
-        let pages = Pages { file, faults: 0, failures: 0, unfinished: BTreeSet::new() };
+        let pages = Pages { file, faults: 0, failures: 0, unfinished: BTreeMap::new() };
         Ok(Self { journal, started: Instant::now(), pages: Arc::new(Mutex::new(pages)) })
     }
 
@@ -71,7 +71,7 @@ impl Chronicle {
     /// Notes that a fault could not be injected before the run ended.
     pub(crate) fn unfinished(&self, fault: &Fault, error: &dyn std::error::Error) {
         self.failed(fault, error);
-        self.with(|pages| pages.unfinished.insert(fault.kind().name()));
+        self.with(|pages| *pages.unfinished.entry(fault.kind().name()).or_default() += 1);
     }
 
     pub(crate) fn note(&self, event: Event) {
@@ -83,8 +83,8 @@ impl Chronicle {
         self.with(|pages| pages.failures)
     }
 
-    /// Returns the kinds of the faults for which the run ended too early.
-    pub(crate) fn unfinished_kinds(&self) -> BTreeSet<String> {
+    /// Returns the number of the faults for which the run ended too early, by their kinds.
+    pub(crate) fn unfinished_kinds(&self) -> BTreeMap<String, usize> {
         self.with(|pages| pages.unfinished.clone())
     }
 
