@@ -1,5 +1,6 @@
 //! The bounds of one session.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -69,7 +70,8 @@ async fn a_call_that_ends_behind_the_bound_returns_when_its_delete_was_sent() {
     let (proxy, client) = space.proxied().await;
     let mutex = client.mutex("/ends").unwrap();
     let (end, ended) = tokio::sync::oneshot::channel::<()>();
-    let running = tokio::spawn(async move { mutex.run(async |_| ended.await.unwrap()).await });
+    let ending = mutex.clone();
+    let running = tokio::spawn(async move { ending.run(async |_| ended.await.unwrap()).await });
     until(|| async { proxy.replies(Opcode::GET_CHILDREN) == 1 }, "the lock is held and watched").await;
     let (before, answers) = (proxy.requests(Opcode::MULTI), proxy.on_reply(Opcode::MULTI).hold());
     let others: JoinSet<_> = (0..2 * REQUESTS)
@@ -78,12 +80,16 @@ async fn a_call_that_ends_behind_the_bound_returns_when_its_delete_was_sent() {
             async move { mutex.lock().await.unwrap().release().await.unwrap() }
         })
         .collect();
-    let are_under_way = || async { proxy.requests(Opcode::MULTI) - before == REQUESTS };
+    let are_under_way = || async { proxy.requests(Opcode::MULTI) - before >= REQUESTS };
     until(are_under_way, "as many requests as may be are under way").await;
     end.send(()).unwrap();
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    // This read is not bounded. It is sent after the body of the call has ended.
+    let mut reading = pin!(mutex.participants());
+    assert!(poll!(&mut reading).is_pending());
+    until(|| async { proxy.requests(Opcode::GET_CHILDREN) > 1 }, "a later request is on its way").await;
     assert!(!running.is_finished() && proxy.requests(Opcode::DELETE) == 0);
     answers.release();
+    soon(reading).await.unwrap();
     soon(running).await.unwrap().unwrap();
     until(|| async { proxy.requests(Opcode::DELETE) > 0 }, "the delete is on its way").await;
     soon(others.join_all()).await;

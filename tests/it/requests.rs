@@ -8,8 +8,8 @@ use zklock::{
     Client, Config, Heartbeat, LeaderLatch, LockError, Mutex, MutexGuard, Permits, Semaphore,
     distributed_lock, leader_only,
 };
-use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
+use zklock_testkit::{How, Proxy};
 
 use crate::support::{self, Server, Space, soon, until, until_in_line, until_leads};
 
@@ -80,6 +80,24 @@ async fn a_lock_at_a_new_path_costs_one_request_more_if_it_is_held_for_longer() 
     tokio::time::sleep(Duration::from_millis(20)).await;
     guard.release().await.unwrap();
     assert_eq!(proxy.requests_total() - before, 3);
+}
+
+#[tokio::test]
+async fn a_lock_whose_connection_breaks_before_its_first_list_is_listed_once_on_the_next() {
+    let server = Server::start_granting(PATIENCE);
+    let proxy = Proxy::start(server.address()).unwrap();
+    let client = quiet_client_at(proxy.connect_string()).await;
+    for round in 0..10 {
+        let guard = client.mutex(format!("/cut/{round}")).unwrap().lock().await.unwrap();
+        proxy.cut(How::Rst);
+        let (reads, lists) = (proxy.replies(Opcode::GET_DATA), proxy.requests(Opcode::GET_CHILDREN));
+        let looked = || async {
+            proxy.replies(Opcode::GET_DATA) > reads && proxy.requests(Opcode::GET_CHILDREN) > lists
+        };
+        until(looked, "the holder looks at its node and lists its queue").await;
+        guard.release().await.unwrap();
+        assert_eq!(proxy.requests(Opcode::GET_CHILDREN) - lists, 1, "round {round}");
+    }
 }
 
 #[tokio::test]

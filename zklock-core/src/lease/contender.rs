@@ -27,7 +27,7 @@ pub(crate) trait Contender: Send + Sized {
     /// Begins to watch the node that was seen at the head of its queue.
     fn begin_watch(&self);
 
-    /// Resolves when the own node, at this path, is gone, or cannot be watched. Never resolves once the session is over.
+    /// Resolves when the own node, at this path, is gone or belongs to another session.
     fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = LossReason> + Send + use<Self>;
 
     /// Replaces the writer's node with a reader's node, and returns the reader's node.

@@ -284,6 +284,7 @@ impl Lease {
     pub(super) fn begin_replacement(&self) {
         let last = self.last_node();
         *self.lock_node() = LockNode::BeingReplaced(last);
+        self.own_node.begin_replacement();
         self.changed.notify();
     }
 

@@ -126,10 +126,10 @@ async fn leave(lease: &Lease, contender: &mut impl Contender) {
 async fn downgrade(lease: &Lease, contender: &mut impl Contender) -> Result<(), LockError> {
     lease.check()?;
     lease.begin_replacement();
-    match contender.downgrade().await {
+    let outcome = contender.downgrade().await;
+    lease.own_node.end_replacement();
+    match outcome {
         Ok(reader) => {
-            // The watches were those of the other node, and one of them has just fired.
-            lease.own_node.note_replacement();
             lease.set_node(contender.queue().child(&reader.name).into());
             lease.check()?;
             lease.tell(Witness::downgraded);

@@ -26,7 +26,8 @@ impl Default for Bounds {
 impl Bounds {
     /// Waits until this many requests may be sent together. They are under way until the permit is dropped.
     ///
-    /// A task that has a permit never waits for another one, because all of them could be with such tasks.
+    /// A future that has a permit never waits for another one, and its task polls it until it is dropped. Otherwise all
+    /// permits could be with futures that do not go on.
     pub(crate) async fn requests(&self, count: u32) -> SemaphorePermit<'_> {
         let permit = self.requests.acquire_many(count).await;
         permit.unwrap_or_else(|_| unreachable!("the semaphore is never closed"))

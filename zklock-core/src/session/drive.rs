@@ -193,8 +193,7 @@ impl Driver {
         self.own_node.note_seen(self.connection);
     }
 
-    /// Resolves when the own node, at this path, is gone or belongs to another session. Never resolves once the session
-    /// is over.
+    /// Resolves when the own node, at this path, is gone or belongs to another session.
     pub(crate) fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = LossReason> + use<> {
         let (session, queue) = (self.session.clone(), self.path.clone());
         let own = Own { session, queue, path, listed: self.listed, known: self.own_node.clone() };

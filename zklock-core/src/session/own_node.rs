@@ -40,7 +40,7 @@ pub(crate) struct News {
     pub(crate) is_read: bool,
     /// Whether the holder is asked to release.
     pub(crate) is_asked: bool,
-    /// Whether a request that deletes the node has been issued.
+    /// Whether the node is being replaced, or a request that deletes it has been issued.
     pub(crate) is_leaving: bool,
     /// The last connection on which the node was seen to belong to the session.
     pub(crate) connection: u64,
@@ -109,10 +109,17 @@ impl OwnNode {
         self.note(|news| news.is_watched = is_watched);
     }
 
-    /// Takes note that another node has replaced this one, so that the watches tell nothing.
-    pub(crate) fn note_replacement(&self) {
-        self.note(News::meet);
-        self.note_watch(false);
+    /// Takes note that a request is under way that replaces the node.
+    pub(crate) fn begin_replacement(&self) {
+        self.note(|news| news.is_leaving = true);
+    }
+
+    /// Takes note that the node has been replaced, or that it stays. No watch tells of it.
+    pub(crate) fn end_replacement(&self) {
+        self.note(|news| {
+            news.meet();
+            (news.is_watched, news.is_leaving) = (false, false);
+        });
     }
 
     /// Begins with a list in which the contender was seen at the head of its queue.
@@ -144,7 +151,7 @@ pub(super) struct Own {
 }
 
 impl Own {
-    /// Resolves when the node is gone or belongs to another session. Never resolves once the session is over.
+    /// Resolves when the node is gone or belongs to another session. Sends no request once the session is over.
     ///
     /// Listing the children also sets a watch, which takes no extra request and fires when the own node is deleted. A
     /// contender that knew without a list that it was first lists them after a moment, in which most locks are released, or
@@ -155,10 +162,13 @@ impl Own {
         let seen = self.known.news().connection;
         if children.is_none() {
             self.known.rest().await;
-            children = match Box::pin(self.look_around()).await {
-                Ok(children) => children,
-                Err(loss) => return loss,
-            };
+            // On a later connection, the node is read before the queue is listed.
+            if self.session.link().is_on(seen) {
+                children = match Box::pin(self.look_around()).await {
+                    Ok(children) => children,
+                    Err(loss) => return loss,
+                };
+            }
         }
         // What a later connection answers does not tell of the owner of the node.
         match children.as_mut().filter(|_| self.session.link().is_on(seen)) {
@@ -184,10 +194,12 @@ impl Own {
 
     /// Lists the queue of a holder that has not done so. The list tells whether others wait too, and its watch stands for
     /// one on the own node. Returns `None` if there is no list.
-    async fn look_around(&self) -> Result<Option<Watch>, LossReason> {
-        let permit = self.may_ask().await;
-        let listed = self.session.requests().list(self.queue.full()).await;
+    async fn look_around(&mut self) -> Result<Option<Watch>, LossReason> {
+        let session = self.session.clone();
+        let permit = may_ask(&session, &self.known).await;
+        let listed = session.requests().list(self.queue.full()).await;
         drop(permit);
+        self.listed = listed.as_ref().map_or(self.listed, |children| children.connection);
         if self.is_missing(listed.as_ref().map(|children| &*children.names)).await {
             return Err(LossReason::NodeDeleted);
         }
@@ -197,14 +209,6 @@ impl Own {
             self.known.begin(Seen::of(&children, self.name()));
             children.watch
         }))
-    }
-
-    /// Waits until a request about the node may be sent. None is sent behind the one that deletes the node.
-    async fn may_ask(&self) -> SemaphorePermit<'_> {
-        match self.known.news().is_leaving {
-            true => pending().await,
-            false => self.session.bounds().requests(1).await,
-        }
     }
 
     /// Returns whether a list lacks the node, so that it is gone, or the server does not list it. A server that was started
@@ -228,13 +232,12 @@ impl Own {
     }
 
     /// Resolves when the node is lost, and meanwhile takes note of its data and of the connections on which it was seen.
-    /// Never resolves once the session is over.
     ///
     /// The queue is listed once on each connection.
     async fn lost(&mut self) -> LossReason {
         let session = self.session.clone();
         loop {
-            let permit = self.may_ask().await;
+            let permit = may_ask(&session, &self.known).await;
             let read = session.requests().watch_node(&self.path).await;
             drop(permit);
             match read {
@@ -265,7 +268,7 @@ impl Own {
 
     async fn is_unlisted_on(&mut self, connection: u64) -> bool {
         self.listed = connection;
-        let permit = self.may_ask().await;
+        let permit = may_ask(&self.session, &self.known).await;
         let names = self.session.requests().names(self.queue.full()).await;
         drop(permit);
         self.is_missing(names.as_deref()).await
@@ -287,6 +290,23 @@ impl Own {
         let mut links = session.links();
         timeout(INTERVAL, links.wait_for(|link| link.connection != connection)).await.ok();
         None
+    }
+}
+
+/// Waits until a request about the node may be sent. None is sent behind the one that deletes or replaces the node, and none
+/// once the session is over.
+async fn may_ask<'a>(session: &'a Session, known: &OwnNode) -> SemaphorePermit<'a> {
+    loop {
+        known.until(|news| !news.is_leaving).await;
+        let permit = session.bounds().requests(1).await;
+        session.requests().connected().await;
+        if !session.is_over() && !known.news().is_leaving {
+            return permit;
+        }
+        drop(permit);
+        if session.is_over() {
+            return pending().await;
+        }
     }
 }
 

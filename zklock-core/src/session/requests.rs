@@ -35,6 +35,8 @@ use self::length::{Length, Transaction};
 pub(crate) struct Children {
     pub(crate) names: Vec<String>,
     pub(crate) watch: Watch,
+    /// The connection on which the server listed them.
+    pub(crate) connection: u64,
 }
 
 /// A part of a node's stat.
@@ -195,7 +197,12 @@ impl Requests {
         dir: &'a str,
     ) -> impl Future<Output = Result<Children, zk::Error>> + Send + use<'a> {
         let request = client.list_and_watch_children(dir);
-        request.map_ok(|(names, watcher)| Children { names, watch: Watch::of(watcher, client) })
+        let connection = client.number;
+        request.map_ok(move |(names, watcher)| Children {
+            names,
+            watch: Watch::of(watcher, client),
+            connection,
+        })
     }
 
     /// Lists the names of children, and sets no watch.
