@@ -8,14 +8,13 @@ mod tests;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::time::sleep;
-
 use crate::client::worker::{Unanswered, Worker};
 use crate::error::{LockError, LossReason, Phase, Refusal};
 use crate::lease::{Share, WritePermit};
 use crate::path::NodePath;
 use crate::session::request_error::RequestError;
 use crate::session::requests::{Glimpse, Guarded, Write};
+use crate::time::sleep;
 
 /// Writes to `path`, below the client's namespace, if all of the permit's leases are held at that moment. Waits for at most
 /// `within` for the answer.

@@ -1,12 +1,12 @@
-//! The points between the steps of concurrent code at which a test runs other tasks.
+//! The points between the steps of concurrent code at which a test runs other tasks, and the timers that it serves.
 //!
-//! In all other builds a point is empty, and tasks run where they are spawned.
+//! In all other builds a point is empty, tasks run where they are spawned, and timers are those of the system.
 
 #[cfg(test)]
 mod schedule;
 
 #[cfg(test)]
-pub(crate) use self::schedule::{Schedule, Task, point, take};
+pub(crate) use self::schedule::{Schedule, Task, point, take, timer};
 
 /// A point between two steps.
 #[cfg(not(test))]
@@ -16,4 +16,10 @@ pub(crate) const fn point() {}
 #[cfg(not(test))]
 pub(crate) const fn take<T>(task: T) -> Option<T> {
     Some(task)
+}
+
+/// Returns a timer, which a schedule would serve.
+#[cfg(not(test))]
+pub(crate) fn timer(wait: std::time::Duration) -> async_io::Timer {
+    async_io::Timer::after(wait)
 }

@@ -64,7 +64,7 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Starts the lease of a node that was seen at the head of its queue. Must run on the client's runtime.
+    /// Starts the lease of a node that was seen at the head of its queue. Must run on the client's thread.
     pub(crate) fn begin(
         contender: impl Contender + 'static,
         path: NodePath,

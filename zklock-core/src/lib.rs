@@ -34,6 +34,7 @@ mod semaphore;
 mod session;
 mod survey;
 mod tasks;
+mod time;
 mod token;
 
 pub use client::config::Config;

@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use boot_time::Instant;
 use tokio::sync::watch;
-use tokio::time::sleep;
 use uuid::Uuid;
 
 use crate::client::Client;
@@ -28,6 +27,7 @@ use crate::path::NodePath;
 use crate::session::Session;
 use crate::session::request_error::RequestError;
 use crate::session::requests::{Base, Guards, Stamped};
+use crate::time::sleep;
 
 impl Held {
     /// Returns `true` if the caller may start work that is to start at most once per `period` in the whole

@@ -2,7 +2,7 @@
 //!
 //! Uses the layers below: `queue`, `path` and `error`.
 //!
-//! A session lives on the runtime of its client's own thread, so heartbeats and withdrawals
+//! A session lives on its client's own thread, so heartbeats and withdrawals
 //! continue while the user's runtimes are blocked, shut down or absent.
 //!
 //! * [`connection`] is one connection to one server, with its watches. [`addresses`] has the servers, [`opening`] the
@@ -52,7 +52,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use self::clock::{LeaseClock, Origin};
@@ -62,7 +61,8 @@ use self::queues::Queues;
 use self::requests::Requests;
 
 use crate::change::Signal;
-use crate::tasks::panics;
+use crate::tasks::{Tasks, panics};
+use crate::time::timeout;
 
 pub(crate) use self::addresses::Addresses;
 pub(crate) use self::connection::OpenError;
@@ -188,10 +188,10 @@ impl Session {
         tracing::error!("a task of the client panicked, so its session ends, and its locks are lost");
     }
 
-    /// Runs a task of the session on the present runtime, which is that of the client. A panic ends the session.
-    fn spawn(self: &Arc<Self>, task: impl Future<Output = ()> + Send + 'static) {
+    /// Runs a task of the session on the client's thread. A panic ends the session.
+    fn spawn(self: &Arc<Self>, tasks: &Tasks, task: impl Future<Output = ()> + Send + 'static) {
         let session = self.clone();
-        tokio::spawn(async move {
+        tasks.spawn_untracked(async move {
             if panics(task).await {
                 session.close_after_panic().await;
             }
@@ -281,12 +281,12 @@ const WARNINGS: usize = 1_000;
 mod tests {
     use super::*;
 
-    #[tokio::test]
-    async fn a_panic_of_a_task_ends_the_session() {
-        let session = Session::staged(1);
-        session.spawn(async {});
-        session.spawn(async { panic!("on purpose") });
-        session.over().await;
+    #[test]
+    fn a_panic_of_a_task_ends_the_session() {
+        let (session, (tasks, spawned)) = (Session::staged(1), Tasks::new());
+        session.spawn(&tasks, async {});
+        session.spawn(&tasks, async { panic!("on purpose") });
+        spawned.run_until(session.over());
         assert_eq!(session.link().health, Health::Lost);
     }
 }

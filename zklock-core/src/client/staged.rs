@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use zklock_testkit::EmbeddedServer;
 
 use super::Client;
 use super::config::Config;
 use super::worker::Worker;
+use crate::tasks::Tasks;
 
 /// Starts a server, and returns it with a client that is connected to it.
 pub(crate) async fn connected() -> (EmbeddedServer, Client) {
@@ -18,9 +18,9 @@ pub(crate) async fn connected() -> (EmbeddedServer, Client) {
 }
 
 impl Config {
-    /// Returns the worker of a client without a thread.
-    pub(crate) fn staged(self, runtime: Handle) -> Arc<Worker> {
+    /// Returns the worker of a client without a thread, whose tasks run in the schedule of a test.
+    pub(crate) fn staged(self) -> Arc<Worker> {
         let settings = self.validated().expect("a valid configuration");
-        Arc::new(Worker::new(settings, runtime, CancellationToken::new()))
+        Arc::new(Worker::new(settings, Tasks::new().0, CancellationToken::new()))
     }
 }

@@ -5,12 +5,10 @@ use std::pin::pin;
 use std::sync::Arc;
 #[cfg(feature = "metrics")]
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::FutureExt;
-use tokio::runtime::{Builder, Handle};
 use tokio::sync::{oneshot, watch};
-use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{LockError, Phase};
@@ -22,6 +20,7 @@ use crate::path::NodePath;
 use crate::session::request_error::RequestError;
 use crate::session::{CLOSE_WITHIN, Health, OpenError, Session};
 use crate::tasks::{Tasks, panics};
+use crate::time::{sleep, timeout};
 
 use super::settings::Settings;
 
@@ -87,24 +86,20 @@ impl Worker {
         let thread = std::thread::Builder::new().name("zklock-session".into());
         thread.spawn(move || {
             let done = CancellationToken::new();
-            // Dropped after the runtime, whose end stops the tasks that still wait for servers that do not
-            // answer, and after the last report.
+            // Dropped after the tasks, some of which may still wait for servers that do not answer, and after the last
+            // report.
             let _done = done.clone().drop_guard();
-            let runtime = match Builder::new_current_thread().enable_time().build() {
-                Ok(runtime) => runtime,
-                Err(error) => return drop(ready.send(Err(error))),
-            };
-            let worker = Arc::new(Self::new(settings, runtime.handle().clone(), done));
-            if ready.send(Ok(worker.clone())).is_ok() {
-                runtime.block_on(worker.supervise());
+            let (tasks, spawned) = Tasks::new();
+            let worker = Arc::new(Self::new(settings, tasks, done));
+            if ready.send(worker.clone()).is_ok() {
+                // The tasks that are left tell their ends to listeners, which need the worker for that.
+                spawned.run_until(worker.supervise());
             }
-            // The tasks that are left tell their ends to listeners, which need the worker for that.
-            runtime.shutdown_background();
             #[cfg(feature = "metrics")]
             worker.reports.get().into_iter().for_each(Reports::finish);
         })?;
-        let failed = |_| Err(std::io::Error::other("the session thread failed to start"));
-        let worker = started.recv().unwrap_or_else(failed)?;
+        let failed = |_| std::io::Error::other("the session thread failed to start");
+        let worker = started.recv().map_err(failed)?;
         #[cfg(feature = "metrics")]
         worker.start_reports();
         Ok(worker)
@@ -132,10 +127,10 @@ impl Worker {
         State { health: self.health(), node_bytes, lease }
     }
 
-    pub(super) fn new(settings: Settings, runtime: Handle, done: CancellationToken) -> Self {
+    pub(super) fn new(settings: Settings, tasks: Tasks, done: CancellationToken) -> Self {
         Self {
             identity: Arc::new(settings.identity.as_bytes().to_vec()),
-            tasks: Tasks::new(runtime),
+            tasks,
             settings,
             current: watch::Sender::new(Current::Opening(None)),
             events: EventSender::new(),
@@ -390,16 +385,10 @@ impl Worker {
         }
         self.closing.cancel();
         let worker = self.clone();
-        let stopping = self.stopping.clone();
-        // Not a tracked task, because it waits for the tracked tasks.
-        let waits = self.tasks.runtime().spawn(async move {
+        self.tasks.spawn_untracked(async move {
             timeout(grace, worker.tasks.finished()).await.ok();
             worker.stop();
         });
-        // If the thread has already ended, it has dropped the task.
-        if waits.await.is_err() {
-            stopping.cancel();
-        }
         self.done.cancelled().await;
     }
 
@@ -445,7 +434,7 @@ impl Worker {
     /// Opens a session. Tells the reason if that takes long.
     async fn opened(&self) -> Result<Arc<Session>, OpenError> {
         let opening = &self.settings.opening;
-        let mut opened = pin!(opening.open());
+        let mut opened = pin!(opening.open(&self.tasks));
         tokio::select! {
             biased;
             opened = &mut opened => return opened,

@@ -6,7 +6,6 @@
 
 use std::time::Duration;
 
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{LockError, Refusal};
@@ -15,6 +14,7 @@ use crate::queue::contender::{Contender, ContenderId};
 use crate::queue::predicate::{LEASES, Role};
 use crate::session::Session;
 use crate::session::request_error::RequestError;
+use crate::time::sleep;
 
 /// The statement in the data of a semaphore's node.
 #[derive(Clone, Debug, PartialEq, Eq)]

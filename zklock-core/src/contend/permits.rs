@@ -10,11 +10,10 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use tokio::join;
-use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::LockError;
@@ -27,6 +26,7 @@ use crate::session::connection::Watch;
 use crate::session::counter::Counter;
 use crate::session::drive::{Bid, Contention, Driver, Outcome};
 use crate::session::request_error::RequestError;
+use crate::time::{sleep, timeout};
 
 use super::agreement::{self, Agreement, Stated};
 use super::request::{Claims, Count, Permits, Request};

@@ -5,7 +5,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
-use tokio::time::timeout;
 
 use crate::client::Client;
 use crate::client::worker::Worker;
@@ -15,6 +14,7 @@ use crate::events::{Attempt, HoldSpan};
 use crate::interleaving;
 use crate::local_queue::{self, Grant};
 use crate::session::drive::Contention;
+use crate::time::timeout;
 
 use super::access::Reentry;
 use super::lock_ref::LockRef;

@@ -210,7 +210,7 @@ async fn a_release_is_not_over_before_a_call_that_is_about_to_enter_has_the_lock
     let held = proxy.on_request(Opcode::DELETE).hold();
     let mut entering = Box::pin(guard.scope(mutex.try_lock()));
     RELEASING.set(Some(Box::pin(guard.release())));
-    let schedule = Schedule { point: begin_release, spawn: |task| drop(tokio::spawn(task)) };
+    let schedule = Schedule { point: begin_release, spawn: |task| drop(tokio::spawn(task)), timer: None };
     schedule.run(|| drop(entering.as_mut().poll(&mut Context::from_waker(Waker::noop()))));
     assert_eq!(IS_OVER.take(), Some(false), "the release is over, and neither the server nor a call knows");
     RELEASING.take().unwrap().await.unwrap();

@@ -2,6 +2,10 @@
 
 use std::cell::Cell;
 use std::pin::Pin;
+use std::time::Duration;
+
+use async_io::Timer;
+use futures_util::FutureExt;
 
 /// A task of a client.
 pub(crate) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -12,6 +16,8 @@ pub(crate) struct Schedule {
     /// May run other tasks.
     pub(crate) point: fn(),
     pub(crate) spawn: fn(Task),
+    /// Returns a timer, if it is not to be one of the system.
+    pub(crate) timer: Option<fn(Duration) -> Task>,
 }
 
 thread_local! {
@@ -44,4 +50,12 @@ pub(crate) fn take<T: Future<Output = ()> + Send + 'static>(task: T) -> Option<T
     let Some(schedule) = CURRENT.get() else { return Some(task) };
     (schedule.spawn)(Box::pin(task));
     None
+}
+
+/// Returns a timer of this thread's schedule, or one of the system if there is none.
+pub(crate) fn timer(wait: Duration) -> Task {
+    match CURRENT.get().and_then(|schedule| schedule.timer) {
+        Some(timer) => timer(wait),
+        None => Box::pin(Timer::after(wait).map(drop)),
+    }
 }

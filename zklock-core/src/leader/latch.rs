@@ -2,10 +2,9 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
@@ -17,6 +16,7 @@ use crate::lease::Claim;
 use crate::participant::Participant;
 use crate::session::drive::{Contention, Progress};
 use crate::tasks::panics;
+use crate::time::sleep;
 
 use super::candidate::{CandidateConfig, Requeue};
 use super::leadership::Leadership;

@@ -8,7 +8,6 @@ use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -23,6 +22,7 @@ use crate::held::Held;
 use crate::hold::{self, LeaderTerm};
 use crate::lease::{Lease, LeaseState, Share};
 use crate::mode::Mode;
+use crate::time::timeout;
 
 use super::candidate::{CandidateConfig, Policy};
 

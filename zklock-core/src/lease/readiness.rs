@@ -4,10 +4,9 @@ use std::future::pending;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use tokio::time::sleep;
-
 use crate::error::LossReason;
 use crate::session::request_error::RequestError;
+use crate::time::sleep;
 
 use super::state::{Lease, LeaseState};
 
@@ -68,7 +67,7 @@ impl Lease {
         self.own_node.note(|news| news.is_urged = true);
     }
 
-    /// Waits until it is known whether the lease can go on. Must run on the client's runtime.
+    /// Waits until it is known whether the lease can go on. Must run on the client's thread.
     async fn known(&self) {
         loop {
             let Readiness::Pending(reason) = self.readiness() else { return };
@@ -90,7 +89,7 @@ impl Lease {
     }
 
     /// Waits until it is known whether the lease can go on, and until no guarded write is under way. Must run on the
-    /// client's runtime.
+    /// client's thread.
     pub(crate) async fn passable(&self) {
         self.urge();
         self.known().await;

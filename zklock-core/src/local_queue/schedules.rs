@@ -68,7 +68,8 @@ fn explore_by(scheduler: impl Scheduler + 'static, kind: Kind) {
     config.stack_size = 1 << 18;
     // A schedule has some hundred steps. One that does not end has lost a grant, or a node.
     config.max_steps = MaxSteps::FailAfter(100_000);
-    let schedule = Schedule { point, spawn: spawn_task };
+    let schedule =
+        Schedule { point, spawn: spawn_task, timer: Some(|wait| Box::pin(tokio::time::sleep(wait))) };
     let grants = Arc::new(AtomicUsize::new(0));
     let counted = grants.clone();
     schedule.run(|| {
@@ -94,7 +95,7 @@ async fn perform(kind: Kind, grants: &AtomicUsize) {
     let permits = if let Kind::Semaphore { permits } = kind { permits } else { 1 };
     let servers = Servers::new(permits);
     let _stage = staged::enter(Arc::new(Reachable(servers.clone())));
-    let clients: Vec<_> = (0..CLIENTS).map(|_| client(&servers, &runtime)).collect();
+    let clients: Vec<_> = (0..CLIENTS).map(|_| client(&servers)).collect();
     let desk = Desk::new(kind, &servers);
     let mut callers = Vec::new();
     for client in &clients {
@@ -119,8 +120,8 @@ async fn perform(kind: Kind, grants: &AtomicUsize) {
 
 type StagedClient = (Arc<Worker>, LocalQueues);
 
-fn client(servers: &Servers, runtime: &Runtime) -> StagedClient {
-    let worker = Config::new("staged:2181").queueing(QUEUEING).staged(runtime.handle().clone());
+fn client(servers: &Servers) -> StagedClient {
+    let worker = Config::new("staged:2181").queueing(QUEUEING).staged();
     servers.open(&worker);
     (worker, LocalQueues::default())
 }

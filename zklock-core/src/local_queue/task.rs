@@ -7,13 +7,13 @@ use std::time::Instant;
 
 use futures_util::future::select_all;
 use tokio::task::yield_now;
-use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::settings::{LongWait, WaitWarning};
 use crate::contend::{self, Contested};
 use crate::error::LockError;
 use crate::session::drive::Progress;
+use crate::time::sleep_until;
 
 use super::key::Key;
 use super::queue::{Answer, Caller, LocalQueue};
@@ -245,7 +245,7 @@ async fn ended(contest: Pin<&mut Option<impl Future<Output = Contested>>>) -> Co
 /// Waits until the earlier one of these instants. `None` is never.
 async fn until_either(one: Option<Instant>, other: Option<Instant>) {
     match one.into_iter().chain(other).min() {
-        Some(instant) => sleep_until(instant.into()).await,
+        Some(instant) => sleep_until(instant).await,
         None => pending().await,
     }
 }

@@ -9,9 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tokio::time::{sleep, timeout};
-
 use crate::change::Signal;
+use crate::time::{sleep, timeout};
 
 /// Looks up the addresses of a name.
 type Resolve = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;

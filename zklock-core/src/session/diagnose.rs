@@ -9,10 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use blocking::unblock;
+
 #[cfg(feature = "tls")]
 use rustls::{ClientConfig, ClientConnection, Stream, pki_types::ServerName};
-use tokio::task::spawn_blocking;
-use tokio::time::timeout;
+
+use crate::time::timeout;
 
 use super::addresses::Address;
 use super::connection::OpenError;
@@ -64,7 +66,7 @@ impl Diagnosis {
                 search.run(servers, certificates.as_ref(), within);
                 drop(turn);
             };
-            spawn_blocking(run).await
+            unblock(run).await
         };
         // The name service has no bound of its own.
         timeout(within * LOOKS, looked).await.ok();

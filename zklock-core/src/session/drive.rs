@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -12,6 +11,7 @@ use crate::path::NodePath;
 use crate::queue::acquisition::{Acquisition, Action, End, Event, Node};
 use crate::queue::contender::ContenderId;
 use crate::queue::predicate::Predicate;
+use crate::time::sleep;
 
 use super::connection::Watch;
 use super::counter::Counter;

@@ -4,9 +4,8 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::sleep;
-
 use crate::error::LockError;
+use crate::time::sleep;
 
 use super::acl::NodeAcls;
 use super::addresses::Addresses;

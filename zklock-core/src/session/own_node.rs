@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::SemaphorePermit;
-use tokio::time::{sleep, timeout};
 
 use crate::change::Signal;
 use crate::error::LossReason;
 use crate::path::NodePath;
 use crate::queue::contender::is_numbered;
+use crate::time::{sleep, timeout};
 
 use super::Session;
 use super::connection::{Change, Watch};

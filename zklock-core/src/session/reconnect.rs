@@ -7,8 +7,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{sleep, timeout};
 use zookeeper_client as zk;
+
+use crate::tasks::Tasks;
+use crate::time::{sleep, timeout};
 
 use super::addresses::Target;
 use super::clock::LeaseClock;
@@ -19,8 +21,8 @@ use super::requests::{self, Requests};
 use super::{CLOSE_WITHIN, Session, heartbeat};
 
 impl Opening {
-    /// Opens a session. Must run on the client's runtime, where the session's tasks stay.
-    pub(crate) async fn open(&self) -> Result<Arc<Session>, OpenError> {
+    /// Opens a session, whose tasks are among those of its client.
+    pub(crate) async fn open(&self, tasks: &Tasks) -> Result<Arc<Session>, OpenError> {
         let silence = self.silence.of(self.timeout);
         let mut first = match self.connect(None, silence).await {
             // The library does not tell the reason of each server.
@@ -52,9 +54,9 @@ impl Opening {
         let session = Session::new(id, number, requests);
         self.tally.note_session();
         tracing::info!(session = format_args!("{:#x}", session.id), "session opened");
-        session.spawn(keep(session.clone(), self.clone(), connection));
-        session.spawn(heartbeat::keep(session.clone()));
-        session.spawn(heartbeat::watch(session.clone()));
+        session.spawn(tasks, keep(session.clone(), self.clone(), connection));
+        session.spawn(tasks, heartbeat::keep(session.clone()));
+        session.spawn(tasks, heartbeat::watch(session.clone()));
         Ok(session)
     }
 
@@ -350,7 +352,7 @@ mod tests {
     async fn a_session_that_is_granted_less_is_known_by_the_number_of_its_connection() {
         let server = EmbeddedServer::builder().max_session_timeout(SECOND * 4).start().unwrap();
         let settings = Config::new(server.connect_string()).tick_time(SECOND / 2).validated().unwrap();
-        let session = settings.opening.open().await.unwrap();
+        let session = settings.opening.open(&Tasks::started()).await.unwrap();
         let watched = session.requests().watch_node("/").await.unwrap();
         assert!(watched.connection > 1 && session.link().is_on(watched.connection));
         assert_eq!(server.sessions().len(), 1);
@@ -365,8 +367,9 @@ mod tests {
         let found = [silent.local_addr().unwrap(), proxy.address()];
         let mut opening = Config::new("zk:2181").validated().unwrap().opening;
         opening.addresses = Addresses::resolved_by("zk:2181", move |_, _| Ok(found.to_vec()));
+        let tasks = Tasks::started();
         // Some of them begin with the silent address.
-        let opened = join_all((0..8).map(|_| timeout(SECOND * 4, opening.open()))).await;
+        let opened = join_all((0..8).map(|_| timeout(SECOND * 4, opening.open(&tasks)))).await;
         let sessions: Vec<_> = opened.into_iter().map(|opened| opened.unwrap().unwrap()).collect();
         proxy.cut(How::Rst);
         for session in &sessions {

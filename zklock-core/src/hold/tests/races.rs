@@ -139,7 +139,7 @@ impl Tree {
 /// Returns a schedule with a pause between the steps of an entry, in which other threads go on.
 fn slow() -> Schedule {
     let pause = || thread::sleep(Duration::from_micros(1));
-    Schedule { point: pause, spawn: |task| drop(tokio::spawn(task)) }
+    Schedule { point: pause, spawn: |task| drop(tokio::spawn(task)), timer: None }
 }
 
 /// If an entry could be joined after its end, a hold would not keep the lock, or the lock would be given back twice.

@@ -3,9 +3,9 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
+use blocking::{Task, unblock};
 use futures_lite::future::block_on;
 use tokio::sync::Mutex;
-use tokio::task::{JoinHandle, spawn_blocking};
 use zookeeper_client as zk;
 
 use crate::session::addresses::Target;
@@ -108,7 +108,7 @@ pub(crate) struct Kerberos {
     under_way: Arc<Mutex<Option<Connecting>>>,
 }
 
-type Connecting = JoinHandle<Result<Connection, zk::Error>>;
+type Connecting = Task<Result<Connection, zk::Error>>;
 
 impl Kerberos {
     pub(crate) fn new(gssapi: Gssapi) -> Self {
@@ -136,17 +136,15 @@ impl Kerberos {
         // The principal of the server has its name.
         let connector = connector.with_sasl(self.options(Some(&target.host)));
         let mut under_way = self.under_way.lock().await;
-        let login = under_way.get_or_insert_with(|| {
-            spawn_blocking(move || block_on(Connection::open(connector, &address, number)))
-        });
+        let login = under_way
+            .get_or_insert_with(|| unblock(move || block_on(Connection::open(connector, &address, number))));
         let connected = login.await;
         *under_way = None;
         match connected {
-            Ok(Ok(connection)) if connection.live().number == number => Ok(connection),
-            Ok(Ok(_)) => Err(OpenError::Unreachable("an earlier login was under way".to_owned())),
-            Ok(Err(zk::Error::NoHosts)) => Err(OpenError::Unreachable(FAILED.to_owned())),
-            Ok(Err(error)) => Err(error.into()),
-            Err(panicked) => Err(OpenError::Unreachable(format!("the login ended early: {panicked}"))),
+            Ok(connection) if connection.live().number == number => Ok(connection),
+            Ok(_) => Err(OpenError::Unreachable("an earlier login was under way".to_owned())),
+            Err(zk::Error::NoHosts) => Err(OpenError::Unreachable(FAILED.to_owned())),
+            Err(error) => Err(error.into()),
         }
     }
 }

@@ -280,12 +280,13 @@ mod tests {
 
     use crate::client::config::Config;
     use crate::session::Session;
+    use crate::tasks::Tasks;
 
     use super::*;
 
     async fn connect(server: &EmbeddedServer) -> Arc<Session> {
         let settings = Config::new(server.connect_string()).validated().unwrap();
-        settings.opening.open().await.unwrap()
+        settings.opening.open(&Tasks::started()).await.unwrap()
     }
 
     #[tokio::test]

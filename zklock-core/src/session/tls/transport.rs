@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use blocking::unblock;
 use rustls::ClientConfig;
-use tokio::task::spawn_blocking;
-use tokio::time::timeout;
 use zookeeper_client as zk;
+
+use crate::time::timeout;
 
 use super::Tls;
 use super::material::Material;
@@ -46,14 +47,13 @@ impl Transport {
         // No other thread waits for files that have not answered in time.
         let Ok(turn) = self.0.reading.clone().try_lock_owned() else { return };
         let inner = self.0.clone();
-        let renewed = spawn_blocking(move || {
+        let renewed = unblock(move || {
             let renewed = inner.renew();
             drop(turn);
             renewed
         });
         self.0.tell(match timeout(RENEW_WITHIN, renewed).await {
-            Ok(Ok(renewed)) => renewed.err(),
-            Ok(Err(panicked)) => Some(format!("the files were not read: {panicked}")),
+            Ok(renewed) => renewed.err(),
             Err(_) => Some("the files were not read in time".to_owned()),
         });
     }
