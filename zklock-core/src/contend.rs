@@ -21,8 +21,6 @@ use crate::session::drive::{Bid, Contention, Driver, Numbers, Outcome, Progress}
 mod agreement;
 mod permits;
 mod request;
-#[cfg(test)]
-pub(crate) mod staged;
 
 use self::request::Request;
 
@@ -39,10 +37,6 @@ pub(crate) fn contend(
     (wanted, contention): (Wanted, Contention),
     listener: Listener,
 ) -> Contending {
-    #[cfg(test)]
-    if let Some(stage) = staged::current() {
-        return stage.contend(cancel.clone(), (worker, path), (&wanted, contention), listener);
-    }
     let (worker, path, cancel) = (worker.clone(), path.clone(), cancel.clone());
     let request = Request { worker, path, wanted, contention, cancel, listener };
     Box::pin(async move { request.contend().await })

@@ -7,7 +7,7 @@
 //!
 //! * [`spans`]: the spans of calls for `tracing`, which are those of their callers' tasks.
 //!
-//! Uses the layers below: `metrics`, `event`, `path`, `mode`, `token`, `error` and `interleaving`.
+//! Uses the layers below: `metrics`, `event`, `path`, `mode`, `token` and `error`.
 
 mod spans;
 
@@ -28,7 +28,6 @@ use tokio_stream::{Stream, StreamExt};
 
 use crate::error::{LockError, LossReason};
 use crate::event::{LockEvent, LockEventKind, Outcome, Subject};
-use crate::interleaving;
 #[cfg(feature = "metrics")]
 use crate::metrics::{Counters, LockCounters};
 use crate::mode::Mode;
@@ -357,7 +356,6 @@ struct LockEvents {
 /// Makes a change to a life, and sends the event that follows from it.
 fn tell(events: &Option<Arc<LockEvents>>, change: impl FnOnce(&mut State) -> Option<LockEventKind>) {
     if let Some(events) = events {
-        interleaving::point();
         let mut state = events.lock();
         let kind = change(&mut state);
         state.unsent.extend(kind);

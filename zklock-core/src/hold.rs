@@ -27,7 +27,7 @@
 //! * [`lock_ref`]: a lock, and the way to enter it.
 //!
 //! Uses the layers below: `local_queue`, `contend`, `deadline`, `client`, `lease`, `session`, `queue`, `events`, `event`,
-//! `path`, `mode`, `token`, `error` and `interleaving`.
+//! `path`, `mode`, `token` and `error`.
 //!
 //! # Invariants
 //!
@@ -54,7 +54,6 @@ use crate::client::Client;
 use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason};
 use crate::events::HoldSpan;
-use crate::interleaving;
 use crate::lease::{Lease, Share};
 use crate::local_queue::Grant;
 use crate::token::FencingToken;
@@ -241,7 +240,6 @@ impl Entry {
         // Until it is unlocked, this entry cannot end, so the lock is held.
         let alive = self.lock();
         let Alive { owner, permits, span } = alive.as_ref()?;
-        interleaving::point();
         owner.join(access);
         // Nobody can enter an entry that has ended, so a place in it is of no use.
         let around = permits.iter().filter(|permit| !permit.outer.is_over()).cloned();

@@ -22,7 +22,7 @@
 //! * [`readiness`]: whether the servers have confirmed the lease, and whether it can go to the next holder.
 //! * [`contender`]: the contender behind a lease, and the orders to its task.
 //!
-//! Uses the layers below: `session`, `queue`, `events`, `path`, `token`, `error`, `tasks` and `interleaving`.
+//! Uses the layers below: `session`, `queue`, `events`, `path`, `token`, `error` and `tasks`.
 //!
 //! # Invariants
 //!

@@ -15,7 +15,6 @@ mod guard;
 mod guarded;
 mod held;
 mod hold;
-mod interleaving;
 mod last_start;
 mod leader;
 mod lease;

@@ -27,7 +27,7 @@
 //! * [`key`]: the lock or the permits that the calls of one local queue want.
 //!
 //! Elections have no local queue. Uses the layers below: `contend`, `deadline`, `client`, `lease`, `session`, `queue`,
-//! `events`, `path`, `token`, `error` and `interleaving`.
+//! `events`, `path`, `token` and `error`.
 //!
 //! # Invariants
 //!
@@ -41,8 +41,6 @@ mod grant;
 mod held;
 mod key;
 mod queue;
-#[cfg(test)]
-mod schedules;
 #[cfg(test)]
 mod sim;
 mod state;

@@ -9,8 +9,6 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::{Notify, mpsc};
 use tokio_util::task::TaskTracker;
 
-use crate::interleaving;
-
 /// Runs tasks on the thread of one client.
 #[derive(Clone, Debug)]
 pub(crate) struct Tasks(Arc<Thread>);
@@ -61,16 +59,14 @@ impl Tasks {
         if self.is_forked() {
             return;
         }
-        if let Some(task) = interleaving::take(task) {
-            let thread = self.0.clone();
-            // No `async` block, which would have room for the task twice.
-            let watched = panics(task).map(|has_panicked| {
-                if has_panicked {
-                    Self(thread).note_panic();
-                }
-            });
-            self.0.spawned.send(Box::pin(watched)).ok();
-        }
+        let thread = self.0.clone();
+        // No `async` block, which would have room for the task twice.
+        let watched = panics(task).map(|has_panicked| {
+            if has_panicked {
+                Self(thread).note_panic();
+            }
+        });
+        self.0.spawned.send(Box::pin(watched)).ok();
     }
 
     /// Takes note of a panic, which costs the session.

@@ -2,10 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use async_io::Timer;
 use futures_lite::future::or;
 use futures_util::FutureExt;
-
-use crate::interleaving;
 
 /// No value came in time.
 #[derive(Debug)]
@@ -13,12 +12,12 @@ pub(crate) struct Elapsed;
 
 /// Waits for this long.
 pub(crate) fn sleep(wait: Duration) -> impl Future<Output = ()> {
-    interleaving::timer(wait).map(drop)
+    Timer::after(wait).map(drop)
 }
 
 /// Waits until this time.
 pub(crate) fn sleep_until(end: Instant) -> impl Future<Output = ()> {
-    sleep(end.saturating_duration_since(Instant::now()))
+    Timer::at(end).map(drop)
 }
 
 /// Waits for a value for this long.

@@ -11,7 +11,6 @@ use crate::client::worker::Worker;
 use crate::deadline::Deadline;
 use crate::error::{Holder, LockError, Phase};
 use crate::events::{Attempt, HoldSpan};
-use crate::interleaving;
 use crate::local_queue::{self, Grant};
 use crate::session::drive::Contention;
 use crate::time::timeout;
@@ -40,7 +39,6 @@ pub(crate) async fn enter(
             Reentry::Deadlock => return Err(LockError::Reentrant { path: path() }),
         };
         let permit = admit(client.worker(), (&outer, permits), left).await?;
-        interleaving::point();
         // If the outer entry has ended meanwhile, another one may be around it.
         let Some(permit) = permit else { if outer.is_over() { continue } else { return Ok(None) } };
         if let Some(hold) = outer.join(lock.access, permit) {

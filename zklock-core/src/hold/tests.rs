@@ -2,21 +2,18 @@
 
 mod races;
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::future::{pending, poll_fn};
 use std::panic::AssertUnwindSafe;
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll, Waker};
+use std::pin::pin;
+use std::task::Poll;
 
 use futures_util::future::{FutureExt, lazy};
 use futures_util::poll;
 use tokio::sync::oneshot;
-use zklock_testkit::wire::Opcode;
-use zklock_testkit::{EmbeddedServer, Proxy};
 
 use super::*;
 use crate::client::connected;
-use crate::interleaving::Schedule;
 use crate::{Config, Member, Mutex as Lock, held};
 
 #[tokio::test]
@@ -181,41 +178,4 @@ async fn a_hold_that_ends_during_an_entry_is_not_entered() {
         drop(reader);
         lock.write().await.unwrap().release().await.unwrap();
     }
-}
-
-type Releasing = Pin<Box<dyn Future<Output = Result<(), LockError>>>>;
-
-thread_local! {
-    /// The release that begins at the next point, and whether it was over after its first step.
-    static RELEASING: RefCell<Option<Releasing>> = const { RefCell::new(None) };
-    static IS_OVER: Cell<Option<bool>> = const { Cell::new(None) };
-}
-
-/// Takes the first step of the release.
-fn begin_release() {
-    if let Some(mut releasing) = RELEASING.take() {
-        let step = releasing.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        IS_OVER.set(Some(step.is_ready()));
-        RELEASING.set(Some(releasing));
-    }
-}
-
-#[tokio::test]
-async fn a_release_is_not_over_before_a_call_that_is_about_to_enter_has_the_lock() {
-    let server = EmbeddedServer::start().unwrap();
-    let proxy = Proxy::start(server.address()).unwrap();
-    let client = Config::new(proxy.connect_string()).connect().await.unwrap();
-    let mutex = client.mutex("/a").unwrap();
-    let guard = mutex.lock().await.unwrap();
-    let held = proxy.on_request(Opcode::DELETE).hold();
-    let mut entering = Box::pin(guard.scope(mutex.try_lock()));
-    RELEASING.set(Some(Box::pin(guard.release())));
-    let schedule = Schedule { point: begin_release, spawn: |task| drop(tokio::spawn(task)), timer: None };
-    schedule.run(|| drop(entering.as_mut().poll(&mut Context::from_waker(Waker::noop()))));
-    assert_eq!(IS_OVER.take(), Some(false), "the release is over, and neither the server nor a call knows");
-    RELEASING.take().unwrap().await.unwrap();
-    assert_eq!(proxy.requests(Opcode::DELETE), 0, "the call has it");
-    drop(entering);
-    held.struck().await;
-    held.release();
 }

@@ -7,7 +7,6 @@ use tokio::sync::oneshot;
 
 use crate::change::Signal;
 use crate::error::{LockError, LossReason};
-use crate::interleaving;
 use crate::path::NodePath;
 use crate::queue::acquisition::{End, Node};
 use crate::session::Session;
@@ -100,7 +99,6 @@ impl Orders {
 
     /// Leaves an order. Fails if the task takes none any more.
     pub(super) fn push(&self, order: Order) -> Result<(), Order> {
-        interleaving::point();
         match &mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(waiting) => waiting.push_back(order),
             None => return Err(order),
@@ -115,13 +113,11 @@ impl Orders {
     }
 
     fn pop(&self) -> Option<Order> {
-        interleaving::point();
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).as_mut()?.pop_front()
     }
 
     /// Takes no order any more. Those that wait for reports learn it.
     pub(super) fn close(&self) {
-        interleaving::point();
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(waiting);
     }

@@ -4,7 +4,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::LockError;
 use crate::events::{Holding, Witness};
-use crate::interleaving;
 
 /// The holders of one lease: one after the other, or readers. Each is known by the number of earlier ones. Their holds are
 /// ended outside of the mutex.
@@ -144,7 +143,6 @@ impl Holders {
     }
 
     fn register(&self) -> MutexGuard<'_, Register> {
-        interleaving::point();
         self.register.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

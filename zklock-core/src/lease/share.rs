@@ -7,7 +7,6 @@ use futures_util::future::select_all;
 
 use crate::error::{LockError, LossReason};
 use crate::events::Holding;
-use crate::interleaving;
 use crate::session::request_error::RequestError;
 use crate::session::requests::Guards;
 use crate::token::FencingToken;
@@ -138,7 +137,6 @@ impl WritePermit {
     /// The caller takes it in the step in which it knows that it holds the leases, before it awaits or spawns.
     pub(crate) fn take(shares: &[Arc<Share>]) -> Result<Self, LockError> {
         shares.iter().for_each(|share| share.lease().writes().begin());
-        interleaving::point();
         let permit = Self { shares: shares.to_vec(), progress: Progress::Settled };
         // The look comes behind the count, so that an end of the shares either is seen here, or sees the write.
         shares.iter().try_for_each(|share| share.check())?;

@@ -11,7 +11,6 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::change::Signal;
-use crate::interleaving;
 
 /// The number of guarded writes of one lease whose outcomes are not known, and [`DOUBT`].
 #[derive(Debug, Default)]
@@ -73,7 +72,6 @@ impl<'a> Writes<'a> {
     pub(super) fn doubt(&self) {
         // Before the write stops to count, so that no look in between finds the lease idle.
         self.tally.0.fetch_or(DOUBT, Ordering::SeqCst);
-        interleaving::point();
         self.tally.0.fetch_sub(1, Ordering::SeqCst);
         self.changed.notify();
     }

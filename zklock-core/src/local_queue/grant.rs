@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::error::{LockError, LossReason};
-use crate::interleaving;
 use crate::lease::{Claim, Lease, Share};
 use crate::token::FencingToken;
 
@@ -102,7 +101,6 @@ impl Grant {
         self.share.end();
         // The line gives its claim up behind this one, and so orders the release before it wakes its task, which
         // may create another node.
-        interleaving::point();
         let is_last = self.claim.end();
         let given_back = if is_last { GivenBack::Released } else { self.queue.clone().give_back(self.node) };
         let given_back = if given_back == GivenBack::Released && self.lease().is_claimed() {

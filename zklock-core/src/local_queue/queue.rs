@@ -11,7 +11,6 @@ use crate::client::worker::Worker;
 use crate::contend::Claims;
 use crate::error::{Holder, LockError, Phase};
 use crate::events::Witness;
-use crate::interleaving;
 use crate::lease::writes::Writing;
 use crate::lease::{Lease, Readiness};
 use crate::path::NodePath;
@@ -181,7 +180,6 @@ impl LocalQueue {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, CallState> {
-        interleaving::point();
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,6 @@
 //! Holds that are entered and ended at the same time.
 
 use std::thread;
-use std::time::Duration;
 
 use futures_lite::future::block_on;
 use tokio::runtime::Handle;
@@ -9,7 +8,6 @@ use zklock_testkit::EmbeddedServer;
 
 use super::super::scope::inherit_blocking;
 use super::super::*;
-use crate::interleaving::Schedule;
 use crate::{Config, Mutex as Lock, MutexGuard, RwLock};
 
 /// Each round has another order of the threads.
@@ -136,12 +134,6 @@ impl Tree {
     }
 }
 
-/// Returns a schedule with a pause between the steps of an entry, in which other threads go on.
-fn slow() -> Schedule {
-    let pause = || thread::sleep(Duration::from_micros(1));
-    Schedule { point: pause, spawn: |task| drop(tokio::spawn(task)), timer: None }
-}
-
 /// If an entry could be joined after its end, a hold would not keep the lock, or the lock would be given back twice.
 #[tokio::test]
 async fn holds_that_are_entered_and_ended_at_random_keep_the_lock_until_the_last_one_ends() {
@@ -158,7 +150,7 @@ async fn holds_that_are_entered_and_ended_at_random_keep_the_lock_until_the_last
                 let runtime = Handle::current();
                 scope.spawn(move || {
                     let _runtime = runtime.enter();
-                    slow().run(|| tree.go(holds, Chance(round * 3 + nth)));
+                    tree.go(holds, Chance(round * 3 + nth));
                 });
             }
         });
