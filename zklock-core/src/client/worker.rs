@@ -352,14 +352,11 @@ impl Worker {
     /// Waits until the first session is open, for at most `within`.
     pub(crate) async fn connected(&self, within: Duration) -> Result<(), LockError> {
         let mut current = self.current.subscribe();
-        let settled = async move {
-            let settled = current.wait_for(|current| match current {
-                Current::Open(_) => true,
-                Current::Opening(error) => error.as_ref().is_some_and(OpenError::is_final),
-            });
-            settled.await.map(drop).ok();
-        };
-        self.call(within, settled).await.ok();
+        let settled = current.wait_for(|current| match current {
+            Current::Open(_) => true,
+            Current::Opening(error) => error.as_ref().is_some_and(OpenError::is_final),
+        });
+        timeout(within, settled).await.map(drop).ok();
         match &*self.current.borrow() {
             Current::Open(_) => Ok(()),
             Current::Opening(Some(error)) => Err(self.settings.opening.failure(error, within)),

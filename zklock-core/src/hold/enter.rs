@@ -4,16 +4,15 @@ use std::iter;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::client::Client;
-use crate::client::worker::Worker;
 use crate::deadline::Deadline;
-use crate::error::{Holder, LockError, Phase};
+use crate::error::{Holder, LockError, LossReason, Phase};
 use crate::events::{Attempt, HoldSpan};
 use crate::local_queue::{self, Grant};
 use crate::session::drive::Contention;
-use crate::time::timeout;
+use crate::time::{Elapsed, timeout};
 
 use super::access::Reentry;
 use super::lock_ref::LockRef;
@@ -38,7 +37,7 @@ pub(crate) async fn enter(
             Reentry::Upgrade => return Err(LockError::Upgrade { path: path() }),
             Reentry::Deadlock => return Err(LockError::Reentrant { path: path() }),
         };
-        let permit = admit(client.worker(), (&outer, permits), left).await?;
+        let permit = admit((&outer, permits), left).await?;
         // If the outer entry has ended meanwhile, another one may be around it.
         let Some(permit) = permit else { if outer.is_over() { continue } else { return Ok(None) } };
         if let Some(hold) = outer.join(lock.access, permit) {
@@ -82,9 +81,8 @@ fn first_holds(client: &Client, lock: &LockRef, attempt: Attempt, grants: Vec<Ar
 
 /// Waits until the siblings in front have ended. Returns `None` if there are some and the caller does not want to wait.
 ///
-/// The wait runs on the client's thread, whose clock does not depend on the caller's runtime. It does not keep the lock.
+/// The wait does not keep the lock.
 pub(super) async fn admit(
-    worker: &Worker,
     (outer, permits): (&Entry, u32),
     deadline: impl FnOnce() -> Deadline,
 ) -> Result<Option<OwnedSemaphorePermit>, LockError> {
@@ -96,22 +94,15 @@ pub(super) async fn admit(
     if deadline.contention == Contention::Leave {
         return Ok(None);
     }
-    let (mut reply, answer) = oneshot::channel();
-    worker.spawn(async move {
-        let permit = tokio::select! {
-            permit = timeout(deadline.left(), gate.acquire_many_owned(permits)) => permit,
-            () = reply.closed() => return,
-        };
-        // If the caller is gone by now, the permit is dropped with the answer.
-        drop(reply.send(permit));
-    });
-    let path = outer.lease().path();
-    match answer.await {
-        Ok(Ok(Ok(permit))) => Ok(Some(permit)),
-        Ok(Err(_)) => {
-            let (path, holder) = (path.relative().to_owned(), Some(Holder::this_client(1)));
+    let lease = outer.lease();
+    if lease.is_forked() {
+        return Err(lease.lost_error(LossReason::SessionEnded));
+    }
+    match timeout(deadline.left(), gate.acquire_many_owned(permits)).await {
+        Ok(permit) => Ok(Some(permit.unwrap_or_else(|_| unreachable!("the gate is never closed")))),
+        Err(Elapsed) => {
+            let (path, holder) = (lease.path().relative().to_owned(), Some(Holder::this_client(1)));
             Err(LockError::Timeout { path, waited: deadline.wait, phase: Phase::Sibling, holder })
         }
-        Ok(Ok(Err(_))) | Err(_) => Err(worker.closed(path)),
     }
 }

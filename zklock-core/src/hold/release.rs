@@ -6,14 +6,13 @@ use std::time::{Duration, Instant};
 use futures_lite::future::yield_now;
 use futures_util::future::join_all;
 
-use crate::client::Client;
 use crate::client::settings::Release;
-use crate::client::worker::Unanswered;
 use crate::deadline::Deadline;
 use crate::error::{LockError, LossReason, Phase};
 use crate::lease::Share;
 use crate::local_queue::{self, Grant};
 use crate::session::drive::Contention;
+use crate::time::{Elapsed, timeout};
 
 use super::enter::admit;
 use super::owner::{Downgrade, Remaining};
@@ -91,10 +90,10 @@ fn log(error: &LockError) {
 impl End {
     async fn released(self, within: Duration) -> Result<(), LockError> {
         let Self { outstanding, share, alive } = self;
-        let (client, deadline) = (alive.owner.client(), Deadline::new(within, Contention::Wait));
+        let deadline = Deadline::new(within, Contention::Wait);
         let outcome = match outstanding {
             Outstanding::Nothing => return share.lease().check(),
-            Outstanding::Downgrade(downgrade) => answered(client, &share, (downgrade, deadline)).await,
+            Outstanding::Downgrade(downgrade) => answered(&share, (downgrade, deadline)).await,
             Outstanding::Release(release) => {
                 if release.has_to_yield() {
                     // The call that has the lock now, or is about to come for it, may wait for this thread. The present
@@ -103,7 +102,7 @@ impl End {
                 }
                 match release.outcome() {
                     Some(outcome) => outcome,
-                    None => answered(client, &share, (release.done(), deadline)).await,
+                    None => answered(&share, (release.done(), deadline)).await,
                 }
             }
         };
@@ -124,38 +123,30 @@ impl End {
     }
 }
 
-/// Waits for the outcome of a release on the client's thread, where it goes on even if the caller's future is dropped.
+/// Waits for the outcome of a release, which goes on even if the caller's future is dropped.
 async fn answered(
-    client: &Client,
     share: &Share,
-    (outcome, deadline): (impl Future<Output = Result<(), LockError>> + Send + 'static, Deadline),
+    (outcome, deadline): (impl Future<Output = Result<(), LockError>>, Deadline),
 ) -> Result<(), LockError> {
-    let (lease, waited) = (share.lease(), deadline.wait);
-    match client.worker().call(deadline.left(), outcome).await {
-        Ok(outcome) => outcome,
-        Err(unanswered @ Unanswered::Forked) => Err(unanswered.into_error(lease.path(), waited)),
-        Err(Unanswered::InTime) => Err(LockError::Timeout {
-            path: lease.path().relative().to_owned(),
-            waited,
-            phase: Phase::Releasing,
-            holder: None,
-        }),
-        // The client's thread may have ended right after the release.
-        Err(Unanswered::Ended | Unanswered::Panicked) => {
-            share.outcome().unwrap_or_else(|| Err(lease.lost_error(lease.lose(LossReason::SessionEnded))))
-        }
+    let lease = share.lease();
+    if lease.is_forked() {
+        return Err(lease.lost_error(LossReason::SessionEnded));
     }
+    timeout(deadline.left(), outcome).await.unwrap_or_else(|Elapsed| {
+        let (path, waited) = (lease.path().relative().to_owned(), deadline.wait);
+        Err(LockError::Timeout { path, waited, phase: Phase::Releasing, holder: None })
+    })
 }
 
 /// Makes the hold of a writer that of a reader. Waits for writers inside, and until the servers have applied it.
 pub(crate) async fn downgraded(hold: &mut Hold, deadline: Deadline) -> Result<(), LockError> {
-    let (client, started) = (hold.client(), Instant::now());
-    let inside = admit(client.worker(), (hold.entry(), 1), || deadline).await?;
+    let started = Instant::now();
+    let inside = admit((hold.entry(), 1), || deadline).await?;
     let downgrade = hold.become_reader();
     drop(inside);
     let Some(downgrade) = downgrade else { return hold.lease().check() };
     let share = hold.share().clone();
-    let outcome = answered(&client, &share, (downgrade, deadline.spent(started.elapsed()))).await;
+    let outcome = answered(&share, (downgrade, deadline.spent(started.elapsed()))).await;
     if let (Some(span), Err(error)) = (hold.span(), &outcome) {
         span.note(error);
     }
