@@ -1,18 +1,18 @@
 //! Finds out why servers open no session, because the client library does not tell.
 //!
-//! Looks at each server once, on threads of its own: resolves its name, connects, and speaks to it in the way that the
-//! client is configured for.
+//! Looks at each server once, on a thread for blocking work: resolves its name, connects, and speaks to it in the way that
+//! the client is configured for.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use blocking::unblock;
-
+use futures_util::future::join_all;
 #[cfg(feature = "tls")]
 use rustls::{ClientConfig, ClientConnection, Stream, pki_types::ServerName};
+use tokio::sync::Mutex;
 
 use crate::time::timeout;
 
@@ -23,18 +23,12 @@ use super::connection::OpenError;
 #[cfg(feature = "tls")]
 pub(super) type Certificates = Arc<ClientConfig>;
 #[cfg(not(feature = "tls"))]
-pub(super) type Certificates = std::convert::Infallible;
+#[derive(Clone, Debug)]
+pub(super) enum Certificates {}
 
-/// Looks for the reasons, in one search at a time.
+/// Looks for the reasons, in one search at a time, because a name service may keep a thread for long.
 #[derive(Clone, Default)]
-pub(crate) struct Diagnosis(Arc<Search>);
-
-#[derive(Default)]
-struct Search {
-    running: Arc<tokio::sync::Mutex<()>>,
-    /// The findings of the last search, for each server.
-    found: Mutex<Vec<(String, Finding)>>,
-}
+pub(crate) struct Diagnosis(Arc<Mutex<()>>);
 
 /// The reason why a server opens no session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,48 +42,29 @@ enum Finding {
 }
 
 impl Diagnosis {
-    /// Looks at each of these servers, for about `within`. Returns what is found in time, or `None` if the servers are fine.
-    ///
-    /// A search that is under way is waited for. If it waits for a name service that does not answer, this returns what it
-    /// has found so far.
+    /// Looks at each of these servers, for about `within`, after a search that is under way. Returns `None` if the servers are
+    /// fine, or if that search does not end.
     pub(super) async fn of(
         &self,
         servers: &str,
         certificates: Option<Certificates>,
         within: Duration,
     ) -> Option<OpenError> {
-        let search = self.0.clone();
-        let servers: Vec<_> = servers.split(',').map(str::to_owned).collect();
-        let looked = async {
-            let turn = search.running.clone().lock_owned().await;
-            let run = move || {
-                search.run(servers, certificates.as_ref(), within);
+        let turn = Arc::new(timeout(within * LOOKS, self.0.clone().lock_owned()).await.ok()?);
+        let looks = servers.split(',').map(|server| {
+            let (turn, certificates, looked_at) = (turn.clone(), certificates.clone(), server.to_owned());
+            let looked = unblock(move || {
+                let finding = look(&looked_at, certificates.as_ref(), within);
                 drop(turn);
-            };
-            unblock(run).await
-        };
-        // The name service has no bound of its own.
-        timeout(within * LOOKS, looked).await.ok();
-        told(&self.0.found())
-    }
-}
-
-impl Search {
-    fn run(&self, servers: Vec<String>, certificates: Option<&Certificates>, within: Duration) {
-        let unseen = |server: &String| (server.clone(), Finding::from("no reason was found in time"));
-        *self.found() = servers.iter().map(unseen).collect();
-        thread::scope(|scope| {
-            for (number, server) in servers.iter().enumerate() {
-                let look = move || self.found()[number].1 = look(server, certificates, within);
-                if thread::Builder::new().spawn_scoped(scope, look).is_err() {
-                    return;
-                }
+                finding
+            });
+            async move {
+                // The name service has no bound of its own.
+                let finding = timeout(within * LOOKS, looked).await;
+                (server.to_owned(), finding.unwrap_or_else(|_| "no reason was found in time".into()))
             }
         });
-    }
-
-    fn found(&self) -> std::sync::MutexGuard<'_, Vec<(String, Finding)>> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+        told(&join_all(looks).await)
     }
 }
 
@@ -139,15 +114,14 @@ fn look(server: &str, certificates: Option<&Certificates>, within: Duration) -> 
         Ok(address) => address.endpoint(),
         Err(reason) => return Finding::Failure(format!("the entry {reason}")),
     };
-    let addresses = match (host, port).to_socket_addrs() {
-        Ok(addresses) => addresses,
+    let addresses: Vec<_> = match (host, port).to_socket_addrs() {
+        Ok(addresses) => addresses.collect(),
         Err(error) => return Finding::Failure(format!("unknown host: {error}")),
     };
-    let deadline = Instant::now() + within;
     let mut finding = Finding::from("unknown host: its name has no address");
-    for address in addresses {
-        match Bounded::connect(address, deadline) {
-            Ok(stream) => return speak((host, address), stream, certificates, within),
+    for address in &addresses {
+        match connect(*address, within / addresses.len() as u32) {
+            Ok(stream) => return speak((host, *address), stream, certificates, within),
             Err(error) => finding = unconnected(&error),
         }
     }
@@ -169,7 +143,7 @@ fn unconnected(error: &io::Error) -> Finding {
 /// Speaks to a server in the way that the client is configured for.
 fn speak(
     (host, address): (&str, SocketAddr),
-    stream: Bounded,
+    stream: TcpStream,
     certificates: Option<&Certificates>,
     within: Duration,
 ) -> Finding {
@@ -178,11 +152,14 @@ fn speak(
         #[cfg(feature = "tls")]
         Some(certificates) => encrypted((host, address), stream, certificates, within),
         #[cfg(not(feature = "tls"))]
-        Some(never) => match (*never, host) {},
+        Some(never) => {
+            let _ = host;
+            match *never {}
+        }
     }
 }
 
-fn in_plain(address: SocketAddr, mut stream: Bounded, within: Duration) -> Finding {
+fn in_plain(address: SocketAddr, mut stream: TcpStream, within: Duration) -> Finding {
     match first_words(&mut stream, within) {
         Some(Language::ZooKeeper(finding)) => finding,
         Some(Language::Tls) => TLS.into(),
@@ -199,19 +176,17 @@ fn in_plain(address: SocketAddr, mut stream: Bounded, within: Duration) -> Findi
 #[cfg(feature = "tls")]
 fn encrypted(
     (host, address): (&str, SocketAddr),
-    mut stream: Bounded,
+    mut stream: TcpStream,
     certificates: &Certificates,
     within: Duration,
 ) -> Finding {
-    stream.deadline = Instant::now() + within;
     match shake(&mut stream, host, certificates) {
         Ok(()) => Finding::Fine("its certificate is accepted, and it opened no session in time".to_owned()),
         Err(Shaken::Distrust(reason)) => Finding::Distrust(reason),
         Err(Shaken::Silence) => "it does not answer the TLS handshake".into(),
         Err(Shaken::Ended) => {
-            let spoken = Bounded::connect(address, Instant::now() + within)
-                .ok()
-                .and_then(|mut stream| first_words(&mut stream, within));
+            let spoken =
+                connect(address, within).ok().and_then(|mut stream| first_words(&mut stream, within));
             match spoken {
                 Some(Language::ZooKeeper(_)) => {
                     "the server ended the TLS handshake: this is its port without TLS".into()
@@ -240,7 +215,7 @@ enum Shaken {
 
 /// Makes a handshake with a server of this name.
 #[cfg(feature = "tls")]
-fn shake(stream: &mut Bounded, host: &str, config: &Certificates) -> Result<(), Shaken> {
+fn shake(stream: &mut TcpStream, host: &str, config: &Certificates) -> Result<(), Shaken> {
     let name = ServerName::try_from(host.to_owned());
     let name = name.map_err(|error| Shaken::Distrust(error.to_string()))?;
     let tls = ClientConnection::new(config.clone(), name);
@@ -249,7 +224,7 @@ fn shake(stream: &mut Bounded, host: &str, config: &Certificates) -> Result<(), 
         tls.complete_io(stream).map_err(|error| failure(&error))?;
     }
     // With TLS 1.3, a server refuses the client's certificate after the handshake. One that accepts it waits for us.
-    stream.deadline = stream.deadline.min(Instant::now() + LATE_REFUSAL);
+    stream.set_read_timeout(Some(LATE_REFUSAL)).map_err(|error| failure(&error))?;
     match Stream::new(&mut tls, stream).read(&mut [0; 1]) {
         Err(error) if error.kind() == ErrorKind::InvalidData => Err(failure(&error)),
         _ => Ok(()),
@@ -285,11 +260,11 @@ enum Language {
 }
 
 /// Asks a server for its state, in one of ZooKeeper's four-letter words. Returns `None` if it closes the connection.
-fn first_words(stream: &mut Bounded, within: Duration) -> Option<Language> {
+fn first_words(stream: &mut TcpStream, within: Duration) -> Option<Language> {
     // A server that waits for a line, as one of HTTP does, answers to the second part.
     for part in ["srvr", "\r\n\r\n"] {
-        stream.deadline = Instant::now() + within / 2;
         let mut words = [0; 256];
+        stream.set_read_timeout(Some(within / 2)).ok()?;
         match stream.write_all(part.as_bytes()).and_then(|()| stream.read(&mut words)) {
             Ok(0) => return None,
             Ok(length) => return Some(Language::of(&words[..length])),
@@ -327,7 +302,7 @@ impl Language {
 
 /// Returns whether a server that says nothing otherwise answers the beginning of a TLS handshake.
 fn expects_tls(address: SocketAddr, within: Duration) -> bool {
-    let spoken = Bounded::connect(address, Instant::now() + within).and_then(|mut stream| {
+    let spoken = connect(address, within).and_then(|mut stream| {
         let mut words = [0; 8];
         stream.write_all(&hello())?;
         let length = stream.read(&mut words)?;
@@ -344,45 +319,17 @@ fn hello() -> Vec<u8> {
     [&head[..], &[0; 32], &one_suite_and_no_compression].concat()
 }
 
-/// A connection with one deadline for all that it does.
-pub(super) struct Bounded {
-    stream: TcpStream,
-    pub(super) deadline: Instant,
+/// Connects to a server, each of whose answers is waited for within this time.
+fn connect(address: SocketAddr, within: Duration) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&address, within)?;
+    stream.set_read_timeout(Some(within))?;
+    stream.set_write_timeout(Some(within))?;
+    Ok(stream)
 }
 
-impl Bounded {
-    pub(super) fn connect(address: SocketAddr, deadline: Instant) -> io::Result<Self> {
-        Ok(Self { stream: TcpStream::connect_timeout(&address, left(deadline)?)?, deadline })
-    }
-}
-
-/// Returns the time that is left.
-fn left(deadline: Instant) -> io::Result<Duration> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
-}
-
-/// Returns whether the deadline has passed.
-pub(super) fn is_late(error: &io::Error) -> bool {
+/// Returns whether no answer came in time.
+fn is_late(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock)
-}
-
-impl Read for Bounded {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(Some(left(self.deadline)?))?;
-        self.stream.read(buffer)
-    }
-}
-
-impl Write for Bounded {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream.set_write_timeout(Some(left(self.deadline)?))?;
-        self.stream.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.stream.flush()
-    }
 }
 
 /// How often a look may take its time: to connect, to speak, and both again in another way.
