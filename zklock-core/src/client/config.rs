@@ -270,8 +270,7 @@ impl Config {
         }
         self.check_durations()?;
         check_identity(&self.identity)?;
-        let security = self.security()?;
-        let acls = self.acls()?;
+        let (security, acls) = self.security()?;
         if self.queueing.turns == 0 {
             return Err(invalid("queueing", "a client needs at least one turn"));
         }

@@ -133,8 +133,8 @@ impl Config {
         Ok((servers.collect(), settings.root))
     }
 
-    /// Reads and checks the credentials and the certificates.
-    pub(super) fn security(&self) -> Result<Security, LockError> {
+    /// Reads and checks the credentials, the certificates and the lists.
+    pub(super) fn security(&self) -> Result<(Security, NodeAcls), LockError> {
         let security = Security {
             digests: digests(("digests", &self.digests), ("digest_files", &self.digest_files))?,
             #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
@@ -142,45 +142,33 @@ impl Config {
             #[cfg(feature = "tls")]
             transport: self.transport()?,
         };
-        for (setting, acl) in self.lists() {
+        let checked = |setting: &'static str, acl: &Acl| {
             if acl.needs_user() && !self.proves_a_name(&security) {
                 let reason =
                     "it needs a digest, a login or a client certificate, or no client could use the nodes";
                 return Err(invalid(setting, reason));
             }
-        }
-        Ok(security)
-    }
-
-    /// Checks the lists.
-    pub(super) fn acls(&self) -> Result<NodeAcls, LockError> {
-        let [own, parents] =
-            self.lists().map(|(setting, acl)| acl.checked().map_err(|reason| invalid(setting, reason)));
-        Ok(NodeAcls { own: own?, parents: parents? })
-    }
-
-    /// Returns the list of the client's own nodes, and that of the nodes above them, with their settings.
-    fn lists(&self) -> [(&'static str, &Acl); 2] {
-        let parents = self.parent_acl.as_ref().map_or(("acl", &self.acl), |acl| ("parent_acl", acl));
-        [("acl", &self.acl), parents]
+            acl.checked().map_err(|reason| invalid(setting, reason))
+        };
+        let own = checked("acl", &self.acl)?;
+        let parents = self.parent_acl.as_ref().map(|acl| checked("parent_acl", acl)).transpose()?;
+        Ok((security, NodeAcls { parents: parents.unwrap_or_else(|| own.clone()), own }))
     }
 
     #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
     fn login(&self) -> Result<Option<Login>, LockError> {
+        #[cfg(not(feature = "sasl-digest"))]
         let login = None;
         #[cfg(feature = "sasl-digest")]
-        let login = self.digest_login()?.map(Login::Digest).or(login);
+        let login = self.digest_login()?.map(Login::Digest);
         #[cfg(feature = "sasl-gssapi")]
-        let login = match &self.sasl_gssapi {
-            Some(_) if login.is_some() => {
-                return Err(invalid("sasl_gssapi", "there is a login by `sasl_digest` as well"));
-            }
-            Some(gssapi) => {
-                gssapi.check().map_err(|reason| invalid("sasl_gssapi", reason))?;
-                Some(Login::Gssapi(Kerberos::new(gssapi.clone())))
-            }
-            None => login,
-        };
+        if let Some(gssapi) = &self.sasl_gssapi {
+            gssapi.check().map_err(|reason| invalid("sasl_gssapi", reason))?;
+            return match login {
+                None => Ok(Some(Login::Gssapi(Kerberos::new(gssapi.clone())))),
+                Some(_) => Err(invalid("sasl_gssapi", "there is a login by `sasl_digest` as well")),
+            };
+        }
         Ok(login)
     }
 
@@ -413,9 +401,9 @@ mod tests {
             let error = serde_json::from_str::<Config>(r#"{"connect": "a", "sasl_digest": 5}"#).unwrap_err();
             assert!(error.to_string().contains("digests must be a text"), "{error}");
             let none = serde_json::from_str::<Config>(r#"{"connect": "a", "sasl_digest": null}"#);
-            assert!(none.unwrap().security().unwrap().login.is_none());
+            assert!(none.unwrap().security().unwrap().0.login.is_none());
         }
         let one = serde_json::from_str::<Config>(r#"{"connect": "a", "digests": "u:p"}"#).unwrap();
-        assert_eq!(one.security().unwrap().digests, ["u:p"]);
+        assert_eq!(one.security().unwrap().0.digests, ["u:p"]);
     }
 }
