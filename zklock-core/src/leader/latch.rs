@@ -422,7 +422,7 @@ impl Candidate {
     async fn campaign(&self) -> Result<(), LockError> {
         while let Some(claim) = self.elected().await? {
             // It is no longer refused, although it may not lead yet.
-            self.follow(|position| matches!(position, Position::Refused(_)));
+            follow(&self.told, |position| matches!(position, Position::Refused(_)));
             let Some(claim) = self.hand_over(claim).await else { break };
             let reason = self.hold(&claim).await;
             // The listeners have been told of a loss, and of a release that failed.
@@ -434,37 +434,19 @@ impl Candidate {
         Ok(())
     }
 
-    /// Waits to be elected. Publishes `Follows` as soon as the first answer shows others in front.
+    /// Waits to be elected. Publishes `Follows` as soon as the first answer shows others in front. Returns `None` once the
+    /// candidate is closed, and its contender is withdrawn.
     async fn elected(&self) -> Result<Option<Claim>, LockError> {
-        let (told, mut progress) = watch::channel(Progress::Connecting);
-        let queued = async {
-            if progress.wait_for(|progress| matches!(progress, Progress::Queued(_))).await.is_ok() {
-                self.follow(|position| matches!(position, Position::Starts | Position::Refused(_)));
-            }
-            std::future::pending().await
-        };
-        tokio::select! {
-            biased;
-            elected = self.queue(told) => elected,
-            never = queued => never,
-        }
-    }
-
-    /// Waits for the election, and reports the progress to `told` and to the listeners. Returns `None` once the candidate is
-    /// closed, and its contender is withdrawn.
-    async fn queue(&self, told: watch::Sender<Progress>) -> Result<Option<Claim>, LockError> {
         let CandidateConfig { worker, lock, .. } = &self.config;
-        let tell = contend::teller(self.candidacy.witness());
+        let (tell, position) = (contend::teller(self.candidacy.witness()), self.told.clone());
         let told = move |progress: Progress| {
-            tell(progress.clone());
-            if !matches!(progress, Progress::Behind(_)) {
-                told.send_replace(progress);
+            if let Progress::Queued(_) = progress {
+                follow(&position, |position| matches!(position, Position::Starts | Position::Refused(_)));
             }
+            tell(progress);
         };
-        let wanted = lock.wanted.clone();
-        match contend::contend(&self.close, worker, &lock.path, (wanted, Contention::Wait), Arc::new(told))
-            .await
-        {
+        let wanted = (lock.wanted.clone(), Contention::Wait);
+        match contend::contend(&self.close, worker, &lock.path, wanted, Arc::new(told)).await {
             Err(LockError::Closed { .. }) => Ok(None),
             claims => Ok(claims?.into_iter().flatten().next()),
         }
@@ -484,17 +466,6 @@ impl Candidate {
             return None;
         }
         Some(claim)
-    }
-
-    /// Publishes `Follows` if the present position is one of these.
-    fn follow(&self, is_one: impl Fn(&Position) -> bool) {
-        self.told.send_if_modified(|position| {
-            let is_changed = is_one(position);
-            if is_changed {
-                *position = Position::Follows;
-            }
-            is_changed
-        });
     }
 
     /// Leads in one term after another for as long as the lease lasts; returns the reason for its end.
@@ -528,6 +499,17 @@ impl Candidate {
             }
         }
     }
+}
+
+/// Publishes `Follows` if the present position is one of these.
+fn follow(told: &watch::Sender<Position>, is_one: impl Fn(&Position) -> bool) {
+    told.send_if_modified(|position| {
+        let is_changed = is_one(position);
+        if is_changed {
+            *position = Position::Follows;
+        }
+        is_changed
+    });
 }
 
 /// Returns the pauses before a candidate runs again after failures.
