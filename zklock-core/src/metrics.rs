@@ -10,7 +10,7 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ use crate::session::counts::Tally;
 /// The counts of one client.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    locks: RwLock<ByName>,
+    locks: Mutex<HashMap<Arc<str>, Vec<Arc<LockCounters>>>>,
     /// The bodies that were started under `once_per`.
     starts: AtomicU64,
     /// The bodies that were not, because their period had begun.
@@ -46,33 +46,23 @@ impl Counters {
 
     /// Returns the counts of locks with this name. Once there are [`MOST_NAMES`], further ones share one.
     pub(crate) fn of(&self, label: &str, mode: Mode) -> Arc<LockCounters> {
-        // Without the write lock if there are any, because it would make the calls of all threads wait.
-        let known = find(&self.locks.read().unwrap_or_else(PoisonError::into_inner), label, mode);
-        known.unwrap_or_else(|| {
-            let mut locks = self.locks.write().unwrap_or_else(PoisonError::into_inner);
-            find(&locks, label, mode).unwrap_or_else(|| {
-                let new = Arc::new(LockCounters::new(name_in(&locks, label).into(), mode));
-                locks.entry(new.label.clone()).or_default().push(new.clone());
-                new
-            })
+        let mut locks = self.locks();
+        let name = if locks.len() < MOST_NAMES || locks.contains_key(label) { label } else { OTHERS };
+        let known = locks.get(name).and_then(|all| all.iter().find(|counters| counters.mode == mode));
+        known.cloned().unwrap_or_else(|| {
+            let new = Arc::new(LockCounters::new(name.into(), mode));
+            locks.entry(new.label.clone()).or_default().push(new.clone());
+            new
         })
     }
 
     fn all(&self) -> Vec<Arc<LockCounters>> {
-        let locks = self.locks.read().unwrap_or_else(PoisonError::into_inner);
-        locks.values().flatten().cloned().collect()
+        self.locks().values().flatten().cloned().collect()
     }
-}
 
-type ByName = HashMap<Arc<str>, Vec<Arc<LockCounters>>>;
-
-fn find(locks: &ByName, label: &str, mode: Mode) -> Option<Arc<LockCounters>> {
-    locks.get(name_in(locks, label))?.iter().find(|counters| counters.mode == mode).cloned()
-}
-
-/// Returns the name under which the locks with this label are counted.
-fn name_in<'a>(locks: &ByName, label: &'a str) -> &'a str {
-    if locks.len() >= MOST_NAMES && !locks.contains_key(label) { OTHERS } else { label }
+    fn locks(&self) -> MutexGuard<'_, HashMap<Arc<str>, Vec<Arc<LockCounters>>>> {
+        self.locks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The counts of all locks, or elections, with one name and one mode.

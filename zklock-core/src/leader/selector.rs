@@ -252,8 +252,16 @@ where
         if close.is_cancelled() {
             term.resign();
         }
+        let (callback, held) = (self.callback.clone(), term.clone());
         // A task of its own, whose panic does not end this one.
-        let body = tokio::spawn(perform(self.callback.clone(), term.clone(), call)).await;
+        let body = tokio::spawn(async move {
+            let outcome = held.run(async { callback(held.clone()).await }).await;
+            // Leadership is given up before the outcome is judged, which may take long.
+            drop(call);
+            // If the term ended before the callback, there is no verdict.
+            outcome.ok().and_then(Verdict::failure)
+        });
+        let body = body.await;
         latch.ended().await;
         let failure = match body {
             Ok(failure) => failure,
@@ -340,20 +348,6 @@ impl Candidate {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Runs the callback under its term, and returns its failure as text, if there was one.
-async fn perform<F, R>(callback: Arc<F>, term: Leadership, call: Call) -> Option<String>
-where
-    F: Fn(Leadership) -> R,
-    R: Future<Output: Verdict>,
-{
-    let body = async { callback(term.clone()).await };
-    let outcome = term.run(body).await;
-    // Leadership is given up before the outcome is judged, which may take long.
-    drop(call);
-    // If the term ended before the callback, there is no verdict.
-    outcome.ok().and_then(Verdict::failure)
 }
 
 /// Describes a panic as text, and drops its payload, whose drop may itself panic.
