@@ -11,7 +11,6 @@
 
 mod spans;
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -342,11 +341,8 @@ struct LockEvents {
     sender: EventSender,
     /// Somebody listened when the life began.
     is_heard: bool,
-    id: u64,
-    path: NodePath,
-    label: Cow<'static, str>,
-    mode: Mode,
-    group: Option<u64>,
+    /// The first event, from which the others differ in their kinds.
+    begun: LockEvent,
     /// Not held while an event is sent, which may run the waker of a listener, and thereby code of users.
     state: Mutex<State>,
     #[cfg(feature = "metrics")]
@@ -355,35 +351,44 @@ struct LockEvents {
 
 /// Makes a change to a life, and sends the event that follows from it.
 fn tell(events: &Option<Arc<LockEvents>>, change: impl FnOnce(&mut State) -> Option<LockEventKind>) {
-    if let Some(events) = events {
-        let mut state = events.lock();
-        let kind = change(&mut state);
-        state.unsent.extend(kind);
-        // Changes of several threads make one sequence of events: one thread sends those of all.
-        if !state.unsent.is_empty() && !std::mem::replace(&mut state.is_sending, true) {
-            drop(state);
-            events.send_all();
-        }
+    let Some(events) = events else { return };
+    let mut state = events.lock();
+    let kind = change(&mut state);
+    state.unsent.extend(kind);
+    // Changes of several threads make one sequence of events: one thread sends those of all.
+    if std::mem::replace(&mut state.is_sending, true) {
+        return;
+    }
+    let mut panic = None;
+    while let Some(kind) = state.unsent.pop_front() {
+        drop(state);
+        // The waker of a listener may panic. The events behind are sent first, and then the panic goes on.
+        panic = catch_unwind(AssertUnwindSafe(|| events.send(kind))).err().or(panic);
+        state = events.lock();
+    }
+    state.is_sending = false;
+    drop(state);
+    if let Some(panic) = panic {
+        resume_unwind(panic);
     }
 }
 
 impl LockEvents {
     fn begin(sender: EventSender, subject: Subject<'_>, kind: Kind) -> Arc<Self> {
+        let (unsent, is_sending) = Default::default();
         let Subject { path, label, mode, group } = subject;
         let events = Self {
             is_heard: sender.is_heard(),
-            id: sender.new_id(),
-            path: path.clone(),
-            label: label.clone(),
-            mode,
-            group,
-            state: Mutex::new(State {
-                kind,
-                part: Part::Waits,
-                since: Instant::now(),
-                unsent: VecDeque::new(),
-                is_sending: false,
-            }),
+            begun: LockEvent {
+                id: sender.new_id(),
+                path: path.relative().to_owned(),
+                label: label.clone(),
+                mode,
+                group,
+                missed: 0,
+                kind: LockEventKind::Begun,
+            },
+            state: Mutex::new(State { kind, part: Part::Waits, since: Instant::now(), unsent, is_sending }),
             #[cfg(feature = "metrics")]
             counters: sender.counters().of(label, mode),
             sender,
@@ -396,37 +401,11 @@ impl LockEvents {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends the events that are not sent yet, also those of changes that are made meanwhile.
-    fn send_all(&self) {
-        let mut panic = None;
-        while let Some(kind) = self.next_unsent() {
-            // The waker of a listener may panic. The events behind are sent first, and then the panic goes on.
-            panic = catch_unwind(AssertUnwindSafe(|| self.send(kind))).err().or(panic);
-        }
-        if let Some(panic) = panic {
-            resume_unwind(panic);
-        }
-    }
-
-    fn next_unsent(&self) -> Option<LockEventKind> {
-        let mut state = self.lock();
-        state.is_sending = !state.unsent.is_empty();
-        state.unsent.pop_front()
-    }
-
     fn send(&self, kind: LockEventKind) {
         #[cfg(feature = "metrics")]
         self.counters.note(&kind);
         if self.is_heard {
-            self.sender.send(LockEvent {
-                id: self.id,
-                path: self.path.relative().to_owned(),
-                label: self.label.clone(),
-                mode: self.mode,
-                group: self.group,
-                missed: 0,
-                kind,
-            });
+            self.sender.send(LockEvent { kind, ..self.begun.clone() });
         }
     }
 }

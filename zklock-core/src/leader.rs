@@ -156,7 +156,7 @@ impl Leader {
     pub async fn join(&self) -> Result<bool, LockError> {
         let candidate = self.enter()?;
         candidate.settled(SETTLE).await?;
-        Ok(candidate.latch.is_leader())
+        Ok(candidate.latch.term().is_some())
     }
 
     /// Returns whether this client leads at this instant, from memory; `false` before it has joined.
@@ -188,15 +188,8 @@ impl Leader {
     /// Nothing is lost; the candidate stays in the election.
     pub async fn term(&self) -> Result<Option<Leadership>, LockError> {
         let candidate = self.enter()?;
-        if candidate.latch.is_settled()? {
-            return Ok(candidate.latch.term());
-        }
-        let left = SETTLE.saturating_sub(candidate.since.elapsed());
-        if !left.is_zero() {
-            // Boxed, so that this future does not enlarge that of the many calls that do not wait.
-            Box::pin(candidate.settled(left)).await?;
-        }
-        Ok(candidate.latch.current())
+        candidate.settled(SETTLE.saturating_sub(candidate.since.elapsed())).await?;
+        Ok(candidate.latch.term())
     }
 
     /// Joins the election, and waits until this client leads.
@@ -296,7 +289,7 @@ struct Candidate {
 impl Candidate {
     /// Waits for the first answer of the election, for at most `within`; running out of time is not an error.
     async fn settled(&self, within: Duration) -> Result<(), LockError> {
-        match self.latch.settled_timeout(within).await {
+        match self.latch.answered(within).await {
             Err(LockError::Timeout { .. }) => Ok(()),
             answer => answer,
         }

@@ -1,18 +1,16 @@
 //! Counts what happens to the locks of a client, and hands the counts to the recorder of the crate `metrics`.
 //!
-//! The counts are atomics, so that an event costs no more than that, in any thread. A recorder is code of users, so it
-//! runs on a thread of its own, `zklock-metrics`, once a second and at the client's end, and never on the client's
-//! thread or on that of a call.
+//! A recorder is code of users, so it runs on a thread of its own, `zklock-metrics`, once a second and at the client's
+//! end, and never on the client's thread or on that of a call.
 //!
 //! Uses the layers below: `event`, `session`, `mode` and `error`.
 
-use std::collections::HashMap;
-use std::fmt;
+use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -30,7 +28,7 @@ use crate::session::counts::Tally;
 /// The counts of one client.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    locks: RwLock<HashMap<Arc<str>, Vec<Arc<LockCounters>>>>,
+    locks: Mutex<HashMap<Arc<str>, Vec<Arc<LockCounters>>>>,
     /// The bodies that were started under `once_per`.
     starts: AtomicU64,
     /// The bodies that were not, because their period had begun.
@@ -48,33 +46,23 @@ impl Counters {
 
     /// Returns the counts of locks with this name. Once there are [`MOST_NAMES`], further ones share one.
     pub(crate) fn of(&self, label: &str, mode: Mode) -> Arc<LockCounters> {
-        // Without the write lock if there are any, because it would make the calls of all threads wait.
-        let known = find(&self.locks.read().unwrap_or_else(PoisonError::into_inner), label, mode);
-        known.unwrap_or_else(|| {
-            let mut locks = self.locks.write().unwrap_or_else(PoisonError::into_inner);
-            find(&locks, label, mode).unwrap_or_else(|| {
-                let new = Arc::new(LockCounters::new(name_in(&locks, label).into(), mode));
-                locks.entry(new.label.clone()).or_default().push(new.clone());
-                new
-            })
+        let mut locks = self.locks();
+        let name = if locks.len() < MOST_NAMES || locks.contains_key(label) { label } else { OTHERS };
+        let known = locks.get(name).and_then(|all| all.iter().find(|counters| counters.mode == mode));
+        known.cloned().unwrap_or_else(|| {
+            let new = Arc::new(LockCounters::new(name.into(), mode));
+            locks.entry(new.label.clone()).or_default().push(new.clone());
+            new
         })
     }
 
     fn all(&self) -> Vec<Arc<LockCounters>> {
-        let locks = self.locks.read().unwrap_or_else(PoisonError::into_inner);
-        locks.values().flatten().cloned().collect()
+        self.locks().values().flatten().cloned().collect()
     }
-}
 
-type ByName = HashMap<Arc<str>, Vec<Arc<LockCounters>>>;
-
-fn find(locks: &ByName, label: &str, mode: Mode) -> Option<Arc<LockCounters>> {
-    locks.get(name_in(locks, label))?.iter().find(|counters| counters.mode == mode).cloned()
-}
-
-/// Returns the name under which the locks with this label are counted.
-fn name_in<'a>(locks: &ByName, label: &'a str) -> &'a str {
-    if locks.len() >= MOST_NAMES && !locks.contains_key(label) { OTHERS } else { label }
+    fn locks(&self) -> MutexGuard<'_, HashMap<Arc<str>, Vec<Arc<LockCounters>>>> {
+        self.locks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The counts of all locks, or elections, with one name and one mode.
@@ -82,64 +70,80 @@ fn name_in<'a>(locks: &ByName, label: &'a str) -> &'a str {
 pub(crate) struct LockCounters {
     label: Arc<str>,
     mode: Mode,
-    counts: [AtomicU64; Count::Turn as usize + 1],
+    counts: Mutex<Counts>,
+}
+
+/// What is counted of a lock or an election. A candidate that is elected has acquired its lock.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    begun: u64,
+    withdrawn: u64,
+    released: u64,
+    pub(crate) passed_on: u64,
+    release_failed: u64,
+    /// The nodes under which calls have held the lock.
+    pub(crate) turns: u64,
+    /// The ends of waits, in the order of [`OUTCOMES`].
+    outcomes: [u64; OUTCOMES.len()],
+    /// The losses of locks and the ends of terms, in the order of [`REASONS`].
+    losses: [u64; REASONS.len()],
     /// The waits of calls that have acquired the lock.
     waits: Durations,
     holds: Durations,
 }
 
-/// What is counted of a lock or an election. A candidate that is elected has acquired its lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Count {
-    Begun,
-    Acquired,
-    Contended,
-    TimedOut,
-    Cancelled,
-    Refused,
-    Failed,
-    Withdrawn,
-    Released,
-    PassedOn,
-    ReleaseFailed,
-    NodeDeleted,
-    OwnerChanged,
-    SessionEnded,
-    LeaseExpired,
-    Suspended,
-    Resigned,
-    Turn,
-}
-
 impl LockCounters {
     fn new(label: Arc<str>, mode: Mode) -> Self {
-        let counts = std::array::from_fn(|_| AtomicU64::default());
-        Self { label, mode, counts, waits: Durations::default(), holds: Durations::default() }
+        Self { label, mode, counts: Mutex::default() }
     }
 
     /// Counts an event.
     pub(crate) fn note(&self, kind: &LockEventKind) {
+        self.lock().note(kind);
+    }
+
+    /// Counts a node under which nobody has held the lock before.
+    pub(crate) fn note_turn(&self) {
+        self.lock().turns += 1;
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Counts {
+    fn note(&mut self, kind: &LockEventKind) {
         match kind {
-            LockEventKind::Begun => self.add(Count::Begun),
-            LockEventKind::Contended { .. } => self.add(Count::Contended),
-            LockEventKind::TimedOut { .. } => self.add(Count::TimedOut),
-            LockEventKind::Cancelled { .. } => self.add(Count::Cancelled),
-            LockEventKind::Refused { .. } => self.add(Count::Refused),
-            LockEventKind::Failed { .. } => self.add(Count::Failed),
-            LockEventKind::Withdrawn => self.add(Count::Withdrawn),
+            LockEventKind::Begun => self.begun += 1,
+            LockEventKind::Withdrawn => self.withdrawn += 1,
+            LockEventKind::Contended { .. } => self.note_outcome(Outcome::Contended),
+            LockEventKind::TimedOut { .. } => self.note_outcome(Outcome::TimedOut),
+            LockEventKind::Cancelled { .. } => self.note_outcome(Outcome::Cancelled),
+            LockEventKind::Refused { .. } => self.note_outcome(Outcome::Refused),
+            LockEventKind::Failed { .. } => self.note_outcome(Outcome::Failed),
             LockEventKind::Acquired { waited, .. } | LockEventKind::Elected { waited, .. } => {
                 self.waits.note(*waited);
-                self.add(Count::Acquired);
+                self.note_outcome(Outcome::Acquired);
             }
-            LockEventKind::Released { held, .. } => self.end(Count::Released, *held),
-            LockEventKind::PassedOn { held, .. } => self.end(Count::PassedOn, *held),
-            LockEventKind::ReleaseFailed { held, .. } => self.end(Count::ReleaseFailed, *held),
-            LockEventKind::Resigned { held, .. } => self.end(Count::Resigned, *held),
-            LockEventKind::Lost { held, reason, .. } => {
-                if let Some((count, _)) = REASONS.iter().find(|(_, known)| known == reason) {
-                    self.end(*count, *held);
-                }
+            LockEventKind::Released { held, .. } => {
+                self.holds.note(*held);
+                self.released += 1;
             }
+            LockEventKind::PassedOn { held, .. } => {
+                self.holds.note(*held);
+                self.passed_on += 1;
+            }
+            LockEventKind::ReleaseFailed { held, .. } => {
+                self.holds.note(*held);
+                self.release_failed += 1;
+            }
+            LockEventKind::Lost { held, reason, .. } => self.note_loss(*reason, *held),
+            LockEventKind::Resigned { held, .. } => self.note_loss(LossReason::Resigned, *held),
             LockEventKind::Queued { .. }
             | LockEventKind::Suspended { .. }
             | LockEventKind::Confirmed { .. }
@@ -149,110 +153,68 @@ impl LockCounters {
         }
     }
 
-    /// Counts a node under which nobody has held the lock before.
-    pub(crate) fn note_turn(&self) {
-        self.add(Count::Turn);
+    fn note_outcome(&mut self, outcome: Outcome) {
+        self.outcomes[outcome as usize] += 1;
     }
 
-    fn end(&self, count: Count, held: Duration) {
+    fn note_loss(&mut self, reason: LossReason, held: Duration) {
         self.holds.note(held);
-        self.add(count);
+        self.losses[reason as usize] += 1;
     }
 
-    fn add(&self, count: Count) {
-        self.counts[count as usize].fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn get(&self, count: Count) -> u64 {
-        self.counts[count as usize].load(Ordering::Relaxed)
+    pub(crate) fn acquired(&self) -> u64 {
+        self.outcomes[Outcome::Acquired as usize]
     }
 
     /// Returns the number of calls, or candidates, that wait. An elected candidate is one that stays.
-    fn waiting(&self) -> u64 {
-        let ended = match self.mode {
-            Mode::Leader => self.get(Count::Withdrawn),
-            _ => OUTCOMES.iter().map(|(count, _)| self.get(*count)).sum(),
-        };
-        self.get(Count::Begun).saturating_sub(ended)
+    fn waiting(&self, mode: Mode) -> u64 {
+        let ended = if mode == Mode::Leader { self.withdrawn } else { self.outcomes.iter().sum() };
+        self.begun - ended
     }
 
     /// Returns the number of holds, or terms, that have not ended.
     fn held(&self) -> u64 {
-        let given_back =
-            [Count::Released, Count::PassedOn, Count::ReleaseFailed].map(|count| self.get(count));
-        let lost = REASONS.map(|(count, _)| self.get(count));
-        let ended: u64 = given_back.iter().chain(&lost).sum();
-        self.get(Count::Acquired).saturating_sub(ended)
+        let lost: u64 = self.losses.iter().sum();
+        self.acquired() - self.released - self.passed_on - self.release_failed - lost
     }
 }
 
-/// The ends of waits of calls.
-const OUTCOMES: [(Count, Outcome); 6] = [
-    (Count::Acquired, Outcome::Acquired),
-    (Count::Contended, Outcome::Contended),
-    (Count::TimedOut, Outcome::TimedOut),
-    (Count::Cancelled, Outcome::Cancelled),
-    (Count::Refused, Outcome::Refused),
-    (Count::Failed, Outcome::Failed),
+/// All ends of waits, in the order of their type.
+const OUTCOMES: [Outcome; 6] = [
+    Outcome::Acquired,
+    Outcome::Contended,
+    Outcome::TimedOut,
+    Outcome::Cancelled,
+    Outcome::Refused,
+    Outcome::Failed,
 ];
-/// The losses of locks, and the ends of terms.
-const REASONS: [(Count, LossReason); 6] = [
-    (Count::NodeDeleted, LossReason::NodeDeleted),
-    (Count::OwnerChanged, LossReason::OwnerChanged),
-    (Count::SessionEnded, LossReason::SessionEnded),
-    (Count::LeaseExpired, LossReason::LeaseExpired),
-    (Count::Suspended, LossReason::Suspended),
-    (Count::Resigned, LossReason::Resigned),
+/// All reasons for losses, in the order of their type.
+const REASONS: [LossReason; 6] = [
+    LossReason::NodeDeleted,
+    LossReason::OwnerChanged,
+    LossReason::SessionEnded,
+    LossReason::LeaseExpired,
+    LossReason::Suspended,
+    LossReason::Resigned,
 ];
 
-/// The numbers of durations in intervals whose width grows with them: an interval is a sixteenth of its octave.
+/// The numbers of durations, by their length in microseconds, which is rounded so that there are few of them.
 ///
 /// It takes no more memory if a recorder blocks for long.
-struct Durations([AtomicU64; INTERVALS]);
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Durations(BTreeMap<u64, u64>);
 
 impl Durations {
-    fn note(&self, duration: Duration) {
-        self.0[interval(duration)].fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn counts(&self) -> Vec<u64> {
-        self.0.iter().map(|count| count.load(Ordering::Relaxed)).collect()
+    fn note(&mut self, duration: Duration) {
+        let micros = u64::try_from(duration.as_micros()).map_or(LONGEST, |micros| micros.min(LONGEST));
+        *self.0.entry(rounded(micros)).or_default() += 1;
     }
 }
 
-impl Default for Durations {
-    fn default() -> Self {
-        Self(std::array::from_fn(|_| AtomicU64::new(0)))
-    }
-}
-
-impl fmt::Debug for Durations {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Durations").field(&self.counts().iter().sum::<u64>()).finish()
-    }
-}
-
-/// Returns the interval of a duration. Beyond 2^40 µs, which is 12.7 days, it is the last one.
-fn interval(duration: Duration) -> usize {
-    let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-    if micros < PARTS {
-        return micros as usize;
-    }
-    let octave = u64::from(micros.ilog2());
-    // The bits behind the first one.
-    let part = (micros >> (octave - PART_BITS)) - PARTS;
-    let place = (octave - PART_BITS + 1) * PARTS + part;
-    (place as usize).min(INTERVALS - 1)
-}
-
-/// Returns the middle of an interval in seconds.
-fn middle(interval: usize) -> f64 {
-    let (octave, part) = (interval as u64 / PARTS, interval as u64 % PARTS);
-    let micros = match octave {
-        0 => part as f64 + 0.5,
-        _ => ((PARTS + part) as f64 + 0.5) * ((1_u64 << (octave - 1)) as f64),
-    };
-    micros / 1e6
+/// Returns the middle of the numbers with the same first five bits.
+fn rounded(number: u64) -> u64 {
+    let others = (u64::BITS - number.leading_zeros()).saturating_sub(5);
+    (number >> others << others) + (1 << others) / 2
 }
 
 /// The state of a client that is not counted.
@@ -313,14 +275,26 @@ struct Exporter {
     has_panicked: bool,
     /// The values of the counters, and the bits of those of the gauges, in the last report.
     values: HashMap<Key, u64>,
-    /// The counts of the histograms in the last report.
-    durations: HashMap<Key, Vec<u64>>,
+    /// The histograms in the last report.
+    durations: HashMap<Key, Durations>,
 }
 
-/// A name and the values of its labels.
-type Key = (&'static str, Vec<SharedString>);
-/// The name and the value of a label. A value that is not static is shared, so that a copy costs little.
-type Tag = (&'static str, SharedString);
+/// A metric: its name, which ends with its unit, and its description.
+#[derive(Clone, Copy)]
+struct Metric(&'static str, &'static str);
+
+impl Metric {
+    fn unit(self) -> Unit {
+        match self.0 {
+            name if name.ends_with("_seconds") => Unit::Seconds,
+            name if name.ends_with("_bytes") => Unit::Bytes,
+            _ => Unit::Count,
+        }
+    }
+}
+
+/// A name and its labels. A value that is not static is shared, so that a copy costs little.
+type Key = (&'static str, Vec<Label>);
 
 impl Exporter {
     fn new(counters: Arc<Counters>, tally: Arc<Tally>, root: &str) -> Self {
@@ -330,7 +304,6 @@ impl Exporter {
     }
 
     fn run(mut self, orders: &Receiver<Sender<()>>, state: impl Fn() -> Option<State>) {
-        self.record(|_| describe());
         let mut is_over = false;
         loop {
             let order = orders.recv_timeout(PERIOD);
@@ -366,49 +339,50 @@ impl Exporter {
         self.count(ONCE_SKIPS, &[], counters.skips.load(Ordering::Relaxed));
         self.count(SESSIONS, &[], self.tally.sessions());
         self.count(RECONNECTS, &[], self.tally.reconnects());
-        self.count(REQUESTS, &[("kind", "read".into())], self.tally.reads());
-        self.count(REQUESTS, &[("kind", "write".into())], self.tally.writes());
+        self.count(REQUESTS, &[Label::from_static_parts("kind", "read")], self.tally.reads());
+        self.count(REQUESTS, &[Label::from_static_parts("kind", "write")], self.tally.writes());
         self.report_state(state);
     }
 
     fn report_lock(&mut self, lock: &LockCounters) {
-        let name = ("lock", SharedString::from_shared(lock.label.clone()));
-        let kind = ("kind", SharedString::const_str(lock.mode.name()));
-        self.count(RELEASE_FAILURES, &[name.clone(), kind.clone()], lock.get(Count::ReleaseFailed));
+        let name = Label::new("lock", SharedString::from_shared(lock.label.clone()));
+        let kind = Label::from_static_parts("kind", lock.mode.name());
+        let counts = lock.counts();
+        self.count(RELEASE_FAILURES, &[name.clone(), kind.clone()], counts.release_failed);
         match lock.mode {
-            Mode::Leader => self.report_election(lock, name),
-            _ => self.report_calls(lock, [name, kind]),
+            Mode::Leader => self.report_election(&counts, name),
+            mode => self.report_calls(&counts, mode, [name, kind]),
         }
     }
 
-    fn report_calls(&mut self, lock: &LockCounters, of: [Tag; 2]) {
-        let with = |label, value: &'static str| [of[0].clone(), of[1].clone(), (label, value.into())];
-        for (count, outcome) in OUTCOMES {
-            self.count(ACQUISITIONS, &with("outcome", outcome.name()), lock.get(count));
+    fn report_calls(&mut self, counts: &Counts, mode: Mode, of: [Label; 2]) {
+        let with = |label, value| [of[0].clone(), of[1].clone(), Label::from_static_parts(label, value)];
+        for (outcome, count) in OUTCOMES.into_iter().zip(counts.outcomes) {
+            self.count(ACQUISITIONS, &with("outcome", outcome.name()), count);
         }
-        for (count, reason) in REASONS {
+        for (reason, count) in REASONS.into_iter().zip(counts.losses) {
             // The other reasons are those of terms.
             if !matches!(reason, LossReason::Suspended | LossReason::Resigned) {
-                self.count(LOSSES, &with("reason", reason.name()), lock.get(count));
+                self.count(LOSSES, &with("reason", reason.name()), count);
             }
         }
-        self.count(HANDOFFS, &of, lock.get(Count::PassedOn));
-        self.count(TURNS, &of, lock.get(Count::Turn));
-        self.time(WAIT, &of, &lock.waits);
-        self.time(HOLD, &of, &lock.holds);
-        self.set(WAITING, &of, lock.waiting() as f64);
-        self.set(HELD, &of, lock.held() as f64);
+        self.count(HANDOFFS, &of, counts.passed_on);
+        self.count(TURNS, &of, counts.turns);
+        self.time(WAIT, &of, &counts.waits);
+        self.time(HOLD, &of, &counts.holds);
+        self.set(WAITING, &of, counts.waiting(mode) as f64);
+        self.set(HELD, &of, counts.held() as f64);
     }
 
-    fn report_election(&mut self, election: &LockCounters, name: Tag) {
-        self.count(ELECTIONS, std::slice::from_ref(&name), election.get(Count::Acquired));
-        for (count, reason) in REASONS {
-            let ended = election.get(count)
-                + if reason == LossReason::Resigned { election.get(Count::ReleaseFailed) } else { 0 };
-            self.count(TERMS_ENDED, &[name.clone(), ("reason", reason.name().into())], ended);
+    fn report_election(&mut self, counts: &Counts, name: Label) {
+        self.count(ELECTIONS, std::slice::from_ref(&name), counts.acquired());
+        for (reason, count) in REASONS.into_iter().zip(counts.losses) {
+            let failed = if reason == LossReason::Resigned { counts.release_failed } else { 0 };
+            let labels = [name.clone(), Label::from_static_parts("reason", reason.name())];
+            self.count(TERMS_ENDED, &labels, count + failed);
         }
-        self.set(CANDIDATES, std::slice::from_ref(&name), election.waiting() as f64);
-        self.set(LEADERS, &[name], election.held() as f64);
+        self.set(CANDIDATES, std::slice::from_ref(&name), counts.waiting(Mode::Leader) as f64);
+        self.set(LEADERS, &[name], counts.held() as f64);
     }
 
     fn report_state(&mut self, state: Option<State>) {
@@ -417,7 +391,7 @@ impl Exporter {
             [("connected", Health::Connected), ("suspended", Health::Suspended), ("lost", Health::Lost)]
         {
             let is_present = if health == Some(one) { 1.0 } else { 0.0 };
-            self.set(SESSION_STATE, &[("state", name.into())], is_present);
+            self.set(SESSION_STATE, &[Label::from_static_parts("state", name)], is_present);
         }
         let node_bytes = state.as_ref().map_or(0, |state| state.node_bytes);
         self.set(NODE_BYTES, &[], node_bytes as f64);
@@ -430,125 +404,98 @@ impl Exporter {
     }
 
     /// Adds the difference to a counter. The first report makes the counter known, even if it is zero.
-    fn count(&mut self, name: &'static str, labels: &[Tag], value: u64) {
-        let key = key(name, labels);
+    fn count(&mut self, metric: Metric, labels: &[Label], value: u64) {
+        let Metric(name, description) = metric;
+        let key = (name, labels.to_vec());
         let last = self.values.get(&key).copied();
         if last != Some(value) {
-            counter!(name, of(labels)).increment(value - last.unwrap_or_default());
+            describe_counter!(name, metric.unit(), description);
+            counter!(name, labels.to_vec()).increment(value - last.unwrap_or_default());
             self.values.insert(key, value);
         }
     }
 
     /// Adds the new durations to a histogram. The first report makes the histogram known.
-    fn time(&mut self, name: &'static str, labels: &[Tag], durations: &Durations) {
-        let last = self.durations.entry(key(name, labels)).or_default();
-        let counts = durations.counts();
-        if *last == counts {
+    fn time(&mut self, metric: Metric, labels: &[Label], durations: &Durations) {
+        let Metric(name, description) = metric;
+        let key = (name, labels.to_vec());
+        if self.durations.get(&key) == Some(durations) {
             return;
         }
-        let histogram = histogram!(name, of(labels));
-        last.resize(INTERVALS, 0);
-        for (interval, (last, count)) in last.iter_mut().zip(counts).enumerate() {
-            if count > *last {
-                let new = usize::try_from(count - *last).unwrap_or(usize::MAX);
-                histogram.record_many(middle(interval), new);
-                *last = count;
-            }
+        describe_histogram!(name, metric.unit(), description);
+        let histogram = histogram!(name, labels.to_vec());
+        let last = self.durations.entry(key).or_default();
+        for (micros, count) in &durations.0 {
+            let last = last.0.entry(*micros).or_default();
+            let new = usize::try_from(count - *last).unwrap_or(usize::MAX);
+            histogram.record_many(*micros as f64 / 1e6, new);
+            *last = *count;
         }
     }
 
     /// Sets a gauge. Clients of different namespaces have gauges of their own. Those of one namespace overwrite each
     /// other's, but one that is over does so only once.
-    fn set(&mut self, name: &'static str, labels: &[Tag], value: f64) {
-        let (key, bits) = (key(name, labels), value.to_bits());
-        if self.is_over && self.values.get(&key) == Some(&bits) {
+    fn set(&mut self, metric: Metric, labels: &[Label], value: f64) {
+        let Metric(name, description) = metric;
+        let (key, bits) = ((name, labels.to_vec()), value.to_bits());
+        let last = self.values.get(&key);
+        if last.is_none() {
+            describe_gauge!(name, metric.unit(), description);
+        }
+        if self.is_over && last == Some(&bits) {
             return;
         }
-        let mut labels = of(labels);
+        let mut labels = labels.to_vec();
         labels.push(Label::new("namespace", self.namespace.clone()));
         gauge!(name, labels).set(value);
         self.values.insert(key, bits);
     }
 }
 
-fn of(labels: &[Tag]) -> Vec<Label> {
-    labels.iter().map(|(name, value)| Label::new(*name, value.clone())).collect()
-}
-
-fn key(name: &'static str, labels: &[Tag]) -> Key {
-    (name, labels.iter().map(|(_, value)| value.clone()).collect())
-}
-
-const ACQUISITIONS: &str = "zklock_acquisitions_total";
-const WAIT: &str = "zklock_wait_seconds";
-const HOLD: &str = "zklock_hold_seconds";
-const WAITING: &str = "zklock_waiting";
-const HELD: &str = "zklock_held";
-const LOSSES: &str = "zklock_losses_total";
-const HANDOFFS: &str = "zklock_handoffs_total";
-const TURNS: &str = "zklock_turns_total";
-const RELEASE_FAILURES: &str = "zklock_release_failures_total";
-const CANDIDATES: &str = "zklock_candidates";
-const LEADERS: &str = "zklock_leaders";
-const ELECTIONS: &str = "zklock_elections_total";
-const TERMS_ENDED: &str = "zklock_terms_ended_total";
-const ONCE_STARTS: &str = "zklock_once_starts_total";
-const ONCE_SKIPS: &str = "zklock_once_skips_total";
-const SESSION_STATE: &str = "zklock_session_state";
-const SESSIONS: &str = "zklock_sessions_total";
-const RECONNECTS: &str = "zklock_reconnects_total";
-const REQUESTS: &str = "zklock_requests_total";
-const NODE_BYTES: &str = "zklock_session_node_bytes";
-const LEASE_REMAINING: &str = "zklock_lease_remaining_seconds";
-const LEASE: &str = "zklock_lease_seconds";
-
-const COUNTERS: [(&str, &str); 12] = [
-    (ACQUISITIONS, "Calls that wanted a lock, by the end of their wait."),
-    (LOSSES, "Locks that were lost while they were held, by the reason."),
-    (HANDOFFS, "Locks that a call got from another call of its client, without a request."),
-    (TURNS, "Nodes under which calls have held a lock, one after the other or together."),
-    (RELEASE_FAILURES, "Locks that could not be released."),
-    (ELECTIONS, "Elections that a candidate of this client won."),
-    (TERMS_ENDED, "Terms of leaders that ended, by the reason."),
-    (ONCE_STARTS, "Bodies under once_per that were started."),
-    (ONCE_SKIPS, "Bodies under once_per that were not started, because their period had begun."),
-    (SESSIONS, "Sessions that were opened."),
-    (RECONNECTS, "Connections that were restored within a session."),
-    (REQUESTS, "Requests to the servers, by whether they read or write."),
-];
-
-const GAUGES: [(&str, Unit, &str); 8] = [
-    (WAITING, Unit::Count, "Calls that wait for a lock."),
-    (HELD, Unit::Count, "Locks that calls hold."),
-    (CANDIDATES, Unit::Count, "Candidates that stand in elections."),
-    (LEADERS, Unit::Count, "Candidates that lead."),
-    (SESSION_STATE, Unit::Count, "1 for the present state of the session, 0 for the others."),
-    (
-        NODE_BYTES,
-        Unit::Bytes,
-        "The length of the paths of the session's nodes, of which 900 KiB are allowed.",
-    ),
-    (LEASE_REMAINING, Unit::Seconds, "The time for which the held locks are certain to stay held."),
-    (LEASE, Unit::Seconds, "The time for which held locks are certain to stay held after a heartbeat."),
-];
-
-const HISTOGRAMS: [(&str, &str); 2] = [
-    (WAIT, "The time that calls waited for a lock which they acquired."),
-    (HOLD, "The time that calls held a lock."),
-];
-
-/// Describes all metrics to the recorder.
-fn describe() {
-    for (name, description) in COUNTERS {
-        describe_counter!(name, Unit::Count, description);
-    }
-    for (name, unit, description) in GAUGES {
-        describe_gauge!(name, unit, description);
-    }
-    for (name, description) in HISTOGRAMS {
-        describe_histogram!(name, Unit::Seconds, description);
-    }
-}
+const ACQUISITIONS: Metric =
+    Metric("zklock_acquisitions_total", "Calls that wanted a lock, by the end of their wait.");
+const WAIT: Metric =
+    Metric("zklock_wait_seconds", "The time that calls waited for a lock which they acquired.");
+const HOLD: Metric = Metric("zklock_hold_seconds", "The time that calls held a lock.");
+const WAITING: Metric = Metric("zklock_waiting", "Calls that wait for a lock.");
+const HELD: Metric = Metric("zklock_held", "Locks that calls hold.");
+const LOSSES: Metric =
+    Metric("zklock_losses_total", "Locks that were lost while they were held, by the reason.");
+const HANDOFFS: Metric = Metric(
+    "zklock_handoffs_total",
+    "Locks that a call got from another call of its client, without a request.",
+);
+const TURNS: Metric = Metric(
+    "zklock_turns_total",
+    "Nodes under which calls have held a lock, one after the other or together.",
+);
+const RELEASE_FAILURES: Metric = Metric("zklock_release_failures_total", "Locks that could not be released.");
+const CANDIDATES: Metric = Metric("zklock_candidates", "Candidates that stand in elections.");
+const LEADERS: Metric = Metric("zklock_leaders", "Candidates that lead.");
+const ELECTIONS: Metric = Metric("zklock_elections_total", "Elections that a candidate of this client won.");
+const TERMS_ENDED: Metric = Metric("zklock_terms_ended_total", "Terms of leaders that ended, by the reason.");
+const ONCE_STARTS: Metric = Metric("zklock_once_starts_total", "Bodies under once_per that were started.");
+const ONCE_SKIPS: Metric = Metric(
+    "zklock_once_skips_total",
+    "Bodies under once_per that were not started, because their period had begun.",
+);
+const SESSION_STATE: Metric =
+    Metric("zklock_session_state", "1 for the present state of the session, 0 for the others.");
+const SESSIONS: Metric = Metric("zklock_sessions_total", "Sessions that were opened.");
+const RECONNECTS: Metric =
+    Metric("zklock_reconnects_total", "Connections that were restored within a session.");
+const REQUESTS: Metric =
+    Metric("zklock_requests_total", "Requests to the servers, by whether they read or write.");
+const NODE_BYTES: Metric = Metric(
+    "zklock_session_node_bytes",
+    "The length of the paths of the session's nodes, of which 900 KiB are allowed.",
+);
+const LEASE_REMAINING: Metric =
+    Metric("zklock_lease_remaining_seconds", "The time for which the held locks are certain to stay held.");
+const LEASE: Metric = Metric(
+    "zklock_lease_seconds",
+    "The time for which held locks are certain to stay held after a heartbeat.",
+);
 
 const PERIOD: Duration = Duration::from_secs(1);
 const LONGEST_REPORT: Duration = Duration::from_secs(1);
@@ -556,11 +503,8 @@ const LONGEST_REPORT: Duration = Duration::from_secs(1);
 const MOST_NAMES: usize = 1_000;
 /// The name of the locks beyond that.
 const OTHERS: &str = "others";
-const PART_BITS: u64 = 4;
-/// The number of intervals of an octave.
-const PARTS: u64 = 1 << PART_BITS;
-/// From a microsecond to 2^40 of them.
-const INTERVALS: usize = 37 * PARTS as usize;
+/// The longest duration in microseconds, which is 12.7 days.
+const LONGEST: u64 = (1 << 40) - 1;
 
 #[cfg(test)]
 mod tests;

@@ -186,10 +186,18 @@ impl Survey {
     async fn look(&self, node: NodePath) -> Result<NodeReport, LockError> {
         let (about, limit) = (node.clone(), self.participants as usize);
         let request = move |session: Arc<Session>| {
-            let node = about.clone();
-            async move { inspect(session.requests(), &node, limit).await }
+            let (node, mut report) = (about.clone(), NodeReport::default());
+            async move {
+                let read = report.read(session.requests(), &node, limit).await;
+                read.map(|()| report).map_err(|error| (error, shown_path(&node)))
+            }
         };
-        self.client.worker().ask_until_answered(&node, request).await
+        match self.client.worker().ask_until_answered(&node, request).await {
+            Err(denied @ LockError::Denied { .. }) => {
+                Ok(NodeReport { left_out: 1, denied: Some(denied), ..NodeReport::default() })
+            }
+            report => report,
+        }
     }
 }
 
@@ -201,23 +209,6 @@ struct NodeReport {
     left_out: u64,
     /// The first refusal to read the node or a participant.
     denied: Option<LockError>,
-}
-
-/// Looks at one node, and describes up to `limit` participants of each lock. A failure has the path that it is about.
-async fn inspect(
-    requests: &Requests,
-    node: &NodePath,
-    limit: usize,
-) -> Result<NodeReport, (RequestError, String)> {
-    let mut report = NodeReport::default();
-    match report.read(requests, node, limit).await {
-        Ok(()) => Ok(report),
-        Err(denied @ RequestError::Denied(_)) => {
-            let denied = Some(denied.into_error(&shown_path(node)));
-            Ok(NodeReport { left_out: 1, denied, ..NodeReport::default() })
-        }
-        Err(error) => Err((error, shown_path(node))),
-    }
 }
 
 impl NodeReport {

@@ -13,15 +13,13 @@ use syn::parse::ParseStream;
 use syn::spanned::Spanned;
 use syn::{Error, Expr, Ident, LitStr, Result, parse_quote_spanned};
 
-use crate::duration::Length;
 use crate::names::Kind;
-use crate::names::means;
-use crate::once::{self, Once, Tick};
+use crate::once::{self, Once};
 use crate::path::Path;
 use crate::recipe::Recipe;
-use crate::syntax::{Errors, mixed};
+use crate::syntax::mixed;
 
-pub(crate) use list::{Given, List};
+pub(crate) use list::List;
 pub(crate) use values::{Client, OnLost, Otherwise, Wait, krate};
 
 /// The arguments of an attribute.
@@ -42,22 +40,6 @@ pub(crate) struct Args {
     pub(crate) krate: Option<syn::Path>,
 }
 
-/// The arguments that are read together with others.
-#[derive(Default)]
-struct Draft {
-    args: Args,
-    path: Option<Path>,
-    mode: Option<Recipe>,
-    permits: Option<Expr>,
-    of: Option<Expr>,
-    /// The places of these names.
-    wait: Option<Span>,
-    no_wait: Option<Span>,
-    skip: Option<Span>,
-    period: Option<Length>,
-    tick: Option<Tick>,
-}
-
 const NAMES: &str =
     "path mode permits of wait no_wait skip otherwise once_per tick on_lost client guard map_err name crate";
 
@@ -72,129 +54,105 @@ fn names(kind: Kind) -> Vec<&'static str> {
 
 impl Args {
     pub(crate) fn read(kind: Kind, input: ParseStream<'_>) -> Result<Self> {
-        let (mut draft, mut errors) = (Draft::default(), Errors::default());
         let example = match kind {
             Kind::DistributedLock => "path = \"/orders/{order.id}\"",
             Kind::LeaderOnly => "path = \"/leader\"",
         };
-        let list = List { known: &names(kind), example };
-        let names = list.read(input, &mut errors, |given| draft.set(kind, given))?;
-        let args = match kind {
-            Kind::DistributedLock => draft.lock(&names, &mut errors),
-            Kind::LeaderOnly => draft.leader(&names, &mut errors),
+        let mut list = List::read(input, &names(kind), example)?;
+        let mut args = Self {
+            wait: list.value("wait", Wait::read),
+            otherwise: list.value("otherwise", |value| Ok(Otherwise::read(value))),
+            once: once(&mut list),
+            on_lost: list.value("on_lost", |value| Ok((OnLost::read(value)?, value.span()))),
+            client: list.value("client", Client::read),
+            guard: list.value("guard", values::guard),
+            map_err: list.value("map_err", values::map_err),
+            name: list.value("name", values::name),
+            krate: list.value("crate", krate),
+            ..Self::default()
         };
-        errors.finish().map(|()| args)
-    }
-}
-
-impl Draft {
-    fn set(&mut self, kind: Kind, Given { name, value }: &Given) -> Result<()> {
-        let Some(value) = value else {
-            let flag = if name == "skip" { &mut self.skip } else { &mut self.no_wait };
-            *flag = Some(name.span());
-            return Ok(());
-        };
-        let args = &mut self.args;
-        match name.to_string().as_str() {
-            "path" => {
-                self.path = Some(match kind {
-                    Kind::DistributedLock => Path::read(value)?,
-                    Kind::LeaderOnly => {
-                        Path::read_one(value, "an election has one path: `path = \"/leader\"`")?
-                    }
-                });
-            }
-            "mode" => self.mode = Some(values::mode(value)?),
-            "permits" => self.permits = Some(values::permits(value)?),
-            "of" => self.of = Some(values::permits(value)?),
-            "wait" => {
-                args.wait = Some(Wait::read(value)?);
-                self.wait = Some(name.span());
-            }
-            "otherwise" => args.otherwise = Some(Otherwise::read(value)),
-            "once_per" => self.period = Some(once::period(value)?),
-            "tick" => self.tick = Some(once::tick(value)?),
-            "on_lost" => args.on_lost = Some((OnLost::read(value)?, value.span())),
-            "client" => args.client = Some(Client::read(value)?),
-            "guard" => args.guard = Some(values::guard(value)?),
-            "map_err" => args.map_err = Some(values::map_err(value)?),
-            "name" => args.name = Some(values::name(value)?),
-            _ => args.krate = Some(krate(value)?),
+        match kind {
+            Kind::DistributedLock => args.complete_lock(&mut list),
+            Kind::LeaderOnly => args.complete_term(&mut list),
         }
-        Ok(())
+        list.errors.finish().map(|()| args)
     }
 
-    fn lock(mut self, names: &[String], errors: &mut Errors) -> Args {
-        if !names.iter().any(|name| means(name, "path")) {
+    /// Reads and completes the arguments of a lock, without the parts in which there is a mistake.
+    fn complete_lock(&mut self, list: &mut List) {
+        self.path = list.value("path", Path::read).unwrap_or_default();
+        if !list.names("path") {
             let missing = "`path` is missing: `#[distributed_lock(path = \"/orders/{order.id}\")]`";
-            errors.push(Error::new(Span::call_site(), missing));
+            list.errors.push(Error::new(Span::call_site(), missing));
         }
-        errors.keep(self.combine_recipe());
-        errors.keep(self.combine_contended());
-        self.finish(names, errors)
+        let recipe = recipe(list, self.path.is_group());
+        self.recipe = list.errors.keep(recipe).unwrap_or_default();
+        let contended = self.complete_contended(list);
+        list.errors.keep(contended);
     }
 
-    fn leader(mut self, names: &[String], errors: &mut Errors) -> Args {
-        self.args.recipe = Recipe::Term;
+    fn complete_term(&mut self, list: &mut List) {
+        self.recipe = Recipe::Term;
+        let one = |value: &Expr| Path::read_one(value, "an election has one path: `path = \"/leader\"`");
         let default = || Path::read(&parse_quote_spanned!(mixed()=> "/leader")).expect("it is a path");
-        self.path.get_or_insert_with(default);
-        let otherwise = self.args.otherwise.get_or_insert(Otherwise::Skip);
-        match (&otherwise, self.wait) {
-            (Otherwise::Wait(_), _) => self.args.wait.get_or_insert(Wait::Forever),
+        self.path = list.value("path", one).unwrap_or_else(default);
+        let wait = self.wait.as_ref().and(list.place("wait"));
+        match (self.otherwise.get_or_insert(Otherwise::Skip), wait) {
+            (Otherwise::Wait(_), Some(_)) => {}
+            (Otherwise::Wait(_), None) => self.wait = Some(Wait::Forever),
+            (_, None) => self.wait = Some(Wait::Never),
             (_, Some(wait)) => {
-                errors.push(Error::new(wait, "`wait` bounds `otherwise = wait`, which is missing"));
-                return self.args;
+                let message = "`wait` bounds `otherwise = wait`, which is missing";
+                list.errors.push(Error::new(wait, message));
             }
-            (_, None) => self.args.wait.insert(Wait::Never),
-        };
-        self.finish(names, errors)
+        }
     }
 
-    fn finish(self, names: &[String], errors: &mut Errors) -> Args {
-        // A period that could not be read has already been reported.
-        let is_reported = self.period.is_none() && names.iter().any(|name| name == "once_per");
-        let once = Once::new(self.period, self.tick.filter(|_| !is_reported));
-        Args { path: self.path.unwrap_or_default(), once: errors.keep(once).flatten(), ..self.args }
-    }
-
-    /// Combines the arguments that select the kind of lock.
-    fn combine_recipe(&mut self) -> Result<()> {
-        let is_group = self.path.as_ref().is_some_and(Path::is_group);
-        self.args.recipe = match (self.permits.take(), self.of.take(), self.mode.take()) {
-            (Some(wanted), None, _) => {
-                let message = "`permits` needs the number that there are: `permits = 1, of = 5`";
-                return Err(Error::new_spanned(wanted, message));
-            }
-            (_, Some(of), Some(_)) => {
-                return Err(Error::new_spanned(of, "a semaphore has no mode: remove `mode`"));
-            }
-            (_, Some(of), None) if is_group => {
-                return Err(Error::new_spanned(of, "permits are of one semaphore: give one path"));
-            }
-            (wanted, Some(of), None) => Recipe::permits(wanted, of)?,
-            (None, None, mode) => mode.unwrap_or(Recipe::Mutex),
-        };
-        Ok(())
-    }
-
-    /// Combines the arguments for a contended lock: the wait for it, and the result of a call that does not get it.
-    fn combine_contended(&mut self) -> Result<()> {
-        match (self.skip, &self.args.otherwise) {
+    /// Completes what a call does that finds the lock taken.
+    fn complete_contended(&mut self, list: &List) -> Result<()> {
+        match (list.place("skip"), &self.otherwise) {
             (Some(skip), Some(_)) => {
                 return Err(Error::new(skip, "`skip` stands for `otherwise = skip`: give one of the two"));
             }
-            (Some(_), None) => self.args.otherwise = Some(Otherwise::Skip),
+            (Some(_), None) => self.otherwise = Some(Otherwise::Skip),
             (None, Some(Otherwise::Wait(value))) => return Err(Error::new(*value, ALREADY_WAITS)),
             (None, _) => {}
         }
-        match (self.wait, self.no_wait, &self.args.otherwise) {
+        let wait = self.wait.as_ref().and(list.place("wait"));
+        match (wait, list.place("no_wait"), &self.otherwise) {
             (Some(wait), Some(_), _) => {
                 return Err(Error::new(wait, "`wait` and `no_wait` exclude each other"));
             }
-            (None, Some(_), _) | (None, None, Some(_)) => self.args.wait = Some(Wait::Never),
+            (None, Some(_), _) | (None, None, Some(_)) => self.wait = Some(Wait::Never),
             (Some(_), None, _) | (None, None, None) => {}
         }
         Ok(())
+    }
+}
+
+/// Reads `once_per` and `tick`.
+fn once(list: &mut List) -> Option<Once> {
+    let (period, tick) = (list.value("once_per", once::period), list.value("tick", once::tick));
+    // A period that could not be read has already been reported.
+    let is_reported = period.is_none() && list.names("once_per");
+    let once = Once::new(period, tick.filter(|_| !is_reported));
+    list.errors.keep(once).flatten()
+}
+
+/// Reads `mode`, `permits` and `of`.
+fn recipe(list: &mut List, is_group: bool) -> Result<Recipe> {
+    let (wanted, of) = (list.value("permits", values::permits), list.value("of", values::permits));
+    match (wanted, of, list.value("mode", values::mode)) {
+        (Some(wanted), None, _) => Err(Error::new_spanned(
+            wanted,
+            "`permits` needs the number that there are: `permits = 1, of = 5`",
+        )),
+        (_, Some(of), Some(_)) => Err(Error::new_spanned(of, "a semaphore has no mode: remove `mode`")),
+        (_, Some(of), None) if is_group => {
+            Err(Error::new_spanned(of, "permits are of one semaphore: give one path"))
+        }
+        (wanted, Some(of), None) => Recipe::permits(wanted, of),
+        (None, None, mode) => Ok(mode.unwrap_or(Recipe::Mutex)),
     }
 }
 
@@ -341,9 +299,9 @@ mod tests {
         check(
             r#"wait = 5, guard = "held", "/a""#,
             &[
+                "expected an argument, for example `path = \"/orders/{order.id}\"`",
                 "a wait needs a unit: `wait = \"5s\"`",
                 "`guard` takes a name for the guard in the body: `guard = held`",
-                "expected an argument, for example `path = \"/orders/{order.id}\"`",
             ],
         );
     }

@@ -24,7 +24,7 @@ use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{Error, Expr, LitStr, Pat, PatType, Result, Signature};
 
-use crate::args::{Given, List, krate};
+use crate::args::{List, krate};
 use crate::duration;
 use crate::syntax::{Errors, braced, erased_output, mixed, module, number, string};
 use target::TestFn;
@@ -103,8 +103,6 @@ struct TestArgs {
     flavor: Flavor,
     session_timeout: Option<Duration>,
     krate: Option<syn::Path>,
-    /// The value of `worker_threads`, and its expression for error messages.
-    worker_threads: Option<(usize, Expr)>,
 }
 
 /// The flavor of the test's runtime.
@@ -115,38 +113,24 @@ enum Flavor {
     MultiThread(Option<usize>),
 }
 
-const LIST: List<'_> = List {
-    known: &["flavor", "worker_threads", "session_timeout", "crate"],
-    example: "session_timeout = \"3s\"",
-};
+const NAMES: [&str; 4] = ["flavor", "worker_threads", "session_timeout", "crate"];
 
 impl Parse for TestArgs {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let (mut args, mut errors) = (Self::default(), Errors::default());
-        LIST.read(input, &mut errors, |given| args.set(given))?;
-        match (args.flavor, args.worker_threads.take()) {
-            (Flavor::MultiThread(_), Some((count, _))) => args.flavor = Flavor::MultiThread(Some(count)),
+        let mut list = List::read(input, &NAMES, "session_timeout = \"3s\"")?;
+        let threads = list.value("worker_threads", |value| Ok((worker_threads(value)?, value.clone())));
+        let flavor = match (list.value("flavor", flavor).unwrap_or_default(), threads) {
+            (flavor, None) => flavor,
+            (Flavor::MultiThread(_), Some((count, _))) => Flavor::MultiThread(Some(count)),
             (Flavor::CurrentThread, Some((_, at))) => {
                 let message = "`worker_threads` needs `flavor = \"multi_thread\"`";
-                errors.push(Error::new_spanned(at, message));
+                list.errors.push(Error::new_spanned(at, message));
+                Flavor::CurrentThread
             }
-            (_, None) => {}
-        }
-        errors.finish().map(|()| args)
-    }
-}
-
-impl TestArgs {
-    fn set(&mut self, Given { name, value }: &Given) -> Result<()> {
-        // None of the arguments is a flag.
-        let Some(value) = value else { return Ok(()) };
-        match name.to_string().as_str() {
-            "flavor" => self.flavor = flavor(value)?,
-            "worker_threads" => self.worker_threads = Some((worker_threads(value)?, value.clone())),
-            "session_timeout" => self.session_timeout = Some(session_timeout(value)?),
-            _ => self.krate = Some(krate(value)?),
-        }
-        Ok(())
+        };
+        let session_timeout = list.value("session_timeout", session_timeout);
+        let krate = list.value("crate", krate);
+        list.errors.finish().map(|()| Self { flavor, session_timeout, krate })
     }
 }
 
@@ -315,8 +299,8 @@ mod tests {
     fn the_documented_arguments_are_those_that_are_read() {
         let document = include_str!("../doc/test.md");
         let rows = document.lines().filter(|line| line.starts_with("| `"));
-        assert_eq!(rows.count(), LIST.known.len());
-        for name in LIST.known {
+        assert_eq!(rows.count(), NAMES.len());
+        for name in NAMES {
             assert!(document.contains(&format!("\n| `{name} = ")), "{name}");
             check_args(name, &[&format!("`{name}` needs a value: `{name} = …`")]);
         }

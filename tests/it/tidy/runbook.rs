@@ -37,14 +37,14 @@ fn assert_rows<T: Ord + std::fmt::Debug>(rows: Vec<T>, things: impl IntoIterator
 #[test]
 fn the_runbook_has_each_metric_with_its_labels_and_its_unit() {
     let (catalog, guide) = (document("zklock-core/src/metrics.rs"), document("docs/guide/metrics.md"));
-    let metrics = between(&catalog, "&str = \"", '"').filter(|text| text.starts_with("zklock_"));
+    let metrics = between(&catalog, "\"zklock_", '"').map(|text| format!("zklock_{text}"));
     let labels: BTreeMap<_, _> =
         rows(&guide, "# The metrics").into_iter().map(|row| (row[0].clone(), row[2].clone())).collect();
     let units = [("_seconds", "s"), ("_bytes", "bytes")];
     let unit = |name: &str| {
         units.iter().find(|(end, _)| name.ends_with(end)).map_or("", |(_, unit)| unit).to_owned()
     };
-    let known = metrics.map(|name| (name.to_owned(), labels[name].clone(), unit(name)));
+    let known = metrics.map(|name| (name.clone(), labels[&name].clone(), unit(&name)));
     let rows = rows(&document(RUNBOOK), "## Metrics").into_iter();
     assert_rows(rows.map(|row| (row[0].clone(), row[1].clone(), row[2].clone())).collect(), known);
 }

@@ -44,52 +44,45 @@ use super::worker::Worker;
 /// # }
 /// ```
 #[derive(Clone)]
-#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(deny_unknown_fields))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields, default = "Config::of_defaults")
+)]
 pub struct Config {
     connect: String,
-    #[cfg_attr(feature = "serde", serde(default))]
     namespace: String,
-    #[cfg_attr(feature = "serde", serde(default = "defaults::session_timeout", with = "humantime_serde"))]
+    #[cfg_attr(feature = "serde", serde(with = "humantime_serde"))]
     session_timeout: Duration,
-    #[cfg_attr(feature = "serde", serde(default = "defaults::default_wait", with = "humantime_serde"))]
+    #[cfg_attr(feature = "serde", serde(with = "humantime_serde"))]
     default_wait: Duration,
-    #[cfg_attr(feature = "serde", serde(default = "defaults::connect_timeout", with = "humantime_serde"))]
+    #[cfg_attr(feature = "serde", serde(with = "humantime_serde"))]
     connect_timeout: Duration,
-    #[cfg_attr(feature = "serde", serde(default = "defaults::warn_after", with = "humantime_serde"))]
+    #[cfg_attr(feature = "serde", serde(with = "humantime_serde"))]
     warn_after: Duration,
-    #[cfg_attr(feature = "serde", serde(default, deserialize_with = "security::deserialize"))]
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "security::deserialize"))]
     digests: Vec<String>,
-    #[cfg_attr(feature = "serde", serde(default))]
     digest_files: Vec<PathBuf>,
     #[cfg(feature = "sasl-digest")]
-    #[cfg_attr(feature = "serde", serde(default, deserialize_with = "security::deserialize_one"))]
-    sasl_digest: Option<String>,
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "security::deserialize"))]
+    sasl_digest: Vec<String>,
     #[cfg(feature = "sasl-digest")]
-    #[cfg_attr(feature = "serde", serde(default))]
     sasl_digest_file: Option<PathBuf>,
     #[cfg(feature = "sasl-gssapi")]
-    #[cfg_attr(feature = "serde", serde(default))]
     sasl_gssapi: Option<Gssapi>,
     #[cfg(feature = "tls")]
-    #[cfg_attr(feature = "serde", serde(default))]
     tls: Option<Tls>,
-    #[cfg_attr(feature = "serde", serde(default))]
     acl: Acl,
-    #[cfg_attr(feature = "serde", serde(default))]
     parent_acl: Option<Acl>,
-    #[cfg_attr(feature = "serde", serde(default = "defaults::identity"))]
     identity: String,
-    #[cfg_attr(feature = "serde", serde(default = "defaults::tick_time", with = "humantime_serde"))]
+    #[cfg_attr(feature = "serde", serde(with = "humantime_serde"))]
     tick_time: Duration,
-    #[cfg_attr(feature = "serde", serde(default = "defaults::sync_limit", with = "humantime_serde"))]
+    #[cfg_attr(feature = "serde", serde(with = "humantime_serde"))]
     sync_limit: Duration,
-    #[cfg_attr(feature = "serde", serde(default, with = "humantime_serde"))]
+    #[cfg_attr(feature = "serde", serde(with = "humantime_serde"))]
     server_timeout: Option<Duration>,
-    #[cfg_attr(feature = "serde", serde(default))]
     heartbeat: Heartbeat,
-    #[cfg_attr(feature = "serde", serde(default))]
     queueing: Queueing,
-    #[cfg_attr(feature = "serde", serde(default))]
     release: Release,
 }
 
@@ -104,14 +97,14 @@ impl Config {
         Self {
             connect: connect.into(),
             namespace: String::new(),
-            session_timeout: defaults::session_timeout(),
-            default_wait: defaults::default_wait(),
-            connect_timeout: defaults::connect_timeout(),
-            warn_after: defaults::warn_after(),
+            session_timeout: Duration::from_secs(30),
+            default_wait: Duration::from_secs(10),
+            connect_timeout: Duration::from_secs(10),
+            warn_after: Duration::from_secs(30),
             digests: Vec::new(),
             digest_files: Vec::new(),
             #[cfg(feature = "sasl-digest")]
-            sasl_digest: None,
+            sasl_digest: Vec::new(),
             #[cfg(feature = "sasl-digest")]
             sasl_digest_file: None,
             #[cfg(feature = "sasl-gssapi")]
@@ -120,9 +113,9 @@ impl Config {
             tls: None,
             acl: Acl::default(),
             parent_acl: None,
-            identity: defaults::identity(),
-            tick_time: defaults::tick_time(),
-            sync_limit: defaults::sync_limit(),
+            identity: own_identity(),
+            tick_time: Duration::from_secs(2),
+            sync_limit: Duration::from_secs(10),
             server_timeout: None,
             heartbeat: Heartbeat::default(),
             queueing: Queueing::default(),
@@ -134,9 +127,8 @@ impl Config {
     ///
     /// It is created when it is first needed.
     #[must_use]
-    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
-        self.namespace = namespace.into();
-        self
+    pub fn namespace(self, namespace: impl Into<String>) -> Self {
+        Self { namespace: namespace.into(), ..self }
     }
 
     /// Sets the session timeout to request, 30 s by default. A warning is logged if the servers grant another one.
@@ -144,25 +136,22 @@ impl Config {
     /// When a holder dies, its lock is free after this time. ZooKeeper grants between 2 and 20 ticks, which
     /// is 4 s to 40 s with its defaults. Zero and more than 24 hours are invalid.
     #[must_use]
-    pub fn session_timeout(mut self, timeout: Duration) -> Self {
-        self.session_timeout = timeout;
-        self
+    pub fn session_timeout(self, timeout: Duration) -> Self {
+        Self { session_timeout: timeout, ..self }
     }
 
     /// Sets the longest wait of acquisitions that do not set their own, and of all other requests; 10 s by default.
     ///
     /// Zero is invalid.
     #[must_use]
-    pub fn default_wait(mut self, wait: Duration) -> Self {
-        self.default_wait = wait;
-        self
+    pub fn default_wait(self, wait: Duration) -> Self {
+        Self { default_wait: wait, ..self }
     }
 
     /// Sets the longest wait of [`connect`](Self::connect), 10 s by default; zero is invalid.
     #[must_use]
-    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.connect_timeout = timeout;
-        self
+    pub fn connect_timeout(self, timeout: Duration) -> Self {
+        Self { connect_timeout: timeout, ..self }
     }
 
     /// Sets how long a call waits for a lock before the client logs a warning, 30 s by default.
@@ -170,9 +159,8 @@ impl Config {
     /// The warning has the contender in the way, as far as the client knows it. [`Duration::MAX`] switches it off; zero is
     /// invalid.
     #[must_use]
-    pub fn warn_after(mut self, wait: Duration) -> Self {
-        self.warn_after = wait;
-        self
+    pub fn warn_after(self, wait: Duration) -> Self {
+        Self { warn_after: wait, ..self }
     }
 
     /// Sets how long a server may be silent before the client turns to another one; by default a twelfth of the session
@@ -183,16 +171,14 @@ impl Config {
     /// as needed. A longer time makes the client patient with slow networks; a shorter one leaves more of a
     /// lease when a server falls silent. Zero and more than two fifths of the session timeout are invalid.
     #[must_use]
-    pub fn server_timeout(mut self, timeout: Duration) -> Self {
-        self.server_timeout = Some(timeout);
-        self
+    pub fn server_timeout(self, timeout: Duration) -> Self {
+        Self { server_timeout: Some(timeout), ..self }
     }
 
     /// Sets the requests by which a session that holds locks proves that it is alive, by default [`Heartbeat::Write`].
     #[must_use]
-    pub fn heartbeat(mut self, heartbeat: Heartbeat) -> Self {
-        self.heartbeat = heartbeat;
-        self
+    pub fn heartbeat(self, heartbeat: Heartbeat) -> Self {
+        Self { heartbeat, ..self }
     }
 
     /// Sets the bounds within which the client keeps a lock for its own calls while other clients wait for it, by
@@ -201,17 +187,15 @@ impl Config {
     /// They apply to mutexes, read-write locks, and calls for one permit of a semaphore. Other clients may have other
     /// bounds. Zero turns are invalid.
     #[must_use]
-    pub fn queueing(mut self, queueing: Queueing) -> Self {
-        self.queueing = queueing;
-        self
+    pub fn queueing(self, queueing: Queueing) -> Self {
+        Self { queueing, ..self }
     }
 
     /// Sets whether `run` and annotated functions wait until the servers have acknowledged the release; by default,
     /// they do not ([`Release::Background`]).
     #[must_use]
-    pub fn release(mut self, release: Release) -> Self {
-        self.release = release;
-        self
+    pub fn release(self, release: Release) -> Self {
+        Self { release, ..self }
     }
 
     /// Sets the name under which other participants see this client's contenders, by default the host, the
@@ -220,27 +204,24 @@ impl Config {
     /// It is stored as the data of their nodes, where Curator's `getParticipants` reads it. More than 1024
     /// bytes are invalid, and so is `__REVOKE__`, which in that place asks a holder to release.
     #[must_use]
-    pub fn identity(mut self, identity: impl Into<String>) -> Self {
-        self.identity = identity.into();
-        self
+    pub fn identity(self, identity: impl Into<String>) -> Self {
+        Self { identity: identity.into(), ..self }
     }
 
     /// Declares the servers' `tickTime`, 2 s by default; it is part of the lease's margin.
     ///
     /// Zero and more than 24 hours are invalid.
     #[must_use]
-    pub fn tick_time(mut self, tick_time: Duration) -> Self {
-        self.tick_time = tick_time;
-        self
+    pub fn tick_time(self, tick_time: Duration) -> Self {
+        Self { tick_time, ..self }
     }
 
     /// Declares the servers' `syncLimit` times `tickTime`, 10 s by default; it is part of the lease's margin.
     ///
     /// A server may answer reads for this long after it has lost its leader. Zero and more than 24 hours are invalid.
     #[must_use]
-    pub fn sync_limit(mut self, sync_limit: Duration) -> Self {
-        self.sync_limit = sync_limit;
-        self
+    pub fn sync_limit(self, sync_limit: Duration) -> Self {
+        Self { sync_limit, ..self }
     }
 
     /// Connects, and returns once the first session is open.
@@ -289,8 +270,7 @@ impl Config {
         }
         self.check_durations()?;
         check_identity(&self.identity)?;
-        let security = self.security()?;
-        let acls = self.acls()?;
+        let (security, acls) = self.security()?;
         if self.queueing.turns == 0 {
             return Err(invalid("queueing", "a client needs at least one turn"));
         }
@@ -326,51 +306,39 @@ impl Config {
     }
 
     fn check_durations(&self) -> Result<(), LockError> {
-        bounded("session_timeout", self.session_timeout, LONGEST_SESSION)?;
-        bounded("default_wait", self.default_wait, Duration::MAX)?;
-        bounded("connect_timeout", self.connect_timeout, Duration::MAX)?;
-        bounded("warn_after", self.warn_after, Duration::MAX)?;
-        if let Some(timeout) = self.server_timeout {
-            bounded("server_timeout", timeout, self.session_timeout * 2 / 5)?;
+        let silent =
+            self.server_timeout.map(|silent| ("server_timeout", silent, self.session_timeout / 5 * 2));
+        let durations = [
+            ("session_timeout", self.session_timeout, LONGEST_SESSION),
+            ("default_wait", self.default_wait, Duration::MAX),
+            ("connect_timeout", self.connect_timeout, Duration::MAX),
+            ("warn_after", self.warn_after, Duration::MAX),
+            ("tick_time", self.tick_time, LONGEST_SESSION),
+            ("sync_limit", self.sync_limit, LONGEST_SESSION),
+        ];
+        for (setting, value, longest) in durations.into_iter().chain(silent) {
+            if value.is_zero() {
+                return Err(invalid(setting, "it is zero"));
+            }
+            if value > longest {
+                return Err(invalid(setting, format!("{value:?} is longer than {longest:?}")));
+            }
         }
-        bounded("tick_time", self.tick_time, LONGEST_SESSION)?;
-        bounded("sync_limit", self.sync_limit, LONGEST_SESSION)
+        Ok(())
+    }
+
+    /// Returns what a configuration has that is read from a file, and sets nothing. `connect` is then missing.
+    #[cfg(feature = "serde")]
+    fn of_defaults() -> Self {
+        Self::new("")
     }
 }
 
-/// The default values of settings.
-mod defaults {
-    use super::*;
-
-    pub(super) const fn session_timeout() -> Duration {
-        Duration::from_secs(30)
-    }
-
-    pub(super) const fn default_wait() -> Duration {
-        Duration::from_secs(10)
-    }
-
-    pub(super) const fn connect_timeout() -> Duration {
-        Duration::from_secs(10)
-    }
-
-    pub(super) const fn warn_after() -> Duration {
-        Duration::from_secs(30)
-    }
-
-    pub(super) const fn tick_time() -> Duration {
-        Duration::from_secs(2)
-    }
-
-    pub(super) const fn sync_limit() -> Duration {
-        Duration::from_secs(10)
-    }
-
-    /// The random part distinguishes processes in containers, which may share the host name and the process id.
-    pub(super) fn identity() -> String {
-        let (host, random) = (gethostname::gethostname(), Uuid::new_v4().as_u64_pair().0 >> 32);
-        format!("{}/{}/{random:08x}", host.to_string_lossy(), std::process::id())
-    }
+/// Returns the default identity. Its random part distinguishes processes in containers, which may share the host name and
+/// the process id.
+fn own_identity() -> String {
+    let (host, random) = (gethostname::gethostname(), Uuid::new_v4().as_u64_pair().0 >> 32);
+    format!("{}/{}/{random:08x}", host.to_string_lossy(), std::process::id())
 }
 
 /// Returns the error of a setting that cannot be used.
@@ -400,20 +368,6 @@ pub(crate) fn check_identity(identity: &str) -> Result<(), LockError> {
     }
     if identity.as_bytes() == REVOKE {
         return Err(invalid("identity", "it is reserved for asking a holder to release".to_owned()));
-    }
-    Ok(())
-}
-
-fn bounded(setting: &'static str, value: Duration, longest: Duration) -> Result<(), LockError> {
-    if value.is_zero() {
-        return Err(invalid(setting, "it is zero"));
-    }
-    limited(setting, value, longest)
-}
-
-fn limited(setting: &'static str, value: Duration, longest: Duration) -> Result<(), LockError> {
-    if value > longest {
-        return Err(invalid(setting, format!("{value:?} is longer than {longest:?}")));
     }
     Ok(())
 }

@@ -3,8 +3,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::error::{Holder, Phase};
-use crate::path::NodePath;
 use crate::session::Opening;
 
 /// A configuration that has been validated.
@@ -125,38 +123,21 @@ struct Warned {
     at: Instant,
 }
 
-/// What is known of a wait that is long.
-pub(crate) struct LongWait<'a> {
-    pub(crate) path: &'a NodePath,
-    pub(crate) phase: Phase,
-    pub(crate) holder: Option<Holder>,
-    /// The number of calls that wait together.
-    pub(crate) calls: usize,
-}
-
 impl WaitWarning {
     pub(crate) fn new(settings: &Settings) -> Self {
         Self { after: settings.warn_after, bound: settings.warnings.clone(), last: None }
     }
 
-    /// Logs a wait that began then, if it is long by now and was not logged. Returns when to ask again, at the latest.
-    pub(crate) fn check<'a>(
-        &mut self,
-        since: Instant,
-        wait: impl FnOnce() -> LongWait<'a>,
-    ) -> Option<Instant> {
+    /// Has a wait logged that began then, if it is long by now and was not logged: `log` gets its length and the number of
+    /// lines that were left out. Returns when to ask again, at the latest.
+    pub(crate) fn check(&mut self, since: Instant, log: impl FnOnce(Duration, u32)) -> Option<Instant> {
         let now = Instant::now();
         if self.due(since).is_some_and(|due| due <= now) {
             self.last = Some(Warned { since, at: now });
-            let Some(left_out) = self.bound.pass(now) else { return self.next(since, now) };
-            let LongWait { path, phase, holder, calls } = wait();
-            let (waited, holder) = (now.duration_since(since), holder.as_ref().map(tracing::field::display));
-            tracing::warn!(%path, ?waited, ?phase, holder, calls, left_out, "a call has waited long for its lock");
+            if let Some(left_out) = self.bound.pass(now) {
+                log(now.duration_since(since), left_out);
+            }
         }
-        self.next(since, now)
-    }
-
-    fn next(&self, since: Instant, now: Instant) -> Option<Instant> {
         self.due(since).into_iter().chain(now.checked_add(self.after)).min()
     }
 

@@ -15,7 +15,10 @@ use crate::token::FencingToken;
 /// The span of a call that waits for a lock. Dropping it tells that the call was cancelled.
 #[derive(Debug)]
 #[must_use = "a wait that is dropped is cancelled"]
-pub(crate) struct WaitSpan(Option<Span>);
+pub(crate) struct WaitSpan {
+    span: Span,
+    outcome: Outcome,
+}
 
 impl WaitSpan {
     /// Opens the span, as a child of the present one.
@@ -32,35 +35,27 @@ impl WaitSpan {
             otel.status_code = Empty,
             otel.status_description = Empty,
         );
-        Self(Some(span).filter(|span| !span.is_disabled()))
+        Self { span, outcome: Outcome::Cancelled }
     }
 
     pub(crate) fn acquired(&mut self, token: FencingToken) {
-        if let Some(span) = self.0.take() {
-            span.record("zklock.outcome", Outcome::Acquired.name()).record("zklock.token", display(token));
-        }
+        self.outcome = Outcome::Acquired;
+        self.span.record("zklock.token", display(token));
     }
 
     pub(crate) fn contended(&mut self) {
-        if let Some(span) = self.0.take() {
-            span.record("zklock.outcome", Outcome::Contended.name());
-        }
+        self.outcome = Outcome::Contended;
     }
 
     pub(crate) fn failed(&mut self, error: &LockError) {
-        if let Some(span) = self.0.take() {
-            let outcome = Outcome::of(error).name();
-            span.record("zklock.outcome", outcome);
-            record_error(&span, outcome, error);
-        }
+        self.outcome = Outcome::of(error);
+        record_error(&self.span, self.outcome.name(), error);
     }
 }
 
 impl Drop for WaitSpan {
     fn drop(&mut self) {
-        if let Some(span) = self.0.take() {
-            span.record("zklock.outcome", Outcome::Cancelled.name());
-        }
+        self.span.record("zklock.outcome", self.outcome.name());
     }
 }
 

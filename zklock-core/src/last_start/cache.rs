@@ -28,11 +28,10 @@ pub(crate) type Polled = (NodePath, Period);
 
 #[derive(Debug, Default)]
 struct Known {
-    /// The starts that were noted last, and those before them. If the path contains an argument of the function, there is
-    /// one node for each value, so that their number is bounded. To ask for one again costs two requests.
-    recent: HashMap<String, Seen>,
-    older: HashMap<String, Seen>,
-    /// The instant at which everything was forgotten. What was written before is not remembered.
+    /// If the path contains an argument of the function, there is one node for each value, so that their number is bounded.
+    /// To ask for one again costs two requests.
+    seen: HashMap<String, Seen>,
+    /// The time when everything was forgotten on demand.
     forgotten: Option<Instant>,
 }
 
@@ -58,26 +57,10 @@ impl Seen {
     }
 }
 
-impl Known {
-    fn get(&self, path: &NodePath) -> Option<Seen> {
-        self.recent.get(path.full()).or_else(|| self.older.get(path.full())).copied()
-    }
-
-    /// Returns the starts that are forgotten for this one, which are many. The caller drops them without the mutex.
-    fn insert(&mut self, path: &NodePath, seen: Seen) -> HashMap<String, Seen> {
-        let mut forgotten = HashMap::new();
-        if self.recent.len() >= MOST / 2 && !self.recent.contains_key(path.full()) {
-            forgotten = mem::replace(&mut self.older, mem::take(&mut self.recent));
-        }
-        self.recent.insert(path.full().to_owned(), seen);
-        forgotten
-    }
-}
-
 impl PeriodCache {
     /// Returns `true` if no start is possible yet at `path`, and `false` if that is not known.
     pub(crate) fn is_closed(&self, path: &NodePath, period: Period) -> bool {
-        let seen = self.known().get(path);
+        let seen = self.known().seen.get(path.full()).copied();
         seen.is_some_and(|seen| seen.is_closed(period, Instant::now()))
     }
 
@@ -91,14 +74,17 @@ impl PeriodCache {
         at: Instant,
     ) -> Option<Duration> {
         let (mut known, seen) = (self.known(), Seen { at, last, period });
-        let before = known.get(path);
+        let before = known.seen.get(path.full()).copied();
         // The question was under way when everything was forgotten, and its answer may be outdated.
         if known.forgotten.is_some_and(|forgotten| at <= forgotten)
             || before.is_some_and(|before| seen.is_older(&before))
         {
             return None;
         }
-        let forgotten = known.insert(path, seen);
+        let is_full = known.seen.len() >= MOST && before.is_none();
+        let forgotten = if is_full { mem::take(&mut known.seen) } else { HashMap::new() };
+        known.seen.insert(path.full().to_owned(), seen);
+        // They are many, and other calls do not wait for their drop.
         drop(known);
         drop(forgotten);
         let was_ahead = before.is_some_and(|seen| seen.last.ahead(seen.period).is_some());
@@ -225,7 +211,8 @@ mod tests {
             cache.note(&path(&format!("/{number}")), start(0, hour), hour, Instant::now());
         }
         let is_closed = |number| cache.is_closed(&path(&format!("/{number}")), hour);
-        assert!(!is_closed(0) && (MOST / 2 + 10..MOST + 10).all(is_closed));
+        assert!(!is_closed(0) && (MOST..MOST + 10).all(is_closed));
+        assert_eq!(cache.known().seen.len(), 10);
     }
 
     #[test]

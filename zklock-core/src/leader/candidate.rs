@@ -25,13 +25,6 @@ pub enum Policy {
     GiveUpWhenLost,
 }
 
-/// Whether a selector runs again after a term or a refusal. A latch always does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Requeue {
-    WhenAsked,
-    Always,
-}
-
 /// The settings of one candidate.
 #[derive(Clone)]
 pub(super) struct CandidateConfig {
@@ -40,7 +33,6 @@ pub(super) struct CandidateConfig {
     pub(super) policy: Policy,
     pub(super) hold_down: Duration,
     pub(super) handover: Duration,
-    pub(super) requeue: Requeue,
 }
 
 impl CandidateConfig {

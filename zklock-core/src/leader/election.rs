@@ -13,10 +13,10 @@ use crate::participant::Participant;
 use crate::path::NodePath;
 use crate::queue::predicate::{Place, Role};
 
-use super::candidate::{CandidateConfig, Policy, Requeue};
+use super::candidate::{CandidateConfig, Policy};
 use super::latch::LeaderLatch;
 use super::leadership::Leadership;
-use super::selector::{LeaderSelector, Verdict};
+use super::selector::{LeaderSelector, Requeue, Verdict};
 
 /// An election at one path, with the settings of this client's candidate.
 ///
@@ -123,18 +123,13 @@ impl Election {
     /// latch of the same client at the same path is another candidate.
     pub fn latch(self) -> LeaderLatch {
         let client = self.client.clone();
-        LeaderLatch::join(Some(client.clone()), self.latch_config(), client.worker().closing())
+        LeaderLatch::join(Some(client.clone()), self.config(Role::Latch), client.worker().closing())
     }
 
     /// Enters the election as a latch that belongs to its client, and ends with it.
     pub(super) fn latch_of_client(self) -> LeaderLatch {
         let worker = self.client.worker().clone();
-        LeaderLatch::join(None, self.latch_config(), worker.closing())
-    }
-
-    /// Returns the settings of a latch, which always tries again after a refusal.
-    pub(super) fn latch_config(self) -> CandidateConfig {
-        self.config(Role::Latch, Requeue::Always)
+        LeaderLatch::join(None, self.config(Role::Latch), worker.closing())
     }
 
     /// Lists the candidates in the order in which they will lead; the first is the leader.
@@ -147,7 +142,7 @@ impl Election {
     ///
     /// Nothing is lost.
     pub async fn participants(&self) -> Result<Vec<Participant>, LockError> {
-        self.clone().latch_config().participants().await
+        self.clone().config(Role::Latch).participants().await
     }
 
     /// Enters the election as a selector, which leads while `callback` runs (Curator's `LeaderSelector`).
@@ -166,15 +161,15 @@ impl Election {
         R: Future<Output: Verdict> + Send + 'static,
     {
         let (client, requeue) = (self.client.clone(), self.requeue);
-        LeaderSelector::start(client, self.config(Role::Exclusive, requeue), callback)
+        LeaderSelector::start(client, (self.config(Role::Exclusive), requeue), callback)
     }
 
-    fn config(self, role: Role, requeue: Requeue) -> CandidateConfig {
+    pub(super) fn config(self, role: Role) -> CandidateConfig {
         let Self { client, path, policy, hold_down, handover, label, .. } = self;
         let identity = Arc::new(self.identity.into_bytes());
         let place = Place { role, also_behind: [].into() };
         let lock = LockRef::new(path, Access::Leader, Wanted::Candidacy { place, identity }).named(label);
         let worker = client.worker().clone();
-        CandidateConfig { worker, lock, policy, hold_down, handover, requeue }
+        CandidateConfig { worker, lock, policy, hold_down, handover }
     }
 }

@@ -18,7 +18,7 @@ use crate::session::drive::{Contention, Progress};
 use crate::tasks::panics;
 use crate::time::sleep;
 
-use super::candidate::{CandidateConfig, Requeue};
+use super::candidate::CandidateConfig;
 use super::leadership::Leadership;
 
 /// A candidate that leads from its election until it is closed (Curator's `LeaderLatch`).
@@ -100,23 +100,28 @@ impl LeaderLatch {
     /// The result is `None` as soon as the candidate leads or follows again.
     pub fn failure(&self) -> Option<LockError> {
         self.config.check().ok()?;
-        match self.position() {
-            Position::Refused(error) => Some(error),
-            Position::Starts | Position::Follows | Position::Leads(_) | Position::Closed => None,
-        }
+        if let Position::Refused(error) = self.position() { Some(error) } else { None }
     }
 
-    /// Returns, from memory, whether the first answer has arrived; fails as [`settled`](Self::settled) does. The caller knows
-    /// that this process is no fork.
-    pub(super) fn is_settled(&self) -> Result<bool, LockError> {
-        // A campaign that was dropped with the client's thread has not published its end.
-        let is_gone = self.position.has_changed().is_err();
-        match self.position() {
-            Position::Closed => Err(self.closed()),
-            _ if is_gone || self.is_closed_to_calls() => Err(self.closed()),
-            Position::Refused(error) => Err(error),
-            Position::Starts => Ok(false),
-            Position::Follows | Position::Leads(_) => Ok(true),
+    /// Waits for a position of which `answer` makes an answer. The caller knows that this process is no fork.
+    async fn until<T>(&self, answer: impl Fn(Position) -> Option<T>) -> Result<T, LockError> {
+        let closed = || LockError::Closed { path: self.path().to_owned() };
+        let mut position = self.position.clone();
+        loop {
+            // Cloned, because a look at the term may wake code of users in this thread.
+            let present = position.borrow_and_update().clone();
+            match present {
+                Position::Closed => return Err(closed()),
+                // A candidate that was dropped with the client's thread has not told its end.
+                _ if position.has_changed().is_err() || self.is_closed_to_calls() => return Err(closed()),
+                Position::Refused(error) => return Err(error),
+                present => {
+                    if let Some(answer) = answer(present) {
+                        return Ok(answer);
+                    }
+                }
+            }
+            position.changed().await.map_err(|_| closed())?;
         }
     }
 
@@ -139,10 +144,6 @@ impl LeaderLatch {
         let mut position = self.position.clone();
         // Without a sender, the candidate has ended with the client's thread.
         async move { drop(position.wait_for(|position| matches!(position, Position::Closed)).await) }
-    }
-
-    fn closed(&self) -> LockError {
-        LockError::Closed { path: self.path().to_owned() }
     }
 
     /// Waits until this candidate leads.
@@ -189,16 +190,7 @@ impl LeaderLatch {
     /// Nothing is lost; the candidate keeps its place.
     pub async fn settled(&self) -> Result<(), LockError> {
         self.config.check()?;
-        if self.is_closed_to_calls() {
-            return Err(self.closed());
-        }
-        let mut position = self.position.clone();
-        let known = position.wait_for(|position| !matches!(position, Position::Starts)).await;
-        match known.as_deref() {
-            Ok(Position::Refused(error)) => Err(error.clone()),
-            Ok(Position::Closed) | Err(_) => Err(self.closed()),
-            Ok(Position::Starts | Position::Follows | Position::Leads(_)) => Ok(()),
-        }
+        self.first_answer().await
     }
 
     /// Waits for the first answer of the election, for at most `wait`.
@@ -211,24 +203,22 @@ impl LeaderLatch {
     ///
     /// Nothing is lost; the candidate keeps its place.
     pub async fn settled_timeout(&self, wait: Duration) -> Result<(), LockError> {
-        self.within(wait, Phase::Entering, self.settled()).await
+        self.config.check()?;
+        self.answered(wait).await
+    }
+
+    /// Does the same for a caller that knows that this process is no fork.
+    pub(super) async fn answered(&self, wait: Duration) -> Result<(), LockError> {
+        self.within(wait, Phase::Entering, self.first_answer()).await
+    }
+
+    async fn first_answer(&self) -> Result<(), LockError> {
+        self.until(|position| (!matches!(position, Position::Starts)).then_some(())).await
     }
 
     async fn led(&self) -> Result<Leadership, LockError> {
         self.config.check()?;
-        let mut position = self.position.clone();
-        loop {
-            // Cloned, because a look at the term may wake code of users in this thread.
-            let present = position.borrow_and_update().clone();
-            match present {
-                _ if self.is_closed_to_calls() => return Err(self.closed()),
-                Position::Leads(leadership) if leadership.is_leading() => return Ok(leadership),
-                Position::Refused(error) => return Err(error),
-                Position::Closed => return Err(self.closed()),
-                Position::Leads(_) | Position::Starts | Position::Follows => {}
-            }
-            position.changed().await.map_err(|_| self.closed())?;
-        }
+        self.until(|position| position.term().filter(Leadership::is_leading)).await
     }
 
     /// Waits for a term inside of a span.
@@ -355,11 +345,8 @@ impl LeaderChanges {
         loop {
             // Cloned, because a look at the term may wake code of users in this thread.
             let position = self.position.borrow_and_update().clone();
-            let (leads, is_over) = match position {
-                Position::Leads(leadership) => (leadership.is_leading(), false),
-                Position::Starts | Position::Follows | Position::Refused(_) => (false, false),
-                Position::Closed => (false, true),
-            };
+            let is_over = matches!(position, Position::Closed);
+            let leads = position.term().is_some_and(|term| term.is_leading());
             if self.told != Some(leads) {
                 self.told = Some(leads);
                 return Some(leads);
@@ -384,8 +371,8 @@ pub(super) enum Position {
     Starts,
     Follows,
     Leads(Leadership),
-    /// The candidate cannot run. It tries again after a pause, unless this is its last position. The error stays until the
-    /// next answer of the election, so that callers do not wait for an attempt that may fail again.
+    /// The candidate cannot run, and tries again after a pause. The error stays until the next answer of the election, so
+    /// that callers do not wait for an attempt that may fail again.
     Refused(LockError),
     Closed,
 }
@@ -393,10 +380,7 @@ pub(super) enum Position {
 impl Position {
     /// Returns the term of a candidate that leads, or has just led.
     fn term(self) -> Option<Leadership> {
-        match self {
-            Self::Leads(leadership) => Some(leadership),
-            Self::Starts | Self::Follows | Self::Refused(_) | Self::Closed => None,
-        }
+        if let Self::Leads(leadership) = self { Some(leadership) } else { None }
     }
 }
 
@@ -412,43 +396,33 @@ struct Candidate {
 impl Candidate {
     async fn run(self) {
         let mut backoff = backoff();
-        let last = loop {
-            let (started, mut last) = (Instant::now(), None);
+        while !self.close.is_cancelled() {
+            let started = Instant::now();
             // A panic costs the session, and not the candidate.
-            if panics(async { last = self.stand().await }).await {
+            if panics(self.stand()).await {
                 self.config.worker.tasks().note_panic();
             }
-            if let Some(last) = last {
-                break last;
-            }
             let pause = backoff.lengthen_after(started.elapsed());
-            if self.close.run_until_cancelled(sleep(pause)).await.is_none() {
-                break Position::Closed;
-            }
-        };
+            self.close.run_until_cancelled(sleep(pause)).await;
+        }
         drop(self.candidacy);
-        self.told.send_replace(last);
+        self.told.send_replace(Position::Closed);
     }
 
-    /// Stands in the election until the candidate is closed or refused. Returns its last position, unless it tries again.
-    async fn stand(&self) -> Option<Position> {
-        let Err(error) = self.campaign().await else { return Some(Position::Closed) };
+    /// Stands in the election until the candidate is closed or refused.
+    async fn stand(&self) {
+        let Err(error) = self.campaign().await else { return };
         self.candidacy.rejected(&error);
-        let refused = Position::Refused(error.clone());
-        if self.config.requeue == Requeue::WhenAsked {
-            return Some(refused);
-        }
-        self.told.send_replace(refused);
         let path = self.config.path();
-        tracing::error!(path, %error, "a candidate cannot run, and tries again after a pause");
-        None
+        tracing::error!(path, %error, "a candidate cannot run");
+        self.told.send_replace(Position::Refused(error));
     }
 
     /// Leads in one lease after another until the candidate is closed, or cannot run.
     async fn campaign(&self) -> Result<(), LockError> {
         while let Some(claim) = self.elected().await? {
             // It is no longer refused, although it may not lead yet.
-            self.follow(|position| matches!(position, Position::Refused(_)));
+            follow(&self.told, |position| matches!(position, Position::Refused(_)));
             let Some(claim) = self.hand_over(claim).await else { break };
             let reason = self.hold(&claim).await;
             // The listeners have been told of a loss, and of a release that failed.
@@ -460,37 +434,19 @@ impl Candidate {
         Ok(())
     }
 
-    /// Waits to be elected. Publishes `Follows` as soon as the first answer shows others in front.
+    /// Waits to be elected. Publishes `Follows` as soon as the first answer shows others in front. Returns `None` once the
+    /// candidate is closed, and its contender is withdrawn.
     async fn elected(&self) -> Result<Option<Claim>, LockError> {
-        let (told, mut progress) = watch::channel(Progress::Connecting);
-        let queued = async {
-            if progress.wait_for(|progress| matches!(progress, Progress::Queued(_))).await.is_ok() {
-                self.follow(|position| matches!(position, Position::Starts | Position::Refused(_)));
-            }
-            std::future::pending().await
-        };
-        tokio::select! {
-            biased;
-            elected = self.queue(told) => elected,
-            never = queued => never,
-        }
-    }
-
-    /// Waits for the election, and reports the progress to `told` and to the listeners. Returns `None` once the candidate is
-    /// closed, and its contender is withdrawn.
-    async fn queue(&self, told: watch::Sender<Progress>) -> Result<Option<Claim>, LockError> {
         let CandidateConfig { worker, lock, .. } = &self.config;
-        let tell = contend::teller(self.candidacy.witness());
+        let (tell, position) = (contend::teller(self.candidacy.witness()), self.told.clone());
         let told = move |progress: Progress| {
-            tell(progress.clone());
-            if !matches!(progress, Progress::Behind(_)) {
-                told.send_replace(progress);
+            if let Progress::Queued(_) = progress {
+                follow(&position, |position| matches!(position, Position::Starts | Position::Refused(_)));
             }
+            tell(progress);
         };
-        let wanted = lock.wanted.clone();
-        match contend::contend(&self.close, worker, &lock.path, (wanted, Contention::Wait), Arc::new(told))
-            .await
-        {
+        let wanted = (lock.wanted.clone(), Contention::Wait);
+        match contend::contend(&self.close, worker, &lock.path, wanted, Arc::new(told)).await {
             Err(LockError::Closed { .. }) => Ok(None),
             claims => Ok(claims?.into_iter().flatten().next()),
         }
@@ -510,17 +466,6 @@ impl Candidate {
             return None;
         }
         Some(claim)
-    }
-
-    /// Publishes `Follows` if the present position is one of these.
-    fn follow(&self, is_one: impl Fn(&Position) -> bool) {
-        self.told.send_if_modified(|position| {
-            let is_changed = is_one(position);
-            if is_changed {
-                *position = Position::Follows;
-            }
-            is_changed
-        });
     }
 
     /// Leads in one term after another for as long as the lease lasts; returns the reason for its end.
@@ -554,6 +499,17 @@ impl Candidate {
             }
         }
     }
+}
+
+/// Publishes `Follows` if the present position is one of these.
+fn follow(told: &watch::Sender<Position>, is_one: impl Fn(&Position) -> bool) {
+    told.send_if_modified(|position| {
+        let is_changed = is_one(position);
+        if is_changed {
+            *position = Position::Follows;
+        }
+        is_changed
+    });
 }
 
 /// Returns the pauses before a candidate runs again after failures.

@@ -266,6 +266,16 @@ impl Term {
         }
         first
     }
+}
+
+impl LeaderTerm for Term {
+    fn share(&self) -> &Arc<Share> {
+        &self.share
+    }
+
+    fn worker(&self) -> &Arc<Worker> {
+        &self.worker
+    }
 
     /// Fails if this term is over. The first failure ends the term, so that a term that was once seen as over
     /// never leads again.
@@ -278,20 +288,6 @@ impl Term {
             (None, LeaseState::Suspended | LeaseState::Held, _) => return Ok(()),
         };
         Err(share.lease().lost_error(reason))
-    }
-}
-
-impl LeaderTerm for Term {
-    fn share(&self) -> &Arc<Share> {
-        &self.share
-    }
-
-    fn worker(&self) -> &Arc<Worker> {
-        &self.worker
-    }
-
-    fn check(&self) -> Result<(), LockError> {
-        Self::check(self)
     }
 
     fn over(&self) -> Pin<Box<dyn Future<Output = LossReason> + Send + '_>> {

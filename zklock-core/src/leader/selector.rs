@@ -1,6 +1,5 @@
 //! A candidate that leads while its callback runs.
 
-use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
@@ -14,11 +13,11 @@ use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
-use crate::client::worker::Unanswered;
+use crate::client::worker::{Backoff, Unanswered};
 use crate::error::{LockError, LossReason, Phase};
 use crate::participant::Participant;
 
-use super::candidate::{CandidateConfig, Requeue};
+use super::candidate::CandidateConfig;
 use super::latch::{LeaderLatch, Position, backoff};
 use super::leadership::{Call, Leadership};
 
@@ -41,9 +40,17 @@ pub struct LeaderSelector {
     ended: watch::Receiver<Option<Ended>>,
 }
 
+/// Whether a selector runs again after a term or a refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Requeue {
+    WhenAsked,
+    Always,
+}
+
 /// What the handle of a selector and its task share.
 struct Candidate {
     config: CandidateConfig,
+    requeue: Requeue,
     /// Cancelled when the candidate is to leave. A callback that runs then goes on until it, or its term, has ended.
     close: CancellationToken,
     /// Whether the candidate is to run once more.
@@ -54,7 +61,11 @@ struct Candidate {
 }
 
 impl LeaderSelector {
-    pub(super) fn start<F, R>(client: Client, config: CandidateConfig, callback: F) -> Self
+    pub(super) fn start<F, R>(
+        client: Client,
+        (config, requeue): (CandidateConfig, Requeue),
+        callback: F,
+    ) -> Self
     where
         F: Fn(Leadership) -> R + Send + Sync + 'static,
         R: Future<Output: Verdict> + Send + 'static,
@@ -66,6 +77,7 @@ impl LeaderSelector {
             close,
             last_failure: Mutex::default(),
             config,
+            requeue,
         });
         let (tell, ended) = watch::channel(None);
         tokio::spawn(Run { candidate: candidate.clone(), callback: Arc::new(callback), tell }.run());
@@ -208,13 +220,6 @@ struct Run<F> {
     tell: watch::Sender<Option<Ended>>,
 }
 
-/// The way in which a stay in the election ended.
-enum Outcome {
-    /// The callback returned, or its term ended.
-    Ended(LossReason),
-    Failed(String),
-}
-
 impl<F, R> Run<F>
 where
     F: Fn(Leadership) -> R + Send + Sync + 'static,
@@ -222,55 +227,54 @@ where
 {
     /// Stays in the election once, and again as often as the candidate is to run.
     async fn run(self) {
-        let Err(ended) = self.run_until_ended().await;
+        let (candidate, mut failures) = (&self.candidate, backoff());
+        let ended = loop {
+            let pause = match self.stay(&mut failures).await {
+                Ok(pause) => pause,
+                Err(ended) => break ended,
+            };
+            if candidate.close.run_until_cancelled(candidate.queued(pause)).await.is_none() {
+                break Ended::Closed;
+            }
+            candidate.join();
+        };
         self.tell.send_replace(Some(ended));
     }
 
-    async fn run_until_ended(&self) -> Result<Infallible, Ended> {
-        let (candidate, mut failures) = (&self.candidate, backoff());
-        loop {
-            let hold_down = candidate.config.hold_down;
-            let pause = match self.stay().await? {
-                Outcome::Failed(failure) => {
-                    tracing::error!(
-                        path = candidate.config.path(),
-                        failure,
-                        "the callback of a leader failed"
-                    );
-                    candidate.note_failure(failure);
-                    failures.lengthen().max(hold_down)
-                }
-                Outcome::Ended(reason) => {
-                    failures.reset();
-                    if reason == LossReason::Resigned { Duration::ZERO } else { hold_down }
-                }
-            };
-            candidate.close.run_until_cancelled(candidate.queued(pause)).await.ok_or(Ended::Closed)?;
-            candidate.join();
-        }
-    }
-
-    /// Runs the callback for one term. The candidate has left the election when this returns.
-    async fn stay(&self) -> Result<Outcome, Ended> {
+    /// Runs the callback for one term. The candidate has left the election when this returns the pause before the next stay.
+    async fn stay(&self, failures: &mut Backoff) -> Result<Duration, Ended> {
+        let Candidate { config, close, .. } = &*self.candidate;
         let latch = self.candidate.latch();
-        let Some((term, call)) = self.candidate.elected(&latch).await? else {
-            return Ok(Outcome::Ended(LossReason::Resigned));
-        };
+        let Some((term, call)) = self.candidate.elected(&latch).await? else { return Ok(Duration::ZERO) };
         // It leads in this term only, which lasts until its call has ended.
         latch.close.cancel();
         // The handle sees the term, or this sees that the handle has closed the selector.
-        if self.candidate.close.is_cancelled() {
+        if close.is_cancelled() {
             term.resign();
         }
+        let (callback, held) = (self.callback.clone(), term.clone());
         // A task of its own, whose panic does not end this one.
-        let body = tokio::spawn(perform(self.callback.clone(), term.clone(), call)).await;
+        let body = tokio::spawn(async move {
+            let outcome = held.run(async { callback(held.clone()).await }).await;
+            // Leadership is given up before the outcome is judged, which may take long.
+            drop(call);
+            // If the term ended before the callback, there is no verdict.
+            outcome.ok().and_then(Verdict::failure)
+        });
+        let body = body.await;
         latch.ended().await;
-        match body {
-            Ok(None) => Ok(Outcome::Ended(term.lost().await)),
-            Ok(Some(failure)) => Ok(Outcome::Failed(failure)),
-            Err(error) if error.is_cancelled() => Err(Ended::Closed),
-            Err(error) => Ok(Outcome::Failed(describe(error))),
+        let failure = match body {
+            Ok(failure) => failure,
+            Err(error) if error.is_cancelled() => return Err(Ended::Closed),
+            Err(error) => Some(describe(error)),
+        };
+        if let Some(failure) = failure {
+            tracing::error!(path = config.path(), failure, "the callback of a leader failed");
+            self.candidate.note_failure(failure);
+            return Ok(failures.lengthen().max(config.hold_down));
         }
+        failures.reset();
+        Ok(if term.lost().await == LossReason::Resigned { Duration::ZERO } else { config.hold_down })
     }
 }
 
@@ -305,7 +309,7 @@ impl Candidate {
     /// Waits for `pause`, and then until the candidate is to run again.
     async fn queued(&self, pause: Duration) {
         self.config.worker.pause(pause).await;
-        if self.config.requeue == Requeue::WhenAsked {
+        if self.requeue == Requeue::WhenAsked {
             self.is_queued.subscribe().wait_for(|is_queued| *is_queued).await.ok();
         }
         self.is_queued.send_replace(false);
@@ -322,7 +326,9 @@ impl Candidate {
                         return Ok(Some((term, call)));
                     }
                 }
-                Position::Refused(error) if self.config.requeue == Requeue::WhenAsked => {
+                Position::Refused(error) if self.requeue == Requeue::WhenAsked => {
+                    self.leave();
+                    latch.ended().await;
                     return Err(Ended::Failed(error));
                 }
                 Position::Refused(error) => self.note_failure(error.to_string()),
@@ -342,20 +348,6 @@ impl Candidate {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Runs the callback under its term, and returns its failure as text, if there was one.
-async fn perform<F, R>(callback: Arc<F>, term: Leadership, call: Call) -> Option<String>
-where
-    F: Fn(Leadership) -> R,
-    R: Future<Output: Verdict>,
-{
-    let body = async { callback(term.clone()).await };
-    let outcome = term.run(body).await;
-    // Leadership is given up before the outcome is judged, which may take long.
-    drop(call);
-    // If the term ended before the callback, there is no verdict.
-    outcome.ok().and_then(Verdict::failure)
 }
 
 /// Describes a panic as text, and drops its payload, whose drop may itself panic.

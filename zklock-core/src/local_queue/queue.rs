@@ -405,7 +405,6 @@ mod tests {
     #[cfg(feature = "metrics")]
     #[tokio::test]
     async fn a_node_whose_first_caller_is_gone_is_one_turn() {
-        use crate::metrics::Count;
         use crate::mode::Mode;
 
         let server = EmbeddedServer::start().unwrap();
@@ -442,8 +441,7 @@ mod tests {
         guard.release().await.unwrap();
         third.await.unwrap().release().await.unwrap();
         let events = client.worker().events().expect("what happens is counted");
-        let counters = events.counters().of("unnamed", Mode::Exclusive);
-        let counted = [Count::Turn, Count::Acquired, Count::PassedOn].map(|count| counters.get(count));
-        assert_eq!(counted, [1, 2, 1]);
+        let counts = events.counters().of("unnamed", Mode::Exclusive).counts();
+        assert_eq!((counts.turns, counts.acquired(), counts.passed_on), (1, 2, 1));
     }
 }

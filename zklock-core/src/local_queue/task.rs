@@ -8,8 +8,9 @@ use std::time::Instant;
 use futures_util::future::select_all;
 use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
+use tracing::field::display;
 
-use crate::client::settings::{LongWait, WaitWarning};
+use crate::client::settings::WaitWarning;
 use crate::contend::{self, Contested};
 use crate::error::LockError;
 use crate::session::drive::Progress;
@@ -203,9 +204,10 @@ impl LocalQueue {
     /// Logs that the calls wait long, if it is time for that. Returns the next time.
     fn log_long_wait(&self, warning: &mut WaitWarning) -> Option<Instant> {
         let since = self.state().first()?.caller.since;
-        warning.check(since, || {
+        warning.check(since, |waited, left_out| {
             let ((phase, holder), calls) = (self.in_the_way(), self.state().waiting());
-            LongWait { path: self.path(), phase, holder, calls }
+            let (path, holder) = (self.path(), holder.as_ref().map(display));
+            tracing::warn!(%path, ?waited, ?phase, holder, calls, left_out, "a call has waited long for its lock");
         })
     }
 }

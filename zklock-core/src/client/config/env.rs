@@ -58,123 +58,131 @@ impl Config {
     fn from_lookup(
         lookup: impl Fn(&'static str) -> Result<Option<String>, LockError>,
     ) -> Result<Self, LockError> {
-        let connect = lookup("ZKLOCK_CONNECT")?.ok_or_else(|| invalid("ZKLOCK_CONNECT", "it is not set"))?;
+        let env = Lookup(&lookup);
+        let connect =
+            env.text("ZKLOCK_CONNECT")?.ok_or_else(|| invalid("ZKLOCK_CONNECT", "it is not set"))?;
         let mut config = Self::new(connect);
-        let duration = |name, slot: &mut Duration| match lookup(name)? {
-            None => Ok(()),
-            Some(text) => humantime::parse_duration(&text)
-                .map(|value| *slot = value)
-                .map_err(|error| invalid(name, format!("{text:?} is not a duration such as `30s`: {error}"))),
-        };
-        duration("ZKLOCK_SESSION_TIMEOUT", &mut config.session_timeout)?;
-        duration("ZKLOCK_DEFAULT_WAIT", &mut config.default_wait)?;
-        duration("ZKLOCK_CONNECT_TIMEOUT", &mut config.connect_timeout)?;
-        duration("ZKLOCK_WARN_AFTER", &mut config.warn_after)?;
-        duration("ZKLOCK_TICK_TIME", &mut config.tick_time)?;
-        duration("ZKLOCK_SYNC_LIMIT", &mut config.sync_limit)?;
-        let mut server_timeout = Duration::ZERO;
-        duration("ZKLOCK_SERVER_TIMEOUT", &mut server_timeout)?;
-        config.server_timeout = lookup("ZKLOCK_SERVER_TIMEOUT")?.map(|_| server_timeout);
-        config.heartbeat = heartbeat(lookup("ZKLOCK_HEARTBEAT")?.as_deref())?;
-        config.queueing = queueing(lookup("ZKLOCK_QUEUEING")?.as_deref())?;
-        config.release = release(lookup("ZKLOCK_RELEASE")?.as_deref())?;
-        config.namespace = lookup("ZKLOCK_NAMESPACE")?.unwrap_or_default();
-        config.identity = lookup("ZKLOCK_IDENTITY")?.unwrap_or(config.identity);
-        config.digests.extend(lookup("ZKLOCK_DIGEST")?);
-        config.digest_files.extend(lookup("ZKLOCK_DIGEST_FILE")?.map(PathBuf::from));
-        config.set_security(&lookup)?;
-        config.acl = lookup("ZKLOCK_ACL")?.as_deref().map_or(Acl::Open, Acl::of_text);
-        config.parent_acl = lookup("ZKLOCK_PARENT_ACL")?.as_deref().map(Acl::of_text);
-        Ok(config)
-    }
-
-    /// Takes the login and the certificates. Without their features, they are errors: a client that ignores them would
-    /// be another one to the servers, or unencrypted.
-    fn set_security(
-        &mut self,
-        lookup: &impl Fn(&'static str) -> Result<Option<String>, LockError>,
-    ) -> Result<(), LockError> {
-        for (feature, is_there, names) in [
-            (
-                "sasl-digest",
-                cfg!(feature = "sasl-digest"),
-                &["ZKLOCK_SASL_DIGEST", "ZKLOCK_SASL_DIGEST_FILE"][..],
-            ),
-            ("sasl-gssapi", cfg!(feature = "sasl-gssapi"), &["ZKLOCK_SASL_GSSAPI"]),
-            ("tls", cfg!(feature = "tls"), &["ZKLOCK_TLS_CA", "ZKLOCK_TLS_CERTIFICATE", "ZKLOCK_TLS_KEY"]),
+        for (name, duration) in [
+            ("ZKLOCK_SESSION_TIMEOUT", &mut config.session_timeout),
+            ("ZKLOCK_DEFAULT_WAIT", &mut config.default_wait),
+            ("ZKLOCK_CONNECT_TIMEOUT", &mut config.connect_timeout),
+            ("ZKLOCK_WARN_AFTER", &mut config.warn_after),
+            ("ZKLOCK_TICK_TIME", &mut config.tick_time),
+            ("ZKLOCK_SYNC_LIMIT", &mut config.sync_limit),
         ] {
-            for name in names {
-                if !is_there && lookup(name)?.is_some() {
-                    return Err(invalid(name, format!("it needs the feature `{feature}` of zklock")));
-                }
-            }
+            *duration = env.duration(name)?.unwrap_or(*duration);
         }
+        config.server_timeout = env.duration("ZKLOCK_SERVER_TIMEOUT")?;
+        config.heartbeat = env.parsed("ZKLOCK_HEARTBEAT", heartbeat)?.unwrap_or_default();
+        config.queueing = env.parsed("ZKLOCK_QUEUEING", queueing)?.unwrap_or_default();
+        config.release = env.parsed("ZKLOCK_RELEASE", release)?.unwrap_or_default();
+        config.namespace = env.text("ZKLOCK_NAMESPACE")?.unwrap_or_default();
+        config.identity = env.text("ZKLOCK_IDENTITY")?.unwrap_or(config.identity);
+        config.digests.extend(env.text("ZKLOCK_DIGEST")?);
+        config.digest_files.extend(env.file("ZKLOCK_DIGEST_FILE")?);
+        config.acl = env.text("ZKLOCK_ACL")?.map_or(Acl::Open, |text| Acl::of_text(&text));
+        config.parent_acl = env.text("ZKLOCK_PARENT_ACL")?.map(|text| Acl::of_text(&text));
         #[cfg(feature = "sasl-digest")]
         {
-            self.sasl_digest = lookup("ZKLOCK_SASL_DIGEST")?;
-            self.sasl_digest_file = lookup("ZKLOCK_SASL_DIGEST_FILE")?.map(PathBuf::from);
+            config.sasl_digest.extend(env.text("ZKLOCK_SASL_DIGEST")?);
+            config.sasl_digest_file = env.file("ZKLOCK_SASL_DIGEST_FILE")?;
         }
         #[cfg(feature = "sasl-gssapi")]
         {
-            let gssapi = lookup("ZKLOCK_SASL_GSSAPI")?.map(|text| text.parse());
-            self.sasl_gssapi =
-                gssapi.transpose().map_err(|reason: &str| invalid("ZKLOCK_SASL_GSSAPI", reason))?;
+            config.sasl_gssapi =
+                env.parsed("ZKLOCK_SASL_GSSAPI", |text| text.parse().map_err(str::to_owned))?;
         }
         #[cfg(feature = "tls")]
         {
-            self.tls = tls(lookup)?;
+            config.tls = env.tls()?;
+        }
+        env.check_features().map(|()| config)
+    }
+}
+
+/// Looks variables up, with errors that name them.
+struct Lookup<'a, L>(&'a L);
+
+impl<L: Fn(&'static str) -> Result<Option<String>, LockError>> Lookup<'_, L> {
+    fn text(&self, name: &'static str) -> Result<Option<String>, LockError> {
+        (self.0)(name)
+    }
+
+    fn file(&self, name: &'static str) -> Result<Option<PathBuf>, LockError> {
+        Ok(self.text(name)?.map(PathBuf::from))
+    }
+
+    fn parsed<T>(
+        &self,
+        name: &'static str,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<Option<T>, LockError> {
+        let text = self.text(name)?;
+        text.map(|text| parse(&text).map_err(|reason| invalid(name, reason))).transpose()
+    }
+
+    fn duration(&self, name: &'static str) -> Result<Option<Duration>, LockError> {
+        self.parsed(name, |text| {
+            humantime::parse_duration(text)
+                .map_err(|error| format!("{text:?} is not a duration such as `30s`: {error}"))
+        })
+    }
+
+    #[cfg(feature = "tls")]
+    fn tls(&self) -> Result<Option<Tls>, LockError> {
+        let [ca, certificate, key] =
+            ["ZKLOCK_TLS_CA", "ZKLOCK_TLS_CERTIFICATE", "ZKLOCK_TLS_KEY"].map(|name| self.file(name));
+        match (ca?, certificate?, key?) {
+            (None, None, None) => Ok(None),
+            (None, ..) => Err(invalid("ZKLOCK_TLS_CA", "it is not set")),
+            (Some(ca), certificate, key) => {
+                let tls = Tls::try_from(Files { ca, certificate, key });
+                tls.map(Some).map_err(|reason| invalid("ZKLOCK_TLS_CERTIFICATE", reason))
+            }
+        }
+    }
+
+    /// Refuses the login and the certificates without their features: a client that ignores them would be another one to
+    /// the servers, or unencrypted.
+    fn check_features(&self) -> Result<(), LockError> {
+        for (name, feature, is_there) in [
+            ("ZKLOCK_SASL_DIGEST", "sasl-digest", cfg!(feature = "sasl-digest")),
+            ("ZKLOCK_SASL_DIGEST_FILE", "sasl-digest", cfg!(feature = "sasl-digest")),
+            ("ZKLOCK_SASL_GSSAPI", "sasl-gssapi", cfg!(feature = "sasl-gssapi")),
+            ("ZKLOCK_TLS_CA", "tls", cfg!(feature = "tls")),
+            ("ZKLOCK_TLS_CERTIFICATE", "tls", cfg!(feature = "tls")),
+            ("ZKLOCK_TLS_KEY", "tls", cfg!(feature = "tls")),
+        ] {
+            if !is_there && self.text(name)?.is_some() {
+                return Err(invalid(name, format!("it needs the feature `{feature}` of zklock")));
+            }
         }
         Ok(())
     }
 }
 
-#[cfg(feature = "tls")]
-fn tls(
-    lookup: &impl Fn(&'static str) -> Result<Option<String>, LockError>,
-) -> Result<Option<Tls>, LockError> {
-    let path = |name| Ok::<_, LockError>(lookup(name)?.map(PathBuf::from));
-    let (certificate, key) = (path("ZKLOCK_TLS_CERTIFICATE")?, path("ZKLOCK_TLS_KEY")?);
-    match path("ZKLOCK_TLS_CA")? {
-        Some(ca) => {
-            let tls = Tls::try_from(Files { ca, certificate, key });
-            tls.map(Some).map_err(|reason| invalid("ZKLOCK_TLS_CERTIFICATE", reason))
-        }
-        None if certificate.is_some() || key.is_some() => Err(invalid("ZKLOCK_TLS_CA", "it is not set")),
-        None => Ok(None),
-    }
-}
-
-fn heartbeat(text: Option<&str>) -> Result<Heartbeat, LockError> {
+fn heartbeat(text: &str) -> Result<Heartbeat, String> {
     match text {
-        None | Some("write") => Ok(Heartbeat::Write),
-        Some("read") => Ok(Heartbeat::Read),
-        Some(other) => Err(invalid("ZKLOCK_HEARTBEAT", format!("{other:?} is neither `write` nor `read`"))),
+        "write" => Ok(Heartbeat::Write),
+        "read" => Ok(Heartbeat::Read),
+        other => Err(format!("{other:?} is neither `write` nor `read`")),
     }
 }
 
-fn queueing(text: Option<&str>) -> Result<Queueing, LockError> {
+fn release(text: &str) -> Result<Release, String> {
     match text {
-        None => Ok(Queueing::default()),
-        Some(text) => bounds(text).ok_or_else(|| {
-            let reason = format!("{text:?} is not a number of grants and a time such as `64, 50ms`");
-            invalid("ZKLOCK_QUEUEING", reason)
-        }),
+        "background" => Ok(Release::Background),
+        "acknowledged" => Ok(Release::Acknowledged),
+        other => Err(format!("{other:?} is neither `background` nor `acknowledged`")),
     }
 }
 
-fn bounds(text: &str) -> Option<Queueing> {
-    let (turns, within) = text.split_once(',')?;
-    Some(Queueing::new(turns.trim().parse().ok()?, humantime::parse_duration(within.trim()).ok()?))
-}
-
-fn release(text: Option<&str>) -> Result<Release, LockError> {
-    match text {
-        None | Some("background") => Ok(Release::Background),
-        Some("acknowledged") => Ok(Release::Acknowledged),
-        Some(other) => {
-            Err(invalid("ZKLOCK_RELEASE", format!("{other:?} is neither `background` nor `acknowledged`")))
-        }
-    }
+fn queueing(text: &str) -> Result<Queueing, String> {
+    let bounds = text.split_once(',').and_then(|(turns, within)| {
+        let within = humantime::parse_duration(within.trim()).ok()?;
+        Some(Queueing::new(turns.trim().parse().ok()?, within))
+    });
+    bounds.ok_or_else(|| format!("{text:?} is not a number of grants and a time such as `64, 50ms`"))
 }
 
 /// Logs a warning about each variable with the prefix of the settings that is neither known nor another program's.
@@ -324,7 +332,7 @@ mod tests {
         );
         assert_eq!(error(&files[1..]), "invalid setting `ZKLOCK_TLS_CA`: it is not set");
         assert!(error(&[("ZKLOCK_SASL_DIGEST_FILE", "/f")]).contains("`sasl_digest_file`: cannot read /f: "));
-        assert!(error(&[("ZKLOCK_SASL_DIGEST", "secret")]).ends_with("it is not `user:password`"));
+        assert!(error(&[("ZKLOCK_SASL_DIGEST", "secret")]).ends_with("number 1 is not `user:password`"));
     }
 
     #[cfg(feature = "sasl-gssapi")]

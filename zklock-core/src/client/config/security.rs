@@ -46,9 +46,8 @@ impl Config {
     /// the client, which is then refused with [`LockError::AuthFailed`].
     #[cfg(feature = "sasl-digest")]
     #[must_use]
-    pub fn sasl_digest(mut self, user: &str, password: &str) -> Self {
-        self.sasl_digest = Some(format!("{user}:{password}"));
-        self
+    pub fn sasl_digest(self, user: &str, password: &str) -> Self {
+        Self { sasl_digest: vec![format!("{user}:{password}")], ..self }
     }
 
     /// Logs in as by [`sasl_digest`](Self::sasl_digest), with the `user:password` in a file, which has one line.
@@ -56,9 +55,8 @@ impl Config {
     /// The file is read when the client is started.
     #[cfg(feature = "sasl-digest")]
     #[must_use]
-    pub fn sasl_digest_file(mut self, file: impl Into<PathBuf>) -> Self {
-        self.sasl_digest_file = Some(file.into());
-        self
+    pub fn sasl_digest_file(self, file: impl Into<PathBuf>) -> Self {
+        Self { sasl_digest_file: Some(file.into()), ..self }
     }
 
     /// Logs in by SASL with the mechanism GSSAPI, which is Kerberos.
@@ -70,9 +68,8 @@ impl Config {
     #[cfg(feature = "sasl-gssapi")]
     #[cfg_attr(not(feature = "sasl-digest"), allow(rustdoc::broken_intra_doc_links))]
     #[must_use]
-    pub fn sasl_gssapi(mut self, gssapi: Gssapi) -> Self {
-        self.sasl_gssapi = Some(gssapi);
-        self
+    pub fn sasl_gssapi(self, gssapi: Gssapi) -> Self {
+        Self { sasl_gssapi: Some(gssapi), ..self }
     }
 
     /// Encrypts all connections, with these certificates. None are encrypted by default.
@@ -81,18 +78,16 @@ impl Config {
     /// `tcp+tls://host:port`. The files are read and checked by [`connect`](Self::connect) and [`start`](Self::start).
     #[cfg(feature = "tls")]
     #[must_use]
-    pub fn tls(mut self, tls: Tls) -> Self {
-        self.tls = Some(tls);
-        self
+    pub fn tls(self, tls: Tls) -> Self {
+        Self { tls: Some(tls), ..self }
     }
 
     /// Sets the ACL of the nodes that this client creates, by default [`Acl::Open`]: anyone may do anything.
     ///
     /// The nodes above locks may have [another one](Self::parent_acl).
     #[must_use]
-    pub fn acl(mut self, acl: Acl) -> Self {
-        self.acl = acl;
-        self
+    pub fn acl(self, acl: Acl) -> Self {
+        Self { acl, ..self }
     }
 
     /// Sets the ACL of the missing nodes that this client creates above locks, ticks, shared numbers and data: the
@@ -115,9 +110,8 @@ impl Config {
     ///     .parent_acl(Acl::entries(["auth::cdrwa", "world:anyone:cr"]));
     /// ```
     #[must_use]
-    pub fn parent_acl(mut self, acl: Acl) -> Self {
-        self.parent_acl = Some(acl);
-        self
+    pub fn parent_acl(self, acl: Acl) -> Self {
+        Self { parent_acl: Some(acl), ..self }
     }
 
     /// Gives a connector of the client library the credentials and the certificates, for `zklock doctor`.
@@ -139,68 +133,53 @@ impl Config {
         Ok((servers.collect(), settings.root))
     }
 
-    /// Reads and checks the credentials and the certificates.
-    pub(super) fn security(&self) -> Result<Security, LockError> {
+    /// Reads and checks the credentials, the certificates and the lists.
+    pub(super) fn security(&self) -> Result<(Security, NodeAcls), LockError> {
         let security = Security {
-            digests: digests(self.digests.clone(), &self.digest_files)?,
+            digests: digests(("digests", &self.digests), ("digest_files", &self.digest_files))?,
             #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
             login: self.login()?,
             #[cfg(feature = "tls")]
             transport: self.transport()?,
         };
-        for (setting, acl) in self.lists() {
+        let checked = |setting: &'static str, acl: &Acl| {
             if acl.needs_user() && !self.proves_a_name(&security) {
                 let reason =
                     "it needs a digest, a login or a client certificate, or no client could use the nodes";
                 return Err(invalid(setting, reason));
             }
-        }
-        Ok(security)
-    }
-
-    /// Checks the lists.
-    pub(super) fn acls(&self) -> Result<NodeAcls, LockError> {
-        let [own, parents] =
-            self.lists().map(|(setting, acl)| acl.checked().map_err(|reason| invalid(setting, reason)));
-        Ok(NodeAcls { own: own?, parents: parents? })
-    }
-
-    /// Returns the list of the client's own nodes, and that of the nodes above them, with their settings.
-    fn lists(&self) -> [(&'static str, &Acl); 2] {
-        let parents = self.parent_acl.as_ref().map_or(("acl", &self.acl), |acl| ("parent_acl", acl));
-        [("acl", &self.acl), parents]
+            acl.checked().map_err(|reason| invalid(setting, reason))
+        };
+        let own = checked("acl", &self.acl)?;
+        let parents = self.parent_acl.as_ref().map(|acl| checked("parent_acl", acl)).transpose()?;
+        Ok((security, NodeAcls { parents: parents.unwrap_or_else(|| own.clone()), own }))
     }
 
     #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
     fn login(&self) -> Result<Option<Login>, LockError> {
+        #[cfg(not(feature = "sasl-digest"))]
         let login = None;
         #[cfg(feature = "sasl-digest")]
-        let login = self.digest_login()?.map(Login::Digest).or(login);
+        let login = self.digest_login()?.map(Login::Digest);
         #[cfg(feature = "sasl-gssapi")]
-        let login = match &self.sasl_gssapi {
-            Some(_) if login.is_some() => {
-                return Err(invalid("sasl_gssapi", "there is a login by `sasl_digest` as well"));
-            }
-            Some(gssapi) => {
-                gssapi.check().map_err(|reason| invalid("sasl_gssapi", reason))?;
-                Some(Login::Gssapi(Kerberos::new(gssapi.clone())))
-            }
-            None => login,
-        };
+        if let Some(gssapi) = &self.sasl_gssapi {
+            gssapi.check().map_err(|reason| invalid("sasl_gssapi", reason))?;
+            return match login {
+                None => Ok(Some(Login::Gssapi(Kerberos::new(gssapi.clone())))),
+                Some(_) => Err(invalid("sasl_gssapi", "there is a login by `sasl_digest` as well")),
+            };
+        }
         Ok(login)
     }
 
     #[cfg(feature = "sasl-digest")]
     fn digest_login(&self) -> Result<Option<Digest>, LockError> {
-        let login = match (&self.sasl_digest, &self.sasl_digest_file) {
-            (None, None) => return Ok(None),
-            (Some(login), None) => login.clone(),
-            (None, Some(file)) => only(file).map_err(|reason| invalid("sasl_digest_file", reason))?,
-            (Some(_), Some(_)) => return Err(invalid("sasl_digest", "there is a file as well")),
-        };
-        let (user, password) =
-            login.split_once(':').ok_or_else(|| invalid("sasl_digest", "it is not `user:password`"))?;
-        Digest::new(user, password).map(Some).map_err(|reason| invalid("sasl_digest", reason))
+        let files = self.sasl_digest_file.as_slice();
+        match &digests(("sasl_digest", &self.sasl_digest), ("sasl_digest_file", files))?[..] {
+            [] => Ok(None),
+            [login] => Digest::new(login).map(Some).map_err(|reason| invalid("sasl_digest", reason)),
+            _ => Err(invalid("sasl_digest", "there are several, and a client has one")),
+        }
     }
 
     #[cfg(feature = "tls")]
@@ -230,27 +209,19 @@ impl Config {
     }
 }
 
-/// Returns all digests: those that were given, and those in the files.
-fn digests(given: Vec<String>, files: &[PathBuf]) -> Result<Vec<String>, LockError> {
+/// Returns all digests of two settings: those that were given, and those in the files.
+fn digests(
+    (setting, given): (&'static str, &[String]),
+    (setting_of_files, files): (&'static str, &[PathBuf]),
+) -> Result<Vec<String>, LockError> {
     if let Some(wrong) = given.iter().position(|digest| !is_digest(digest)) {
-        return Err(invalid("digests", format!("number {} is not `user:password`", wrong + 1)));
+        return Err(invalid(setting, format!("number {} is not `user:password`", wrong + 1)));
     }
-    let mut digests = given;
+    let mut digests = given.to_vec();
     for file in files {
-        let read = read(file).map_err(|reason| invalid("digest_files", reason))?;
-        digests.extend(read);
+        digests.extend(read(file).map_err(|reason| invalid(setting_of_files, reason))?);
     }
     Ok(digests)
-}
-
-/// Reads a file with a single digest.
-#[cfg(feature = "sasl-digest")]
-fn only(file: &Path) -> Result<String, String> {
-    let mut digests = read(file)?;
-    match digests.pop() {
-        Some(digest) if digests.is_empty() => Ok(digest),
-        _ => Err(format!("{} has several lines", file.display())),
-    }
 }
 
 /// Reads a file with one digest per line. The error names the file and the line, and shows nothing of the line.
@@ -276,36 +247,23 @@ fn is_digest(text: &str) -> bool {
     text.split_once(':').is_some_and(|(user, _)| !user.is_empty())
 }
 
-/// Reads one digest or a list of them. The error shows none of them.
+/// Reads one digest, a list of them, or null. The error shows none of them.
 #[cfg(feature = "serde")]
 pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     use serde::Deserialize;
 
     #[derive(Deserialize)]
-    #[serde(untagged, expecting = "`digests` must be a list of texts, each `user:password`")]
+    #[serde(untagged, expecting = "digests must be a text, `user:password`, or a list of them")]
     enum Listed {
         One(String),
         Several(Vec<String>),
     }
 
-    Ok(match Listed::deserialize(from)? {
-        Listed::One(digest) => vec![digest],
-        Listed::Several(digests) => digests,
+    Ok(match Option::deserialize(from)? {
+        None => Vec::new(),
+        Some(Listed::One(digest)) => vec![digest],
+        Some(Listed::Several(digests)) => digests,
     })
-}
-
-/// Reads a text, or `None` from null. The error shows nothing of another value.
-#[cfg(all(feature = "serde", feature = "sasl-digest"))]
-pub(super) fn deserialize_one<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
-    use serde::Deserialize;
-
-    #[derive(Deserialize)]
-    #[serde(untagged, expecting = "`sasl_digest` must be a text, `user:password`")]
-    enum Given {
-        Text(String),
-    }
-
-    Ok(Option::<Given>::deserialize(from)?.map(|Given::Text(text)| text))
 }
 
 /// The longest file of digests, in bytes.
@@ -348,11 +306,13 @@ mod tests {
     fn a_login_that_cannot_be_used_is_refused_with_its_setting() {
         let config = || Config::new("a:1");
         let both = config().sasl_digest("a", "secret").sasl_digest_file("/file");
-        assert_eq!(reason(both), "invalid setting `sasl_digest`: there is a file as well");
+        assert!(reason(both).starts_with("invalid setting `sasl_digest_file`: cannot read /file"));
+        let several = Config { sasl_digest: vec!["a:secret".into(), "b:secret".into()], ..config() };
+        assert_eq!(reason(several), "invalid setting `sasl_digest`: there are several, and a client has one");
         let missing = reason(config().sasl_digest_file("/no/such/file"));
         assert!(missing.starts_with("invalid setting `sasl_digest_file`: cannot read /no/such/file"));
         let empty = reason(config().sasl_digest("", "secret"));
-        assert_eq!(empty, "invalid setting `sasl_digest`: the user is empty");
+        assert_eq!(empty, "invalid setting `sasl_digest`: number 1 is not `user:password`");
     }
 
     #[cfg(feature = "sasl-gssapi")]
@@ -412,7 +372,7 @@ mod tests {
         );
         let long = vec![b'x'; 64 * 1024 + 1];
         assert_eq!(read_from(&long).unwrap_err(), "cannot read FILE: it is longer than 65536 bytes");
-        let missing = digests(Vec::new(), &["/no/such/file".into()]).unwrap_err().to_string();
+        let missing = Config::new("a").digest_file("/no/such/file").security().err().unwrap().to_string();
         assert!(
             missing.starts_with("invalid setting `digest_files`: cannot read /no/such/file: No such file")
         );
@@ -420,7 +380,8 @@ mod tests {
 
     #[test]
     fn a_malformed_digest_is_known_by_its_number() {
-        let error = digests(vec!["a:b".into(), "secret".into()], &[]).unwrap_err().to_string();
+        let given = ["a:b".to_owned(), "secret".to_owned()];
+        let error = digests(("digests", &given), ("digest_files", &[])).unwrap_err().to_string();
         assert_eq!(error, "invalid setting `digests`: number 2 is not `user:password`");
     }
 
@@ -430,16 +391,19 @@ mod tests {
         for digests in ["5", r#"{"user": "secret"}"#, r#"["a:b", {"user": "secret"}]"#] {
             let text = format!(r#"{{"connect": "a", "digests": {digests}}}"#);
             let error = serde_json::from_str::<Config>(&text).unwrap_err().to_string();
-            assert!(error.contains("must be a list of texts") && !error.contains("secret"), "{error}");
+            assert!(
+                error.contains("must be a text, `user:password`, or a list") && !error.contains("secret"),
+                "{error}"
+            );
         }
         #[cfg(feature = "sasl-digest")]
         {
             let error = serde_json::from_str::<Config>(r#"{"connect": "a", "sasl_digest": 5}"#).unwrap_err();
-            assert!(error.to_string().contains("`sasl_digest` must be a text"), "{error}");
+            assert!(error.to_string().contains("digests must be a text"), "{error}");
             let none = serde_json::from_str::<Config>(r#"{"connect": "a", "sasl_digest": null}"#);
-            assert!(none.unwrap().security().unwrap().login.is_none());
+            assert!(none.unwrap().security().unwrap().0.login.is_none());
         }
         let one = serde_json::from_str::<Config>(r#"{"connect": "a", "digests": "u:p"}"#).unwrap();
-        assert_eq!(one.security().unwrap().digests, ["u:p"]);
+        assert_eq!(one.security().unwrap().0.digests, ["u:p"]);
     }
 }
