@@ -20,7 +20,6 @@
 //! * [`share`]: the part of one holder, and its right to write.
 //! * [`writes`]: the guarded writes under way.
 //! * [`readiness`]: whether the servers have confirmed the lease, and whether it can go to the next holder.
-//! * [`contender`]: the contender behind a lease, and the orders to its task.
 //!
 //! Uses the layers below: `session`, `queue`, `events`, `path`, `token`, `error` and `tasks`.
 //!
@@ -30,7 +29,6 @@
 //! 2. Listeners and wake-ups run outside of the mutexes.
 //! 3. A lease whose task ends early is lost, and its release has an outcome.
 
-mod contender;
 mod holders;
 mod readiness;
 mod share;
@@ -42,14 +40,13 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use crate::error::{LockError, LossReason};
+use self::holders::Holders;
+use crate::error::LockError;
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
+use crate::session::drive::Driver;
 use crate::tasks::Tasks;
 
-use self::contender::{Order, Report};
-
-pub(crate) use self::contender::Contender;
 pub(crate) use self::readiness::Readiness;
 pub(crate) use self::share::{Share, WritePermit};
 pub(crate) use self::state::Lease;
@@ -65,14 +62,9 @@ pub(crate) struct Claim {
 
 impl Claim {
     /// Starts the lease of a node that was seen at the head of its queue. Must run on the client's thread.
-    pub(crate) fn begin(
-        contender: impl Contender + 'static,
-        path: NodePath,
-        node: &Node,
-        tasks: &Tasks,
-    ) -> Self {
-        let lease = Arc::new(Lease::begin(&contender, path, node, tasks));
-        task::start(contender, lease.clone());
+    pub(crate) fn begin(driver: Driver, path: NodePath, node: &Node, tasks: &Tasks) -> Self {
+        let lease = Arc::new(Lease::begin(&driver, path, node, tasks));
+        task::start(driver, lease.clone());
         Self { lease: Some(lease) }
     }
 
@@ -93,44 +85,27 @@ impl Claim {
     /// Ends this claim, and returns whether it was the last one. The contender is withdrawn in the background then.
     pub(crate) fn end(&mut self) -> bool {
         let Some(lease) = self.lease.take() else { return false };
-        let is_last = lease.end_claim();
-        if is_last {
-            lease.abandon();
-        }
-        is_last
+        lease.end_claim()
     }
 
-    /// Withdraws the contender and waits until it is gone.
-    pub(crate) async fn release(&self) -> Result<(), LockError> {
-        self.order(Order::Release).await
+    /// Ends the only claim, and waits until the contender is gone.
+    pub(crate) async fn release(self) -> Result<(), LockError> {
+        let lease = self.lease().clone();
+        drop(self);
+        lease.until_passed(Holders::end).await
     }
 
     /// Orders that readers may share the lock. The returned future waits until the server has applied it or the lock is lost.
     /// After a loss it may take long until the servers report the outcome, so this does not wait for it.
     pub(crate) fn downgrade(&self) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
-        let (ordered, lease) = (self.order(Order::Downgrade), self.lease().clone());
+        let (report, outcome) = oneshot::channel();
+        let lease = self.lease().clone();
+        lease.order_downgrade(report);
         async move {
             tokio::select! {
                 biased;
-                outcome = ordered => outcome,
+                Ok(outcome) = outcome => outcome,
                 reason = lease.lost() => Err(lease.lost_error(reason)),
-            }
-        }
-    }
-
-    /// Orders something, and returns the wait for its outcome.
-    fn order(
-        &self,
-        order: fn(Report) -> Order,
-    ) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
-        let lease = self.lease().clone();
-        let (report, outcome) = oneshot::channel();
-        let ordered = lease.orders.push(order(report)).map_err(drop);
-        async move {
-            let lost = |reason| lease.lost_error(reason);
-            match ordered {
-                Ok(()) => outcome.await.unwrap_or_else(|_| Err(lost(LossReason::SessionEnded))),
-                Err(()) => Err(lost(lease.loss().unwrap_or(LossReason::SessionEnded))),
             }
         }
     }

@@ -10,12 +10,11 @@ use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::settings::{LongWait, WaitWarning};
-use crate::contend::{self, Contested};
+use crate::contend::{self, Contested, Wanted};
 use crate::error::LockError;
 use crate::session::drive::Progress;
 use crate::time::sleep_until;
 
-use super::key::Key;
 use super::queue::{Answer, Caller, LocalQueue};
 use super::state::{Call, Entry, Need, Watched};
 
@@ -96,7 +95,7 @@ impl LocalQueue {
         entry: Entry,
         cancel: &CancellationToken,
     ) -> impl Future<Output = Contested> + Send + use<> {
-        let (queue, wanted) = (self.clone(), (self.key().wanted(entry.mode), entry.contention));
+        let (queue, wanted) = (self.clone(), (self.wanted(entry.mode), entry.contention));
         contend::contend(
             cancel,
             &self.worker,
@@ -110,7 +109,7 @@ impl LocalQueue {
     fn note(&self, progress: Progress) {
         // A contender at the gate of a semaphore has no permit.
         let front = match (&progress, self.key()) {
-            (Progress::Behind(holder), Key::Lock { .. }) => Some(holder.clone()),
+            (Progress::Behind(holder), Wanted::Place(_)) => Some(holder.clone()),
             _ => None,
         };
         self.meet(front);
