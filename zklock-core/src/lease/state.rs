@@ -135,12 +135,11 @@ impl Lease {
     }
 
     /// Waits for the next order to the task. The contender is withdrawn behind the downgrades.
-    pub(super) async fn next_order(&self) -> Order {
-        let order = || {
+    pub(super) fn next_order(&self) -> impl Future<Output = Order> {
+        self.changed.until(|| {
             let downgrade = self.lock_downgrades().pop().map(Order::Downgrade);
             downgrade.or_else(|| (!self.is_claimed()).then_some(Order::Leave))
-        };
-        self.changed.until(order).await
+        })
     }
 
     fn lock_downgrades(&self) -> MutexGuard<'_, Vec<Report>> {

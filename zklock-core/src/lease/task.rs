@@ -3,7 +3,7 @@
 //! It watches the node, performs the orders of the holders, and withdraws the contender at the end.
 
 use std::convert::Infallible;
-use std::future::pending;
+use std::future::{pending, ready};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
@@ -29,23 +29,26 @@ pub(super) fn start(driver: Driver, lease: Arc<Lease>) {
 ///
 /// The node stays until the release even if the lease is lost, so that no other client gets the lock while the holder's
 /// body is still being cancelled.
-async fn hold(mut unfinished: Unfinished, mut driver: Driver) {
-    let lease = unfinished.lease.clone();
-    loop {
-        // Kept until the node is deleted, because the library sends a request for a watch that is dropped earlier.
-        let mut gone: Gone = FutureExt::fuse(Box::pin(driver.own_node_gone(lease.last_node())));
-        match lease.attend(&mut gone).await {
-            Order::Downgrade(report) => {
-                // The caller may no longer wait for the outcome.
-                let downgraded = Box::pin(lease.attend_to(downgrade(&lease, &mut driver)));
-                if let Err(Err(error)) = report.send(beside(&mut gone, downgraded).await) {
-                    tracing::warn!(path = %lease.path, %error, "a lock stays exclusive although only readers are left");
+#[expect(clippy::manual_async_fn, reason = "the future of an `async fn` has its arguments twice")]
+fn hold(unfinished: Unfinished, mut driver: Driver) -> impl Future<Output = ()> + Send {
+    async move {
+        let lease = unfinished.lease.clone();
+        loop {
+            // Kept until the node is deleted, because the library sends a request for a watch that is dropped earlier.
+            let mut gone: Gone = FutureExt::fuse(Box::pin(driver.own_node_gone(lease.last_node())));
+            match lease.attend(&mut gone).await {
+                Order::Downgrade(report) => {
+                    // The caller may no longer wait for the outcome.
+                    let downgraded = Box::pin(lease.attend_to(downgrade(&lease, &mut driver)));
+                    if let Err(Err(error)) = report.send(beside(&mut gone, downgraded).await) {
+                        tracing::warn!(path = %lease.path, %error, "a lock stays exclusive although only readers are left");
+                    }
                 }
+                Order::Leave => break beside(&mut gone, Box::pin(leave(&lease, &mut driver))).await,
             }
-            Order::Leave => break beside(&mut gone, Box::pin(leave(&lease, &mut driver))).await,
         }
+        unfinished.end();
     }
-    unfinished.is_finished = true;
 }
 
 /// Resolves when a node is gone, or belongs to another session.
@@ -76,7 +79,10 @@ impl Lease {
             tokio::select! {
                 biased;
                 order = self.next_order() => return order,
-                loss = self.outlived(), if self.loss().is_none() => drop(self.lose(loss)),
+                () = ready(()), if self.session.is_over() && self.loss().is_none() => {
+                    self.lose(LossReason::SessionEnded);
+                }
+                () = self.session.lapsed(), if self.loss().is_none() => drop(self.lose(LossReason::LeaseExpired)),
                 loss = &mut *gone => drop(self.lose(loss)),
                 _ = links.changed(), if !self.session.is_over() => {}
                 () = self.own_node.until(|_| self.is_confirmed()), if !self.is_confirmed() => {}
@@ -168,6 +174,12 @@ async fn downgrade(lease: &Lease, driver: &mut Driver) -> Result<(), LockError> 
 struct Unfinished {
     lease: Arc<Lease>,
     is_finished: bool,
+}
+
+impl Unfinished {
+    fn end(mut self) {
+        self.is_finished = true;
+    }
 }
 
 impl Drop for Unfinished {

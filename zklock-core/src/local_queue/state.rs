@@ -249,6 +249,10 @@ impl<C, L: Handle> State<C, L> {
                 }
             }
         }
+        if self.waiting.is_empty() {
+            // An empty map keeps the memory of some calls.
+            self.waiting = BTreeMap::new();
+        }
         if self.kind != Kind::Lock {
             effects.left.extend(self.leave());
         }
@@ -392,6 +396,8 @@ impl<C, L: Handle> State<C, L> {
             Kind::Lock => mem::take(&mut self.held),
             Kind::Permits { .. } => Vec::new(),
         };
+        // Most have one for a long time.
+        self.held.reserve_exact(1);
         self.held.push(HeldNode::new(NodeId(self.next_node), (claim, self.kind), mode, now));
         let mut effects = self.serve(now);
         effects.left.extend(before.into_iter().map(HeldNode::into_claim));

@@ -86,8 +86,8 @@ impl OwnNode {
     }
 
     /// Waits until there are news.
-    pub(crate) async fn until(&self, are_there: impl Fn(News) -> bool) {
-        self.changed.until(|| are_there(self.news()).then_some(())).await;
+    pub(crate) fn until(&self, are_there: impl Fn(News) -> bool) -> impl Future<Output = ()> {
+        self.changed.until(move || are_there(self.news()).then_some(()))
     }
 
     /// Takes note that the node was seen to belong to the session.
@@ -124,7 +124,8 @@ impl OwnNode {
     /// Waits before a request for a watch, unless others rely on the node already. Most locks are released within
     /// [`MOMENT`], and the watch is not needed.
     async fn rest(&self) {
-        timeout(MOMENT, self.until(|news| news.is_urged)).await.ok();
+        // Boxed, because most of the time of a long hold comes after it.
+        Box::pin(timeout(MOMENT, self.until(|news| news.is_urged))).await.ok();
     }
 }
 
