@@ -38,8 +38,6 @@ pub(crate) mod writes;
 
 use std::sync::Arc;
 
-use tokio::sync::oneshot;
-
 use self::holders::Holders;
 use crate::error::LockError;
 use crate::path::NodePath;
@@ -55,72 +53,38 @@ pub use self::state::LeaseState;
 
 /// A share in keeping a held node. The end of the last claim withdraws the contender in the background.
 #[derive(Debug)]
-pub(crate) struct Claim {
-    /// `None` once the claim has ended.
-    lease: Option<Arc<Lease>>,
-}
+pub(crate) struct Claim(Arc<Lease>);
 
 impl Claim {
     /// Starts the lease of a node that was seen at the head of its queue. Must run on the client's thread.
     pub(crate) fn begin(driver: Driver, path: NodePath, node: &Node, tasks: &Tasks) -> Self {
         let lease = Arc::new(Lease::begin(&driver, path, node, tasks));
         task::start(driver, lease.clone());
-        Self { lease: Some(lease) }
+        Self(lease)
     }
 
     pub(crate) fn lease(&self) -> &Arc<Lease> {
-        self.lease.as_ref().expect("a claim that has ended is not used")
-    }
-
-    /// Returns whether this claim has ended.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.lease.is_none()
-    }
-
-    /// Leaves the lock to the process from which this one was forked.
-    pub(crate) fn leave_to_parent(&mut self) {
-        std::mem::forget(self.lease.take());
-    }
-
-    /// Ends this claim, and returns whether it was the last one. The contender is withdrawn in the background then.
-    pub(crate) fn end(&mut self) -> bool {
-        let Some(lease) = self.lease.take() else { return false };
-        lease.end_claim()
+        &self.0
     }
 
     /// Ends the only claim, and waits until the contender is gone.
     pub(crate) async fn release(self) -> Result<(), LockError> {
-        let lease = self.lease().clone();
+        let lease = self.0.clone();
         drop(self);
-        lease.until_passed(Holders::end).await
-    }
-
-    /// Orders that readers may share the lock. The returned future waits until the server has applied it or the lock is lost.
-    /// After a loss it may take long until the servers report the outcome, so this does not wait for it.
-    pub(crate) fn downgrade(&self) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
-        let (report, outcome) = oneshot::channel();
-        let lease = self.lease().clone();
-        lease.order_downgrade(report);
-        async move {
-            tokio::select! {
-                biased;
-                Ok(outcome) = outcome => outcome,
-                reason = lease.lost() => Err(lease.lost_error(reason)),
-            }
-        }
+        lease.holders.until(Holders::end).await
     }
 }
 
 impl Clone for Claim {
     /// Returns one more claim.
     fn clone(&self) -> Self {
-        self.lease().claim();
-        Self { lease: self.lease.clone() }
+        self.0.claim();
+        Self(self.0.clone())
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.end();
+        self.0.end_claim();
     }
 }

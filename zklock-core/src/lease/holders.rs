@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::change::Signal;
 use crate::error::LockError;
 use crate::events::{Holding, Witness};
 
@@ -10,6 +11,8 @@ use crate::events::{Holding, Witness};
 #[derive(Debug, Default)]
 pub(super) struct Holders {
     register: Mutex<Register>,
+    /// Signals that holders have left, and the progress of the release.
+    changed: Signal,
 }
 
 #[derive(Debug, Default)]
@@ -76,23 +79,35 @@ impl Holders {
     pub(super) fn part(&self, which: impl Fn(u32) -> bool) -> Vec<Holding> {
         let leaves =
             |holder: &mut Holder| holder.has_returned && holder.holding.is_some() && which(holder.handoff);
-        let mut register = self.register();
-        register.holders.extract_if(.., leaves).filter_map(|holder| holder.holding).collect()
+        let parted =
+            self.register().holders.extract_if(.., leaves).filter_map(|holder| holder.holding).collect();
+        self.changed.notify();
+        parted
     }
 
     /// Takes note that the contender is being withdrawn.
     pub(super) fn note_release(&self) {
-        self.register().release = Release::Begun;
+        self.note(Release::Begun);
     }
 
     /// Takes note that the request that releases the lock has been handed to the connection.
     pub(super) fn note_handed_over(&self) {
-        self.register().release = Release::HandedOver;
+        self.note(Release::HandedOver);
     }
 
     /// Takes note of the end of the release.
     pub(super) fn note_end(&self, outcome: Result<(), LockError>) {
-        self.register().release = Release::Over(outcome.map_err(Box::new));
+        self.note(Release::Over(outcome.map_err(Box::new)));
+    }
+
+    fn note(&self, release: Release) {
+        self.register().release = release;
+        self.changed.notify();
+    }
+
+    /// Waits until there is an answer.
+    pub(super) async fn until<T>(&self, answer: impl Fn(&Self) -> Option<T>) -> T {
+        self.changed.until(|| answer(self)).await
     }
 
     /// Returns whether the release has begun.

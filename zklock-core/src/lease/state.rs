@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::change::Signal;
 use crate::error::{LockError, LossReason};
-use crate::events::{Holding, Witness};
+use crate::events::Witness;
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
 use crate::session::drive::Driver;
@@ -44,7 +44,7 @@ pub(crate) struct Lease {
     zxid: i64,
     pub(super) session: Arc<Session>,
     loss: OnceLock<LossReason>,
-    /// Signals the loss, a replacement of the node, the beginning of the release, and orders to the task.
+    /// Signals the loss, a replacement of the node, and orders to the task.
     changed: Signal,
     pub(super) tasks: Tasks,
     /// The downgrades that the task has not begun.
@@ -59,8 +59,6 @@ pub(crate) struct Lease {
     is_suspended: AtomicBool,
     /// The guarded writes under this lease, those of holders that have ended included.
     writes: Writes,
-    /// Signals what holders of this lease wait for: a change of the holders, and the progress of the release.
-    passing: Signal,
 }
 
 /// The node of a held lock, which a downgrade replaces with another one.
@@ -104,7 +102,6 @@ impl Lease {
             own_node: driver.own_node().clone(),
             is_suspended: AtomicBool::new(false),
             writes: Writes::default(),
-            passing: Signal::default(),
             session,
         }
     }
@@ -114,13 +111,11 @@ impl Lease {
         self.claims.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a claim no more. Returns whether it was the last one, which makes the task withdraw the contender.
-    pub(super) fn end_claim(&self) -> bool {
-        let is_last = self.claims.fetch_sub(1, Ordering::AcqRel) == 1;
-        if is_last {
+    /// Counts a claim no more. The end of the last one makes the task withdraw the contender.
+    pub(super) fn end_claim(&self) {
+        if self.claims.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.changed.notify();
         }
-        is_last
     }
 
     /// Returns whether there are claims.
@@ -128,10 +123,20 @@ impl Lease {
         self.claims.load(Ordering::Acquire) > 0
     }
 
-    /// Makes the task replace the writer's node with a reader's.
-    pub(super) fn order_downgrade(&self, report: Report) {
+    /// Orders that readers may share the lock, on behalf of a claim. The returned future waits until the server has applied it
+    /// or the lock is lost. After a loss it may take long until the servers report the outcome, so this does not wait for it.
+    pub(crate) fn downgrade(self: &Arc<Self>) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
+        let (report, outcome) = oneshot::channel();
         self.lock_downgrades().push(report);
         self.changed.notify();
+        let lease = self.clone();
+        async move {
+            tokio::select! {
+                biased;
+                Ok(outcome) = outcome => outcome,
+                reason = lease.lost() => Err(lease.lost_error(reason)),
+            }
+        }
     }
 
     /// Waits for the next order to the task. The contender is withdrawn behind the downgrades.
@@ -149,8 +154,6 @@ impl Lease {
     /// Ends the lease, with the outcome of its release.
     pub(super) fn end(&self, outcome: Result<(), LockError>) {
         self.holders.note_end(outcome);
-        self.changed.notify();
-        self.passing.notify();
         self.end_attendance();
     }
 
@@ -164,24 +167,6 @@ impl Lease {
 
     pub(crate) fn writes(&self) -> &Writes {
         &self.writes
-    }
-
-    /// Removes those of these holders that have given the lock back, and returns their holds.
-    pub(super) fn part(&self, which: impl Fn(u32) -> bool) -> Vec<Holding> {
-        let parted = self.holders.part(which);
-        self.passing.notify();
-        parted
-    }
-
-    /// Takes note that the request that releases the lock has been handed to the connection.
-    pub(super) fn note_handed_over(&self) {
-        self.holders.note_handed_over();
-        self.passing.notify();
-    }
-
-    /// Waits until there is an answer among the holders.
-    pub(super) async fn until_passed<T>(&self, answer: impl Fn(&Holders) -> Option<T>) -> T {
-        self.passing.until(|| answer(&self.holders)).await
     }
 
     pub(crate) fn session(&self) -> &Arc<Session> {
@@ -237,12 +222,6 @@ impl Lease {
         drop(attendance);
     }
 
-    /// Takes note that the node is about to be deleted.
-    pub(super) fn begin_release(&self) {
-        self.holders.note_release();
-        self.changed.notify();
-    }
-
     /// Watches the data of the node, to which others write requests to release.
     pub(crate) fn watch_requests(&self) {
         self.own_node.note(|news| news.is_read = true);
@@ -257,7 +236,7 @@ impl Lease {
     pub(crate) async fn asked_before_release(&self) -> bool {
         tokio::select! {
             biased;
-            () = self.changed.until(|| self.holders.is_being_released().then_some(())) => false,
+            () = self.holders.until(|holders| holders.is_being_released().then_some(())) => false,
             () = self.own_node.until(|news| news.is_asked) => true,
         }
     }

@@ -113,12 +113,12 @@ impl Lease {
 
 /// Withdraws the contender, and tells when the request for that is on its way.
 async fn leave(lease: &Lease, driver: &mut Driver) {
-    lease.begin_release();
+    lease.holders.note_release();
     let tell = async {
         lease.own_node.until(|news| news.is_leaving).await;
         // Meanwhile the client library's task, which runs on this thread too, writes the request.
         yield_now().await;
-        lease.note_handed_over();
+        lease.holders.note_handed_over();
         pending::<Infallible>().await
     };
     let end = tokio::select! {

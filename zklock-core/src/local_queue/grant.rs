@@ -1,6 +1,7 @@
 //! One holder's part of a lock: its share of the lease, and the duty to give it back.
 
 use std::fmt;
+use std::mem;
 use std::sync::Arc;
 
 use crate::error::{LockError, LossReason};
@@ -11,8 +12,8 @@ use super::held::NodeId;
 
 /// One holder's part of a held lock. Dropping it gives the lock back in the background.
 pub(crate) struct Grant {
-    /// The holder's claim, which ends when the lock is given back. The last claim that ends orders the release.
-    claim: Claim,
+    /// The holder's claim. `None` once the lock has been given back.
+    claim: Option<Claim>,
     share: Arc<Share>,
     /// The local queue to which the lock is given back.
     queue: Arc<dyn GiveBack>,
@@ -35,7 +36,7 @@ impl Grant {
     /// Returns the grant of a lease to a holder that comes after this many others.
     pub(super) fn new(claim: Claim, handoff: u32, (queue, node): (Arc<dyn GiveBack>, NodeId)) -> Arc<Self> {
         let share = Arc::new(Share::new(claim.lease(), handoff));
-        Arc::new(Self { claim, share, queue, node })
+        Arc::new(Self { claim: Some(claim), share, queue, node })
     }
 
     /// Returns the holder's share of the lease.
@@ -62,7 +63,7 @@ impl Grant {
     pub(super) fn undelivered(grant: Arc<Self>) {
         // It has no other holder.
         if let Some(mut grant) = Arc::into_inner(grant) {
-            grant.claim.end();
+            grant.claim = None;
         }
     }
 
@@ -72,23 +73,23 @@ impl Grant {
         if !self.lease().is_forked() {
             self.queue.clone().downgraded(self.node);
         }
-        self.claim.downgrade()
+        self.lease().downgrade()
     }
 
     /// Gives the lock back, unless that was done. Returns whether other readers still have it.
     fn take_back(&mut self) -> bool {
-        if self.claim.has_ended() {
-            return false;
-        }
+        let Some(claim) = self.claim.take() else { return false };
         if self.lease().is_forked() {
-            self.claim.leave_to_parent();
+            // The lock is left to the process from which this one was forked.
+            mem::forget(claim);
             return false;
         }
         self.share.end();
         // The line gives its claim up behind this one, and so orders the release before it wakes its task, which
         // may create another node.
-        let is_last = self.claim.end();
-        let is_shared = !is_last && self.queue.clone().give_back(self.node) && self.lease().is_claimed();
+        drop(claim);
+        let is_kept = self.lease().is_claimed();
+        let is_shared = is_kept && self.queue.clone().give_back(self.node) && self.lease().is_claimed();
         if is_shared {
             self.share.part();
         }

@@ -68,7 +68,7 @@ impl LocalQueue {
                 Need::Downgrade(node) => {
                     let claims = self.state().part(node);
                     // The last claim ends after the order, so that the task of the node performs both.
-                    claims.iter().flatten().for_each(|claim| drop(claim.downgrade()));
+                    claims.iter().flatten().for_each(|claim| drop(claim.lease().downgrade()));
                 }
                 Need::Wait(watched) => {
                     let is_closed = self.state().is_closed();

@@ -338,18 +338,6 @@ impl Driver {
         self.feed(Event::Downgrade).await;
         loop {
             match self.action.clone() {
-                Action::Downgrade(replacement) => {
-                    let session = self.session.clone();
-                    let permit = session.bounds().requests(1).await;
-                    let outcome = self.replace(replacement).await;
-                    drop(permit);
-                    match outcome {
-                        // Not fed to the state machine, which would enter the queue again. The
-                        // withdrawal that follows deletes both nodes.
-                        Event::OwnNodeGone => return Err(Undone::Gone),
-                        outcome => self.feed(outcome).await,
-                    }
-                }
                 Action::Hold(node) => {
                     return match self.refusal.take() {
                         Some(refusal) => Err(Undone::Refused(refusal)),
@@ -360,7 +348,9 @@ impl Driver {
                         }
                     };
                 }
-                _ => return Err(Undone::SessionOver),
+                Action::Finish(End::Lost) => return Err(Undone::SessionOver),
+                Action::Finish(_) => return Err(Undone::Gone),
+                _ => self.proceed(&CancellationToken::new()).await,
             }
         }
     }
