@@ -17,8 +17,8 @@ impl Signal {
     /// Waits until `look` finds an answer. It looks at once, and again after each change.
     ///
     /// Dropping the future loses nothing.
-    pub(crate) async fn until<T>(&self, look: impl Fn() -> Option<T>) -> T {
-        until(&self.0, look).await
+    pub(crate) fn until<T>(&self, look: impl Fn() -> Option<T>) -> impl Future<Output = T> {
+        until(&self.0, look)
     }
 }
 
@@ -26,15 +26,18 @@ impl Signal {
 /// `changed`, which comes after a change.
 ///
 /// Dropping the future loses nothing.
-pub(crate) async fn until<T>(changed: &Notify, look: impl Fn() -> Option<T>) -> T {
-    loop {
-        let mut told = pin!(changed.notified());
-        // Registered before the look, so that no change after the look is missed.
-        told.as_mut().enable();
-        if let Some(answer) = look() {
-            return answer;
+#[expect(clippy::manual_async_fn, reason = "the future of an `async fn` has its arguments twice")]
+pub(crate) fn until<T>(changed: &Notify, look: impl Fn() -> Option<T>) -> impl Future<Output = T> {
+    async move {
+        loop {
+            let mut told = pin!(changed.notified());
+            // Registered before the look, so that no change after the look is missed.
+            told.as_mut().enable();
+            if let Some(answer) = look() {
+                return answer;
+            }
+            told.await;
         }
-        told.await;
     }
 }
 

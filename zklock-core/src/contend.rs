@@ -16,7 +16,7 @@ use crate::events::Witness;
 use crate::path::NodePath;
 use crate::queue::predicate::Predicate;
 use crate::session::Session;
-use crate::session::drive::{Bid, Contention, Driver, Numbers, Outcome, Progress};
+use crate::session::drive::{Bid, Contention, Driver, NotAcquired, Numbers, Progress};
 
 mod agreement;
 mod permits;
@@ -64,19 +64,19 @@ impl Request {
             let session = self.worker.session(&self.path, &self.cancel).await?;
             (self.listener)(Progress::Entering);
             match self.take(session).await {
-                Outcome::Held(claims) => return Ok(Some(claims)),
-                Outcome::Contended => return Ok(None),
-                Outcome::Refused(error) => return Err(error),
-                Outcome::Cancelled => return Err(self.closed()),
-                Outcome::SessionLost if self.cancel.is_cancelled() => return Err(self.closed()),
+                Ok(claims) => return Ok(Some(claims)),
+                Err(NotAcquired::Contended) => return Ok(None),
+                Err(NotAcquired::Refused(error)) => return Err(error),
+                Err(NotAcquired::Cancelled) => return Err(self.closed()),
+                Err(NotAcquired::SessionLost) if self.cancel.is_cancelled() => return Err(self.closed()),
                 // The next session enters the queue at its tail.
-                Outcome::SessionLost => {}
+                Err(NotAcquired::SessionLost) => {}
             }
         }
     }
 
     /// Contends within one session.
-    async fn take(&self, session: Arc<Session>) -> Outcome<Claims> {
+    async fn take(&self, session: Arc<Session>) -> Result<Claims, NotAcquired> {
         let (place, data, numbers) = match &self.wanted {
             // Boxed, because it is much larger than the others, which are the most.
             Wanted::Permits(wanted) => return Box::pin(permits::contend(self, &session, wanted)).await,
@@ -84,7 +84,6 @@ impl Request {
             Wanted::Candidacy { place, identity } => (place, identity.clone(), Numbers::Ignored),
         };
         let bid = Bid { data, numbers, ..self.bid(self.path.clone(), Predicate::Place(place.clone())) };
-        let held = self.drive(Driver::new(session, bid), self.contention, &self.cancel).await;
-        held.map(|claim| vec![claim])
+        Ok(vec![self.drive(Driver::new(session, bid), self.contention, &self.cancel).await?])
     }
 }

@@ -20,7 +20,6 @@
 //! * [`share`]: the part of one holder, and its right to write.
 //! * [`writes`]: the guarded writes under way.
 //! * [`readiness`]: whether the servers have confirmed the lease, and whether it can go to the next holder.
-//! * [`contender`]: the contender behind a lease, and the orders to its task.
 //!
 //! Uses the layers below: `session`, `queue`, `events`, `path`, `token`, `error` and `tasks`.
 //!
@@ -30,7 +29,6 @@
 //! 2. Listeners and wake-ups run outside of the mutexes.
 //! 3. A lease whose task ends early is lost, and its release has an outcome.
 
-mod contender;
 mod holders;
 mod readiness;
 mod share;
@@ -40,16 +38,13 @@ pub(crate) mod writes;
 
 use std::sync::Arc;
 
-use tokio::sync::oneshot;
-
-use crate::error::{LockError, LossReason};
+use self::holders::Holders;
+use crate::error::LockError;
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
+use crate::session::drive::Driver;
 use crate::tasks::Tasks;
 
-use self::contender::{Order, Report};
-
-pub(crate) use self::contender::Contender;
 pub(crate) use self::readiness::Readiness;
 pub(crate) use self::share::{Share, WritePermit};
 pub(crate) use self::state::Lease;
@@ -58,94 +53,38 @@ pub use self::state::LeaseState;
 
 /// A share in keeping a held node. The end of the last claim withdraws the contender in the background.
 #[derive(Debug)]
-pub(crate) struct Claim {
-    /// `None` once the claim has ended.
-    lease: Option<Arc<Lease>>,
-}
+pub(crate) struct Claim(Arc<Lease>);
 
 impl Claim {
     /// Starts the lease of a node that was seen at the head of its queue. Must run on the client's thread.
-    pub(crate) fn begin(
-        contender: impl Contender + 'static,
-        path: NodePath,
-        node: &Node,
-        tasks: &Tasks,
-    ) -> Self {
-        let lease = Arc::new(Lease::begin(&contender, path, node, tasks));
-        task::start(contender, lease.clone());
-        Self { lease: Some(lease) }
+    pub(crate) fn begin(driver: Driver, path: NodePath, node: &Node, tasks: &Tasks) -> Self {
+        let lease = Arc::new(Lease::begin(&driver, path, node, tasks));
+        task::start(driver, lease.clone());
+        Self(lease)
     }
 
     pub(crate) fn lease(&self) -> &Arc<Lease> {
-        self.lease.as_ref().expect("a claim that has ended is not used")
+        &self.0
     }
 
-    /// Returns whether this claim has ended.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.lease.is_none()
-    }
-
-    /// Leaves the lock to the process from which this one was forked.
-    pub(crate) fn leave_to_parent(&mut self) {
-        std::mem::forget(self.lease.take());
-    }
-
-    /// Ends this claim, and returns whether it was the last one. The contender is withdrawn in the background then.
-    pub(crate) fn end(&mut self) -> bool {
-        let Some(lease) = self.lease.take() else { return false };
-        let is_last = lease.end_claim();
-        if is_last {
-            lease.abandon();
-        }
-        is_last
-    }
-
-    /// Withdraws the contender and waits until it is gone.
-    pub(crate) async fn release(&self) -> Result<(), LockError> {
-        self.order(Order::Release).await
-    }
-
-    /// Orders that readers may share the lock. The returned future waits until the server has applied it or the lock is lost.
-    /// After a loss it may take long until the servers report the outcome, so this does not wait for it.
-    pub(crate) fn downgrade(&self) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
-        let (ordered, lease) = (self.order(Order::Downgrade), self.lease().clone());
-        async move {
-            tokio::select! {
-                biased;
-                outcome = ordered => outcome,
-                reason = lease.lost() => Err(lease.lost_error(reason)),
-            }
-        }
-    }
-
-    /// Orders something, and returns the wait for its outcome.
-    fn order(
-        &self,
-        order: fn(Report) -> Order,
-    ) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
-        let lease = self.lease().clone();
-        let (report, outcome) = oneshot::channel();
-        let ordered = lease.orders.push(order(report)).map_err(drop);
-        async move {
-            let lost = |reason| lease.lost_error(reason);
-            match ordered {
-                Ok(()) => outcome.await.unwrap_or_else(|_| Err(lost(LossReason::SessionEnded))),
-                Err(()) => Err(lost(lease.loss().unwrap_or(LossReason::SessionEnded))),
-            }
-        }
+    /// Ends the only claim, and waits until the contender is gone.
+    pub(crate) async fn release(self) -> Result<(), LockError> {
+        let lease = self.0.clone();
+        drop(self);
+        lease.holders.until(Holders::end).await
     }
 }
 
 impl Clone for Claim {
     /// Returns one more claim.
     fn clone(&self) -> Self {
-        self.lease().claim();
-        Self { lease: self.lease.clone() }
+        self.0.claim();
+        Self(self.0.clone())
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.end();
+        self.0.end_claim();
     }
 }

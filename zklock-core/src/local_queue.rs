@@ -24,7 +24,6 @@
 //! * [`call`]: a call that waits in line.
 //! * [`task`]: contends, leaves, and watches deadlines.
 //! * [`grant`]: one holder's part: its token, and giving back.
-//! * [`key`]: the lock or the permits that the calls of one local queue want.
 //!
 //! Elections have no local queue. Uses the layers below: `contend`, `deadline`, `client`, `lease`, `session`, `queue`,
 //! `events`, `path`, `token` and `error`.
@@ -39,7 +38,6 @@
 mod call;
 mod grant;
 mod held;
-mod key;
 mod queue;
 #[cfg(test)]
 mod sim;
@@ -48,6 +46,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 
+use std::mem;
 use std::sync::Arc;
 
 use crate::client::Client;
@@ -57,10 +56,9 @@ use crate::deadline::Deadline;
 use crate::error::{Holder, LockError};
 use crate::events::Witness;
 use crate::path::NodePath;
-use crate::queue::predicate::Role;
+use crate::queue::predicate::{Place, Role};
 
 use self::held::Mode;
-use self::key::{Key, Recipe};
 use self::queue::{LocalQueue, Registry};
 
 pub(crate) use self::grant::{Grant, Grants, Release};
@@ -89,10 +87,7 @@ pub(crate) fn enter<'a, P: Fn() -> Deadline + Sync>(
 /// Returns the number of this client's calls that wait in line for what is at this path.
 pub(crate) fn waiting(client: &Client, path: &NodePath, wanted: &Wanted) -> usize {
     let queues: &LocalQueues = client.local_queues().get_or_default();
-    let is_wanted = |queue: &Arc<LocalQueue>| match queue.key() {
-        Key::Lock { .. } => matches!(wanted, Wanted::Place(_)),
-        Key::Permits(_) => matches!(wanted, Wanted::Permits(_)),
-    };
+    let is_wanted = |queue: &Arc<LocalQueue>| mem::discriminant(queue.key()) == mem::discriminant(wanted);
     let at = queues.registry.at(path);
     at.iter().filter(|queue| is_wanted(queue)).map(|queue| queue.state().waiting()).sum()
 }
@@ -107,15 +102,12 @@ impl LocalQueues {
     /// Returns the calls that want the same, and the mode of another call.
     fn of(&self, worker: &Arc<Worker>, path: &NodePath, wanted: &Wanted) -> (Arc<LocalQueue>, Mode) {
         let (key, mode) = match wanted {
-            Wanted::Place(place) | Wanted::Candidacy { place, .. } => {
-                let (recipe, mode) = match place.role {
-                    Role::Read => (Recipe::ReadWrite, Mode::Shared),
-                    Role::Write => (Recipe::ReadWrite, Mode::Exclusive),
-                    Role::Exclusive | Role::Permit | Role::Latch => (Recipe::Mutex, Mode::Exclusive),
-                };
-                (Key::lock(recipe, &place.also_behind), mode)
+            Wanted::Place(place) if place.role == Role::Read => {
+                (Wanted::Place(Place { role: Role::Write, ..place.clone() }), Mode::Shared)
             }
-            Wanted::Permits(permits) => (Key::Permits(Box::new(permits.clone())), Mode::Exclusive),
+            Wanted::Place(_) | Wanted::Candidacy { .. } | Wanted::Permits(_) => {
+                (wanted.clone(), Mode::Exclusive)
+            }
         };
         (self.registry.get(worker, path, key), mode)
     }

@@ -172,8 +172,8 @@ impl Session {
     }
 
     /// Waits until the lease clock has run out.
-    pub(crate) async fn lapsed(&self) {
-        self.lapse.until(|| self.clock().remaining().is_zero().then_some(())).await;
+    pub(crate) fn lapsed(&self) -> impl Future<Output = ()> {
+        self.lapse.until(|| self.clock().remaining().is_zero().then_some(()))
     }
 
     /// Ends the session after an answer that does not fit it.

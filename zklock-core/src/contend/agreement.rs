@@ -13,6 +13,7 @@ use crate::path::NodePath;
 use crate::queue::contender::{Contender, ContenderId};
 use crate::queue::predicate::{LEASES, Role};
 use crate::session::Session;
+use crate::session::drive::NotAcquired;
 use crate::session::request_error::RequestError;
 use crate::time::sleep;
 
@@ -49,35 +50,27 @@ impl Stated {
 
 /// Checks that the participants with permits use the number stated by `ours`. Writes `ours` to the
 /// semaphore's node if it states nothing, or if no other contender has a permit. Must be called
-/// behind the gate, by the contender `id`.
+/// behind the gate, by the contender `id`. A check that is given up counts as cancelled.
 pub(super) async fn agree(
     session: &Session,
     path: &NodePath,
     ours: Stated,
     id: ContenderId,
     cancel: &CancellationToken,
-) -> Result<Agreement, LockError> {
+) -> Result<(), NotAcquired> {
     let semaphore = Semaphore { session, path, ours, id };
     while !cancel.is_cancelled() {
         match semaphore.look().await {
-            Ok(verdict) => return verdict.map(|()| Agreement::Reached),
+            Ok(verdict) => return verdict.map_err(NotAcquired::Refused),
             // The contender's own driver reports that the session is over.
             Err(RequestError::SessionOver) => break,
             Err(
                 RequestError::Unknown(_) | RequestError::NoNode | RequestError::Refused(Refusal::BadVersion),
             ) => sleep(PAUSE).await,
-            Err(error) => return Err(error.into_error(path.relative())),
+            Err(error) => return Err(NotAcquired::Refused(error.into_error(path.relative()))),
         }
     }
-    Ok(Agreement::Unknown)
-}
-
-/// The result of a check without disagreement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Agreement {
-    Reached,
-    /// The check was given up.
-    Unknown,
+    Err(NotAcquired::Cancelled)
 }
 
 struct Semaphore<'a> {

@@ -24,38 +24,36 @@ use crate::queue::predicate::{GATE, LEASES, Predicate, Role};
 use crate::session::Session;
 use crate::session::connection::Watch;
 use crate::session::counter::Counter;
-use crate::session::drive::{Bid, Contention, Driver, Outcome};
+use crate::session::drive::{Bid, Contention, Driver, NotAcquired};
 use crate::session::request_error::RequestError;
 use crate::time::{sleep, timeout};
 
-use super::agreement::{self, Agreement, Stated};
+use super::agreement::{self, Stated};
 use super::request::{Claims, Count, Permits, Request};
 
 /// Takes all of the wanted permits within one session, or none.
-pub(super) async fn contend(request: &Request, session: &Arc<Session>, permits: &Permits) -> Outcome<Claims> {
+pub(super) async fn contend(
+    request: &Request,
+    session: &Arc<Session>,
+    permits: &Permits,
+) -> Result<Claims, NotAcquired> {
     let contest = Contest { request, session, permits };
     loop {
-        let gate = match contest.pass().await {
-            Outcome::Held(gate) => gate,
-            Outcome::Contended => return Outcome::Contended,
-            Outcome::Cancelled => return Outcome::Cancelled,
-            Outcome::Refused(error) => return Outcome::Refused(error),
-            Outcome::SessionLost => return Outcome::SessionLost,
-        };
+        let gate = contest.pass().await?;
         let mut claims = Claims::new();
         let end = contest.take_inside(&gate, &mut claims).await;
         let is_lost = |claim: &Claim| claim.lease().check().is_err();
         let left = match end {
             // The gate is released in the background, because the caller need not wait for that.
-            Outcome::Held(()) if !claims.iter().any(is_lost) => return Outcome::Held(claims),
-            Outcome::Held(()) => None,
-            left => Some(left).filter(|_| !is_lost(&gate)),
+            Ok(()) if !claims.iter().any(is_lost) => return Ok(claims),
+            Ok(()) => None,
+            Err(left) => Some(left).filter(|_| !is_lost(&gate)),
         };
         claims.push(gate);
-        join_all(claims.iter().map(Claim::release)).await;
+        join_all(claims.into_iter().map(Claim::release)).await;
         // If the gate or a permit was lost, such as by an outsider's deletion, the contest starts again.
         if let Some(left) = left {
-            return left.map(|()| Claims::new());
+            return Err(left);
         }
     }
 }
@@ -78,23 +76,22 @@ impl Contest<'_> {
     ///
     /// An attempt that does not wait looks whether permits are free before it gives up, because the
     /// gate is also closed while another client is just passing.
-    async fn pass(&self) -> Outcome<Claim> {
+    async fn pass(&self) -> Result<Claim, NotAcquired> {
         let contention = self.request.contention;
         let last = Instant::now() + LONGEST_PASSAGE;
         loop {
             let bid = self.request.bid(self.request.path.below(GATE), Predicate::place(Role::Exclusive));
             let driver = Driver::new(self.session.clone(), bid);
             let passed = self.request.drive(driver, contention, &self.request.cancel).await;
-            let Outcome::Contended = passed else {
+            let Err(NotAcquired::Contended) = passed else {
                 return passed;
             };
-            match self.look().await {
-                Err(refused) => return Outcome::Refused(refused),
-                Ok(Room::Enough(changed)) if Instant::now() < last => match changed {
+            match self.look().await.map_err(NotAcquired::Refused)? {
+                Room::Enough(changed) if Instant::now() < last => match changed {
                     Some(mut watch) => drop(timeout(PASSAGE, watch.change()).await),
                     None => sleep(PASSAGE).await,
                 },
-                Ok(Room::Enough(_) | Room::Exhausted) => return Outcome::Contended,
+                Room::Enough(_) | Room::Exhausted => return Err(NotAcquired::Contended),
             }
         }
     }
@@ -125,7 +122,7 @@ impl Contest<'_> {
     }
 
     /// Takes the permits, and gives up when the gate is lost, because another client can be inside then.
-    async fn take_inside(&self, gate: &Claim, claims: &mut Claims) -> Outcome<()> {
+    async fn take_inside(&self, gate: &Claim, claims: &mut Claims) -> Result<(), NotAcquired> {
         let inside = self.request.cancel.child_token();
         let leave = async {
             gate.lease().lost().await;
@@ -139,17 +136,13 @@ impl Contest<'_> {
     }
 
     /// Takes the permits one by one. Those taken so far are in `claims`, even if a later one fails.
-    async fn take(&self, inside: &CancellationToken, claims: &mut Claims) -> Outcome<()> {
+    async fn take(&self, inside: &CancellationToken, claims: &mut Claims) -> Result<(), NotAcquired> {
         let contention = self.request.contention;
         // Taking only some of the permits, to give them back, would make other attempts that do not
         // wait fail.
         let is_part_of_many = contention == Contention::Leave && self.permits.wanted > 1;
-        if is_part_of_many {
-            match self.look().await {
-                Err(refused) => return Outcome::Refused(refused),
-                Ok(Room::Exhausted) => return Outcome::Contended,
-                Ok(Room::Enough(_)) => {}
-            }
+        if is_part_of_many && let Room::Exhausted = self.look().await.map_err(NotAcquired::Refused)? {
+            return Err(NotAcquired::Contended);
         }
         for nth in 0..self.permits.wanted {
             let driver = Driver::new(self.session.clone(), self.bid());
@@ -157,16 +150,13 @@ impl Contest<'_> {
                 0 => self.take_first(driver, inside).await,
                 _ => self.request.drive(driver, contention, inside).await,
             };
-            match taken {
-                Outcome::Held(claim) => claims.push(claim),
-                other => return other.map(drop),
-            }
+            claims.push(taken?);
         }
-        Outcome::Held(())
+        Ok(())
     }
 
     /// Takes the first permit, and checks in the same round trip that other clients use the same number.
-    async fn take_first(&self, driver: Driver, inside: &CancellationToken) -> Outcome<Claim> {
+    async fn take_first(&self, driver: Driver, inside: &CancellationToken) -> Result<Claim, NotAcquired> {
         let contention = self.request.contention;
         let stop = inside.child_token();
         let id = driver.id();
@@ -182,17 +172,16 @@ impl Contest<'_> {
             agreed
         };
         match join!(agreed, self.request.drive(driver, contention, &stop)) {
-            (Ok(Agreement::Unknown), Outcome::Held(claim)) => {
+            (Ok(()), taken) => taken,
+            (Err(NotAcquired::Refused(error)), Err(left)) => Err(match left {
+                NotAcquired::SessionLost => left,
+                _ => NotAcquired::Refused(error),
+            }),
+            (Err(_), Err(left)) => Err(left),
+            (Err(disagreed), Ok(claim)) => {
                 claim.release().await.ok();
-                Outcome::Cancelled
+                Err(disagreed)
             }
-            (Ok(_), taken) => taken,
-            (Err(error), Outcome::Held(claim)) => {
-                claim.release().await.ok();
-                Outcome::Refused(error)
-            }
-            (Err(_), Outcome::SessionLost) => Outcome::SessionLost,
-            (Err(error), _) => Outcome::Refused(error),
         }
     }
 

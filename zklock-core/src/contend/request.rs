@@ -10,10 +10,10 @@ use crate::error::LockError;
 use crate::lease::Claim;
 use crate::path::NodePath;
 use crate::queue::predicate::{Place, Predicate};
-use crate::session::drive::{Bid, Contention, Driver, Numbers, Outcome, Progress};
+use crate::session::drive::{Bid, Contention, Driver, NotAcquired, Numbers, Progress};
 
 /// What a contender is to take.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// A place in one queue.
     Place(Place),
@@ -73,9 +73,9 @@ impl Request {
         mut driver: Driver,
         contention: Contention,
         cancel: &CancellationToken,
-    ) -> Outcome<Claim> {
-        let outcome = driver.acquire(contention, cancel, |progress| (self.listener)(progress)).await;
-        outcome.map(|node| Claim::begin(driver, self.path.clone(), &node, self.worker.tasks()))
+    ) -> Result<Claim, NotAcquired> {
+        let node = driver.acquire(contention, cancel, |progress| (self.listener)(progress)).await?;
+        Ok(Claim::begin(driver, self.path.clone(), &node, self.worker.tasks()))
     }
 
     pub(super) fn closed(&self) -> LockError {

@@ -95,11 +95,9 @@ impl End {
             Outstanding::Nothing => return share.lease().check(),
             Outstanding::Downgrade(downgrade) => answered(&share, (downgrade, deadline)).await,
             Outstanding::Release(release) => {
-                if release.has_to_yield() {
-                    // The call that has the lock now, or is about to come for it, may wait for this thread. The present
-                    // task goes on right behind it, and not when this thread is idle, as after Tokio's `yield_now`.
-                    yield_now().await;
-                }
+                // The call that has the lock now, or is about to come for it, may wait for this thread. The present
+                // task goes on right behind it, and not when this thread is idle, as after Tokio's `yield_now`.
+                yield_now().await;
                 match release.outcome() {
                     Some(outcome) => outcome,
                     None => answered(&share, (release.done(), deadline)).await,
@@ -115,9 +113,7 @@ impl End {
     /// Waits until the request that gives the lock back has been handed to the connection.
     async fn handed_over(self) {
         if let Outstanding::Release(release) = self.outstanding {
-            if release.has_to_yield() {
-                yield_now().await;
-            }
+            yield_now().await;
             release.handed_over().await;
         }
     }

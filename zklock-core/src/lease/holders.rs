@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::change::Signal;
 use crate::error::LockError;
 use crate::events::{Holding, Witness};
 
@@ -10,6 +11,8 @@ use crate::events::{Holding, Witness};
 #[derive(Debug, Default)]
 pub(super) struct Holders {
     register: Mutex<Register>,
+    /// Signals that holders have left, and the progress of the release.
+    changed: Signal,
 }
 
 #[derive(Debug, Default)]
@@ -19,28 +22,28 @@ struct Register {
     has_had_holder: bool,
     is_lost: bool,
     release: Release,
-    /// The reason why the release failed.
-    failure: Option<Box<LockError>>,
 }
 
-/// The progress of the release, as far as holders wait for it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The progress of the release.
+#[derive(Clone, Debug, Default)]
 enum Release {
     #[default]
     Due,
+    /// The contender is being withdrawn.
+    Begun,
     /// The request has been handed to the connection.
     HandedOver,
-    Over,
+    Over(Result<(), Box<LockError>>),
 }
 
 /// A holder, who comes after this many others.
 #[derive(Debug)]
-enum Holder {
-    Holds(u32, Holding),
-    /// The holder has given the lock back, and nobody has it yet.
-    Returned(u32, Holding),
-    /// The listeners have been told that the lock is lost.
-    Lost(u32),
+struct Holder {
+    handoff: u32,
+    /// `None` once the listeners have been told that the lock is lost.
+    holding: Option<Holding>,
+    /// Whether the holder has given the lock back. Nobody has it yet.
+    has_returned: bool,
 }
 
 impl Holders {
@@ -50,23 +53,17 @@ impl Holders {
         if !std::mem::replace(&mut register.has_had_holder, true) {
             holding.takes_turn();
         }
-        let (holder, lost) = match register.is_lost {
-            false => (Holder::Holds(handoff, holding), None),
-            true => (Holder::Lost(handoff), Some(holding)),
-        };
+        let (holding, lost) = if register.is_lost { (None, Some(holding)) } else { (Some(holding), None) };
         let place = register.place(handoff).unwrap_or_else(|place| place);
-        register.holders.insert(place, holder);
+        register.holders.insert(place, Holder { handoff, holding, has_returned: false });
         lost
     }
 
     /// Takes note that a holder has given the lock back.
     pub(super) fn give_back(&self, handoff: u32) {
         let mut register = self.register();
-        let place = register.place(handoff).ok();
-        if let Some(holder @ Holder::Holds(..)) = place.map(|place| &mut register.holders[place])
-            && let Some(holding) = holder.take()
-        {
-            *holder = Holder::Returned(handoff, holding);
+        if let Ok(place) = register.place(handoff) {
+            register.holders[place].has_returned = true;
         }
     }
 
@@ -74,56 +71,71 @@ impl Holders {
     pub(super) fn remove(&self, handoff: u32) -> Option<Holding> {
         let mut register = self.register();
         let place = register.place(handoff).ok()?;
-        register.holders.remove(place).take()
+        register.holders.remove(place).holding
     }
 
-    /// Removes those of these holders that have given the lock back, and returns their holds.
+    /// Removes those of these holders that have given the lock back, and returns their holds. Those that were told of the loss
+    /// stay.
     pub(super) fn part(&self, which: impl Fn(u32) -> bool) -> Vec<Holding> {
-        let mut parted = Vec::new();
-        self.register().holders.retain_mut(|holder| {
-            let leaves = matches!(holder, Holder::Returned(handoff, _) if which(*handoff));
-            if leaves {
-                parted.extend(holder.take());
-            }
-            !leaves
-        });
+        let leaves =
+            |holder: &mut Holder| holder.has_returned && holder.holding.is_some() && which(holder.handoff);
+        let parted =
+            self.register().holders.extract_if(.., leaves).filter_map(|holder| holder.holding).collect();
+        self.changed.notify();
         parted
+    }
+
+    /// Takes note that the contender is being withdrawn.
+    pub(super) fn note_release(&self) {
+        self.note(Release::Begun);
     }
 
     /// Takes note that the request that releases the lock has been handed to the connection.
     pub(super) fn note_handed_over(&self) {
-        let mut register = self.register();
-        if register.release == Release::Due {
-            register.release = Release::HandedOver;
-        }
+        self.note(Release::HandedOver);
     }
 
     /// Takes note of the end of the release.
     pub(super) fn note_end(&self, outcome: Result<(), LockError>) {
-        let mut register = self.register();
-        (register.release, register.failure) = (Release::Over, outcome.err().map(Box::new));
+        self.note(Release::Over(outcome.map_err(Box::new)));
+    }
+
+    fn note(&self, release: Release) {
+        self.register().release = release;
+        self.changed.notify();
+    }
+
+    /// Waits until there is an answer.
+    pub(super) async fn until<T>(&self, answer: impl Fn(&Self) -> Option<T>) -> T {
+        self.changed.until(|| answer(self)).await
+    }
+
+    /// Returns whether the release has begun.
+    pub(super) fn is_being_released(&self) -> bool {
+        !matches!(self.register().release, Release::Due)
     }
 
     pub(super) fn is_handed_over(&self) -> bool {
-        self.register().release != Release::Due
+        matches!(self.register().release, Release::HandedOver | Release::Over(_))
     }
 
     /// Returns the outcome of the release, once it has ended.
     pub(super) fn end(&self) -> Option<Result<(), LockError>> {
-        let register = self.register();
-        let failure = register.failure.as_deref().cloned();
-        (register.release == Release::Over).then(|| failure.map_or(Ok(()), Err))
+        match &self.register().release {
+            Release::Over(outcome) => Some(outcome.clone().map_err(|error| *error)),
+            Release::Due | Release::Begun | Release::HandedOver => None,
+        }
     }
 
     /// Returns the observers of the holders that have not lost the lock.
     pub(super) fn present(&self) -> Vec<Witness> {
         let register = self.register();
-        register.holders.iter().filter_map(|holder| Some(holder.holding()?.witness())).collect()
+        register.holders.iter().filter_map(|holder| Some(holder.holding.as_ref()?.witness())).collect()
     }
 
     /// Takes note of the loss, and returns the holds of those that hold the lock.
     pub(super) fn lose(&self) -> Vec<Holding> {
-        self.lose_if(|holder| matches!(holder, Holder::Holds(..)))
+        self.lose_if(|holder| !holder.has_returned)
     }
 
     /// Returns the holds of all that hold the lock or have given it back, because nobody has it any more.
@@ -135,7 +147,7 @@ impl Holders {
         let mut register = self.register();
         register.is_lost = true;
         let losers = register.holders.iter_mut().filter(|holder| loses(holder));
-        losers.filter_map(Holder::take).collect()
+        losers.filter_map(|holder| holder.holding.take()).collect()
     }
 
     pub(super) fn has(&self, handoff: u32) -> bool {
@@ -150,30 +162,6 @@ impl Holders {
 impl Register {
     /// Returns the place of a holder, or the one that it would have.
     fn place(&self, handoff: u32) -> Result<usize, usize> {
-        self.holders.binary_search_by_key(&handoff, Holder::handoff)
-    }
-}
-
-impl Holder {
-    fn handoff(&self) -> u32 {
-        match self {
-            Self::Holds(handoff, _) | Self::Returned(handoff, _) | Self::Lost(handoff) => *handoff,
-        }
-    }
-
-    fn holding(&self) -> Option<&Holding> {
-        match self {
-            Self::Holds(_, holding) | Self::Returned(_, holding) => Some(holding),
-            Self::Lost(_) => None,
-        }
-    }
-
-    /// Takes the hold out, for the caller to end it.
-    fn take(&mut self) -> Option<Holding> {
-        let lost = Self::Lost(self.handoff());
-        match std::mem::replace(self, lost) {
-            Self::Holds(_, holding) | Self::Returned(_, holding) => Some(holding),
-            Self::Lost(_) => None,
-        }
+        self.holders.binary_search_by_key(&handoff, |holder| holder.handoff)
     }
 }

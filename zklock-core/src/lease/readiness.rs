@@ -1,7 +1,6 @@
 //! Whether a lease is confirmed, and whether it can go from one holder to the next.
 
 use std::future::pending;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::error::LossReason;
@@ -9,46 +8,30 @@ use crate::session::request_error::RequestError;
 use crate::time::sleep;
 
 use super::state::{Lease, LeaseState};
+use super::writes::Writing;
 
 /// Whether a lease can go from one holder to the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Readiness {
     Ready,
-    /// It is not known yet.
-    Pending(Pending),
-    /// It never can again.
+    /// It is not known yet: the servers have not confirmed the lease since the connection broke, or a guarded write is under
+    /// way.
+    Pending,
+    /// It never can again: the lease is lost, its holder was asked to release, or a write of unknown outcome may still be
+    /// applied.
     Over,
-}
-
-/// The reason why it is not known whether a lease can go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pending {
-    /// The connection broke, and the servers have not confirmed the lease since.
-    Connection,
-    /// The lease runs out before the next heartbeat.
-    Proof,
-    /// A deletion of the node would go unnoticed. The first holder need not wait for that: its node was just seen.
-    Watch,
 }
 
 impl Lease {
     /// Returns whether the lease can go on. It does not notice a loss.
     pub(crate) fn readiness(&self) -> Readiness {
-        let clock = self.session.clock();
-        let remaining = clock.remaining();
-        let is_lost = self.loss().is_some() || self.session.is_over() || remaining.is_zero();
-        let news = self.own_node.news();
-        if is_lost || news.is_asked {
-            return Readiness::Over;
-        }
-        if !self.is_confirmed() {
-            Readiness::Pending(Pending::Connection)
-        } else if remaining < clock.terms().heartbeat() {
-            Readiness::Pending(Pending::Proof)
-        } else if !news.is_watched && self.is_granted.load(Ordering::Acquire) {
-            Readiness::Pending(Pending::Watch)
-        } else {
-            Readiness::Ready
+        let is_lost = self.loss().is_some() || self.session.is_over() || !self.session.clock().is_valid();
+        match self.writes().state() {
+            _ if is_lost || self.own_node.news().is_asked => Readiness::Over,
+            Writing::Doubtful => Readiness::Over,
+            Writing::UnderWay => Readiness::Pending,
+            Writing::Idle if self.is_confirmed() => Readiness::Ready,
+            Writing::Idle => Readiness::Pending,
         }
     }
 
@@ -67,52 +50,20 @@ impl Lease {
         self.own_node.note(|news| news.is_urged = true);
     }
 
-    /// Waits until it is known whether the lease can go on. Must run on the client's thread.
-    async fn known(&self) {
-        loop {
-            let Readiness::Pending(reason) = self.readiness() else { return };
-            let news = async {
-                match reason {
-                    Pending::Connection => self.confirmed().await,
-                    Pending::Proof => self.prove().await,
-                    Pending::Watch => self.own_node.until(|news| news.is_watched).await,
-                }
-            };
+    /// Waits until it is known whether the lease can go on.
+    pub(crate) async fn passable(&self) {
+        self.urge();
+        let mut links = self.session.links();
+        let is_known = || self.readiness() != Readiness::Pending;
+        while !is_known() {
             tokio::select! {
                 biased;
                 _ = self.lost() => return,
                 () = self.session.over() => return,
-                () = self.suspended_beside(reason) => {}
-                () = news => {}
+                _ = links.changed() => {}
+                () = self.own_node.until(|_| is_known()) => {}
+                _ = self.writes().drained(), if self.writes().state() == Writing::UnderWay => {}
             }
-        }
-    }
-
-    /// Waits until it is known whether the lease can go on, and until no guarded write is under way. Must run on the
-    /// client's thread.
-    pub(crate) async fn passable(&self) {
-        self.urge();
-        self.known().await;
-        tokio::select! {
-            _ = self.writes().drained() => {}
-            _ = self.lost() => {}
-        }
-    }
-
-    /// Waits until the connection breaks, unless that is the reason to wait already.
-    async fn suspended_beside(&self, reason: Pending) {
-        match reason {
-            Pending::Connection => pending().await,
-            Pending::Proof | Pending::Watch => self.suspended().await,
-        }
-    }
-
-    async fn prove(&self) {
-        let kind = self.session.clock().terms().heartbeat_kind();
-        match self.session.requests().heartbeat(kind).await {
-            // After a silence, only later answers prove more.
-            Ok(()) if self.session.clock().remaining() >= self.session.clock().terms().heartbeat() => {}
-            Ok(()) | Err(_) => sleep(PAUSE).await,
         }
     }
 }

@@ -67,17 +67,17 @@ impl Share {
 
     /// Tells the holders before this one that it has the lock now.
     pub(crate) fn succeed(&self) {
-        self.lease.part(|earlier| earlier < self.handoff).into_iter().for_each(Holding::passed_on);
+        self.lease.holders.part(|earlier| earlier < self.handoff).into_iter().for_each(Holding::passed_on);
     }
 
     /// Reports the release of this holder, while others hold the lock.
     pub(crate) fn part(&self) {
-        self.lease.part(|handoff| handoff == self.handoff).into_iter().for_each(Holding::released);
+        self.lease.holders.part(|handoff| handoff == self.handoff).into_iter().for_each(Holding::released);
     }
 
     /// Waits until another holder has the lock, or until its release has ended, and returns the outcome.
     pub(crate) async fn released(&self) -> Result<(), LockError> {
-        self.lease.until_passed(|_| self.outcome()).await
+        self.lease.holders.until(|_| self.outcome()).await
     }
 
     /// Returns the outcome of the release, or `None` while it is not known.
@@ -94,7 +94,7 @@ impl Share {
             is_over.then_some(())
         };
         tokio::select! {
-            () = self.lease.until_passed(is_over) => {}
+            () = self.lease.holders.until(is_over) => {}
             () = self.lease.suspended() => {}
         }
     }

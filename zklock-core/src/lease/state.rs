@@ -4,19 +4,21 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use tokio::sync::oneshot;
+
 use crate::change::Signal;
 use crate::error::{LockError, LossReason};
-use crate::events::{Holding, Witness};
+use crate::events::Witness;
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
+use crate::session::drive::Driver;
 use crate::session::own_node::OwnNode;
 use crate::session::{Attendance, Health, Link, Session};
 use crate::tasks::Tasks;
 use crate::token::FencingToken;
 
-use super::contender::{Contender, Order, Orders};
 use super::holders::Holders;
-use super::writes::{Tally, Writes};
+use super::writes::Writes;
 
 /// The state of a lock as its holder can know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,65 +44,66 @@ pub(crate) struct Lease {
     zxid: i64,
     pub(super) session: Arc<Session>,
     loss: OnceLock<LossReason>,
-    /// Signals the loss, a replacement of the node, and the progress of the release.
+    /// Signals the loss, a replacement of the node, and orders to the task.
     changed: Signal,
     pub(super) tasks: Tasks,
-    pub(super) orders: Orders,
+    /// The downgrades that the task has not begun.
+    downgrades: Mutex<Vec<Report>>,
     /// The heartbeats that the session sends for this lease.
     attendance: Mutex<Option<Attendance>>,
-    /// Whether the node is about to be deleted.
-    is_departing: AtomicBool,
     pub(super) holders: Holders,
-    /// Whether there has been a holder.
-    pub(super) is_granted: AtomicBool,
     /// The number of claims to it.
     claims: AtomicU32,
     pub(super) own_node: Arc<OwnNode>,
     /// Whether the listeners have been told that the lease is suspended.
     is_suspended: AtomicBool,
-    tally: Tally,
-    /// Signals what holders of this lease wait for: a change of the holders, the progress of the release, and the end of
-    /// the writes under way.
-    passing: Signal,
+    /// The guarded writes under this lease, those of holders that have ended included.
+    writes: Writes,
 }
 
-/// The path of the node of a held lock, which a downgrade replaces with another one.
-enum LockNode {
-    Present(Arc<str>),
-    /// A request is under way that replaces this node.
-    BeingReplaced(Arc<str>),
+/// The node of a held lock, which a downgrade replaces with another one.
+struct LockNode {
+    /// The path of the last node that is known to have existed.
+    path: Arc<str>,
+    /// Whether a request is under way that replaces the node.
+    is_being_replaced: bool,
 }
+
+/// An order to the task of a node.
+pub(super) enum Order {
+    /// Let readers share the lock. The outcome is reported if the caller still waits for it.
+    Downgrade(Report),
+    /// Withdraw the contender, because nobody has a claim any more.
+    Leave,
+}
+
+pub(super) type Report = oneshot::Sender<Result<(), LockError>>;
 
 impl Lease {
     /// Begins the lease of a node that was seen at the head of its queue.
-    pub(super) fn begin(contender: &impl Contender, path: NodePath, node: &Node, tasks: &Tasks) -> Self {
-        let session = contender.session().clone();
-        contender.begin_watch();
+    pub(super) fn begin(driver: &Driver, path: NodePath, node: &Node, tasks: &Tasks) -> Self {
+        let session = driver.session().clone();
+        driver.begin_watch();
         let attendance = Mutex::new(Some(session.attend()));
         Self {
-            node: Mutex::new(LockNode::Present(contender.queue().child(&node.name).into())),
+            node: Mutex::new(LockNode {
+                path: driver.path().child(&node.name).into(),
+                is_being_replaced: false,
+            }),
             path,
             zxid: node.zxid,
             loss: OnceLock::new(),
             changed: Signal::default(),
             tasks: tasks.clone(),
+            downgrades: Mutex::default(),
             attendance,
-            is_departing: AtomicBool::new(false),
             holders: Holders::default(),
-            is_granted: AtomicBool::new(false),
             claims: AtomicU32::new(1),
-            own_node: contender.own_node().clone(),
+            own_node: driver.own_node().clone(),
             is_suspended: AtomicBool::new(false),
-            tally: Tally::default(),
-            passing: Signal::default(),
+            writes: Writes::default(),
             session,
-            orders: Orders::new(),
         }
-    }
-
-    /// Takes note that there is a holder.
-    pub(crate) fn note_granted(&self) {
-        self.is_granted.store(true, Ordering::Release);
     }
 
     /// Counts one more claim, on behalf of one that there is.
@@ -108,9 +111,11 @@ impl Lease {
         self.claims.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a claim no more. Returns whether it was the last one.
-    pub(super) fn end_claim(&self) -> bool {
-        self.claims.fetch_sub(1, Ordering::AcqRel) == 1
+    /// Counts a claim no more. The end of the last one makes the task withdraw the contender.
+    pub(super) fn end_claim(&self) {
+        if self.claims.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.changed.notify();
+        }
     }
 
     /// Returns whether there are claims.
@@ -118,18 +123,37 @@ impl Lease {
         self.claims.load(Ordering::Acquire) > 0
     }
 
-    /// Takes note that the last holder is gone, and makes the contender be withdrawn, after the orders.
-    pub(super) fn abandon(&self) {
-        self.orders.push(Order::Leave).ok();
-        self.passing.notify();
+    /// Orders that readers may share the lock, on behalf of a claim. The returned future waits until the server has applied it
+    /// or the lock is lost. After a loss it may take long until the servers report the outcome, so this does not wait for it.
+    pub(crate) fn downgrade(self: &Arc<Self>) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
+        let (report, outcome) = oneshot::channel();
+        self.lock_downgrades().push(report);
+        self.changed.notify();
+        let lease = self.clone();
+        async move {
+            tokio::select! {
+                biased;
+                Ok(outcome) = outcome => outcome,
+                reason = lease.lost() => Err(lease.lost_error(reason)),
+            }
+        }
+    }
+
+    /// Waits for the next order to the task. The contender is withdrawn behind the downgrades.
+    pub(super) fn next_order(&self) -> impl Future<Output = Order> {
+        self.changed.until(|| {
+            let downgrade = self.lock_downgrades().pop().map(Order::Downgrade);
+            downgrade.or_else(|| (!self.is_claimed()).then_some(Order::Leave))
+        })
+    }
+
+    fn lock_downgrades(&self) -> MutexGuard<'_, Vec<Report>> {
+        self.downgrades.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends the lease, with the outcome of its release.
     pub(super) fn end(&self, outcome: Result<(), LockError>) {
-        self.orders.close();
-        self.begin_departure();
         self.holders.note_end(outcome);
-        self.passing.notify();
         self.end_attendance();
     }
 
@@ -141,27 +165,8 @@ impl Lease {
         FencingToken::new(self.zxid)
     }
 
-    /// The guarded writes under this lease, those of holders that have ended included.
-    pub(crate) fn writes(&self) -> Writes<'_> {
-        Writes::new(&self.tally, &self.passing)
-    }
-
-    /// Removes those of these holders that have given the lock back, and returns their holds.
-    pub(super) fn part(&self, which: impl Fn(u32) -> bool) -> Vec<Holding> {
-        let parted = self.holders.part(which);
-        self.passing.notify();
-        parted
-    }
-
-    /// Takes note that the request that releases the lock has been handed to the connection.
-    pub(super) fn note_handed_over(&self) {
-        self.holders.note_handed_over();
-        self.passing.notify();
-    }
-
-    /// Waits until there is an answer among the holders.
-    pub(super) async fn until_passed<T>(&self, answer: impl Fn(&Holders) -> Option<T>) -> T {
-        self.passing.until(|| answer(&self.holders)).await
+    pub(crate) fn writes(&self) -> &Writes {
+        &self.writes
     }
 
     pub(crate) fn session(&self) -> &Arc<Session> {
@@ -217,17 +222,6 @@ impl Lease {
         drop(attendance);
     }
 
-    /// Takes note that the node is about to be deleted, or that nobody will delete it any more.
-    pub(super) fn begin_departure(&self) {
-        self.is_departing.store(true, Ordering::Release);
-        self.changed.notify();
-    }
-
-    /// Waits until the release has begun.
-    async fn until_departing(&self) {
-        self.changed.until(|| self.is_departing.load(Ordering::Acquire).then_some(())).await;
-    }
-
     /// Watches the data of the node, to which others write requests to release.
     pub(crate) fn watch_requests(&self) {
         self.own_node.note(|news| news.is_read = true);
@@ -242,7 +236,7 @@ impl Lease {
     pub(crate) async fn asked_before_release(&self) -> bool {
         tokio::select! {
             biased;
-            () = self.until_departing() => false,
+            () = self.holders.until(|holders| holders.is_being_released().then_some(())) => false,
             () = self.own_node.until(|news| news.is_asked) => true,
         }
     }
@@ -267,30 +261,25 @@ impl Lease {
     }
 
     fn present_node(&self) -> Option<Arc<str>> {
-        match &*self.lock_node() {
-            LockNode::Present(node) => Some(node.clone()),
-            LockNode::BeingReplaced(_) => None,
-        }
+        let node = self.lock_node();
+        (!node.is_being_replaced).then(|| node.path.clone())
     }
 
     /// Returns the path of the last node that is known to have existed.
     pub(super) fn last_node(&self) -> Arc<str> {
-        match &*self.lock_node() {
-            LockNode::Present(node) | LockNode::BeingReplaced(node) => node.clone(),
-        }
+        self.lock_node().path.clone()
     }
 
     /// Takes note that the lock's node is being replaced.
     pub(super) fn begin_replacement(&self) {
-        let last = self.last_node();
-        *self.lock_node() = LockNode::BeingReplaced(last);
+        self.lock_node().is_being_replaced = true;
         self.own_node.begin_replacement();
         self.changed.notify();
     }
 
     /// Takes note that the lock's node has this path, and is not being replaced any more.
-    pub(super) fn set_node(&self, node: Arc<str>) {
-        *self.lock_node() = LockNode::Present(node);
+    pub(super) fn set_node(&self, path: Arc<str>) {
+        *self.lock_node() = LockNode { path, is_being_replaced: false };
         self.changed.notify();
     }
 

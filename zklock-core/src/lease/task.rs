@@ -2,6 +2,8 @@
 //!
 //! It watches the node, performs the orders of the holders, and withdraws the contender at the end.
 
+use std::convert::Infallible;
+use std::future::{pending, ready};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
@@ -11,44 +13,42 @@ use tokio::task::yield_now;
 use crate::error::{LockError, LossReason};
 use crate::events::Witness;
 use crate::queue::acquisition::End;
-use crate::session::drive::Undone;
+use crate::session::drive::{Driver, Undone};
 
-use super::contender::{Contender, Order};
-use super::state::Lease;
+use super::state::{Lease, Order};
 
 /// Starts the task of a node.
-pub(super) fn start(contender: impl Contender + 'static, lease: Arc<Lease>) {
+pub(super) fn start(driver: Driver, lease: Arc<Lease>) {
     let tasks = lease.tasks.clone();
     // Made here rather than in the future, which may be dropped before its first poll.
     let unfinished = Unfinished { lease, is_finished: false };
-    tasks.spawn(hold(unfinished, contender));
+    tasks.spawn(hold(unfinished, driver));
 }
 
 /// Holds the node until its contender is withdrawn.
 ///
 /// The node stays until the release even if the lease is lost, so that no other client gets the lock while the holder's
 /// body is still being cancelled.
-async fn hold(mut unfinished: Unfinished, mut contender: impl Contender + 'static) {
-    let lease = unfinished.lease.clone();
-    loop {
-        // Kept until the node is deleted, because the library sends a request for a watch that is dropped earlier.
-        let mut gone: Gone = FutureExt::fuse(Box::pin(contender.own_node_gone(lease.last_node())));
-        match lease.attend(&mut gone).await {
-            Order::Downgrade(report) => {
-                // The caller may no longer wait for the outcome.
-                let downgraded = Box::pin(lease.attend_to(downgrade(&lease, &mut contender)));
-                if let Err(Err(error)) = report.send(beside(&mut gone, downgraded).await) {
-                    tracing::warn!(path = %lease.path, %error, "a lock stays exclusive although only readers are left");
+#[expect(clippy::manual_async_fn, reason = "the future of an `async fn` has its arguments twice")]
+fn hold(unfinished: Unfinished, mut driver: Driver) -> impl Future<Output = ()> + Send {
+    async move {
+        let lease = unfinished.lease.clone();
+        loop {
+            // Kept until the node is deleted, because the library sends a request for a watch that is dropped earlier.
+            let mut gone: Gone = FutureExt::fuse(Box::pin(driver.own_node_gone(lease.last_node())));
+            match lease.attend(&mut gone).await {
+                Order::Downgrade(report) => {
+                    // The caller may no longer wait for the outcome.
+                    let downgraded = Box::pin(lease.attend_to(downgrade(&lease, &mut driver)));
+                    if let Err(Err(error)) = report.send(beside(&mut gone, downgraded).await) {
+                        tracing::warn!(path = %lease.path, %error, "a lock stays exclusive although only readers are left");
+                    }
                 }
+                Order::Leave => break beside(&mut gone, Box::pin(leave(&lease, &mut driver))).await,
             }
-            Order::Release(report) => {
-                report.send(beside(&mut gone, Box::pin(withdraw(&lease, &mut contender))).await).ok();
-                break;
-            }
-            Order::Leave => break beside(&mut gone, Box::pin(leave(&lease, &mut contender))).await,
         }
+        unfinished.end();
     }
-    unfinished.is_finished = true;
 }
 
 /// Resolves when a node is gone, or belongs to another session.
@@ -78,8 +78,11 @@ impl Lease {
             self.note_health(link);
             tokio::select! {
                 biased;
-                order = self.orders.next() => return order,
-                loss = self.outlived(), if self.loss().is_none() => drop(self.lose(loss)),
+                order = self.next_order() => return order,
+                () = ready(()), if self.session.is_over() && self.loss().is_none() => {
+                    self.lose(LossReason::SessionEnded);
+                }
+                () = self.session.lapsed(), if self.loss().is_none() => drop(self.lose(LossReason::LeaseExpired)),
                 loss = &mut *gone => drop(self.lose(loss)),
                 _ = links.changed(), if !self.session.is_over() => {}
                 () = self.own_node.until(|_| self.is_confirmed()), if !self.is_confirmed() => {}
@@ -108,29 +111,50 @@ impl Lease {
     }
 }
 
-/// Withdraws the contender after its last holder, and tells when the request for that is on its way.
-async fn leave(lease: &Lease, contender: &mut impl Contender) {
-    let mut withdrawn = pin!(withdraw(lease, contender));
-    tokio::select! {
+/// Withdraws the contender, and tells when the request for that is on its way.
+async fn leave(lease: &Lease, driver: &mut Driver) {
+    lease.holders.note_release();
+    let tell = async {
+        lease.own_node.until(|news| news.is_leaving).await;
+        // Meanwhile the client library's task, which runs on this thread too, writes the request.
+        yield_now().await;
+        lease.holders.note_handed_over();
+        pending::<Infallible>().await
+    };
+    let end = tokio::select! {
         biased;
-        _ = &mut withdrawn => return,
-        () = lease.own_node.until(|news| news.is_leaving) => {}
+        end = driver.withdraw() => end,
+        never = tell => match never {},
+    };
+    finish(lease, end, driver.refusal());
+}
+
+/// Ends the lease with the outcome of its release.
+fn finish(lease: &Lease, end: End, refusal: Option<LockError>) {
+    let outcome = outcome(lease, end, refusal);
+    // A client that closes its session is told that its locks are lost, and deletes their nodes before.
+    let is_deleted = matches!(end, End::Withdrawn);
+    // Those that held the lock when it was lost have been told. The others have given it back.
+    for holding in lease.holders.clear() {
+        match &outcome {
+            Ok(()) => holding.released(),
+            Err(LockError::Lost { reason: LossReason::SessionEnded, .. }) if is_deleted => holding.released(),
+            Err(LockError::Lost { reason, .. }) => holding.lost(*reason),
+            Err(error) => holding.release_failed(error),
+        }
     }
-    // Meanwhile the client library's task, which runs on this thread too, writes the request.
-    yield_now().await;
-    lease.note_handed_over();
-    withdrawn.await.ok();
+    lease.end(outcome);
 }
 
 /// Replaces the writer's node with a reader's. The lease continues meanwhile.
-async fn downgrade(lease: &Lease, contender: &mut impl Contender) -> Result<(), LockError> {
+async fn downgrade(lease: &Lease, driver: &mut Driver) -> Result<(), LockError> {
     lease.check()?;
     lease.begin_replacement();
-    let outcome = contender.downgrade().await;
+    let outcome = driver.downgrade().await;
     lease.own_node.end_replacement();
     match outcome {
         Ok(reader) => {
-            lease.set_node(contender.queue().child(&reader.name).into());
+            lease.set_node(driver.path().child(&reader.name).into());
             lease.check()?;
             lease.tell(Witness::downgraded);
             Ok(())
@@ -152,34 +176,18 @@ struct Unfinished {
     is_finished: bool,
 }
 
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        if !self.is_finished {
-            let lease = &self.lease;
-            let reason = lease.lose(LossReason::SessionEnded);
-            lease.holders.clear().into_iter().for_each(|holding| holding.lost(reason));
-            lease.end(Err(lease.lost_error(reason)));
-        }
+impl Unfinished {
+    fn end(mut self) {
+        self.is_finished = true;
     }
 }
 
-async fn withdraw(lease: &Lease, contender: &mut impl Contender) -> Result<(), LockError> {
-    lease.begin_departure();
-    let end = contender.withdraw().await;
-    // A client that closes its session is told that its locks are lost, and deletes their nodes before.
-    let is_deleted = matches!(end, End::Withdrawn);
-    let outcome = outcome(lease, end, contender.refusal());
-    // Those that held the lock when it was lost have been told. The others have given it back.
-    for holding in lease.holders.clear() {
-        match &outcome {
-            Ok(()) => holding.released(),
-            Err(LockError::Lost { reason: LossReason::SessionEnded, .. }) if is_deleted => holding.released(),
-            Err(LockError::Lost { reason, .. }) => holding.lost(*reason),
-            Err(error) => holding.release_failed(error),
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            finish(&self.lease, End::Lost, None);
         }
     }
-    lease.end(outcome.clone());
-    outcome
 }
 
 fn outcome(lease: &Lease, end: End, refusal: Option<LockError>) -> Result<(), LockError> {

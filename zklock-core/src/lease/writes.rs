@@ -12,16 +12,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::change::Signal;
 
-/// The number of guarded writes of one lease whose outcomes are not known, and [`DOUBT`].
-#[derive(Debug, Default)]
-pub(super) struct Tally(AtomicU32);
-
 /// The guarded writes of one lease.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Writes<'a> {
-    tally: &'a Tally,
+#[derive(Debug, Default)]
+pub(crate) struct Writes {
+    /// The number of those whose outcomes are not known, and [`DOUBT`].
+    tally: AtomicU32,
     /// Told when no write is under way any more, or the outcome of one will never be known.
-    changed: &'a Signal,
+    changed: Signal,
 }
 
 /// The answer to the question whether a later holder of the same node could see a write of an earlier one.
@@ -35,14 +32,10 @@ pub(crate) enum Writing {
     Doubtful,
 }
 
-impl<'a> Writes<'a> {
-    pub(super) fn new(tally: &'a Tally, changed: &'a Signal) -> Self {
-        Self { tally, changed }
-    }
-
+impl Writes {
     /// Returns the present state, and changes nothing.
     pub(crate) fn state(&self) -> Writing {
-        match self.tally.0.load(Ordering::SeqCst) {
+        match self.tally.load(Ordering::SeqCst) {
             0 => Writing::Idle,
             tally if tally & DOUBT != 0 => Writing::Doubtful,
             _ => Writing::UnderWay,
@@ -50,19 +43,19 @@ impl<'a> Writes<'a> {
     }
 
     /// Waits until no write is under way, or one is doubtful. Returns `Idle` or `Doubtful`.
-    pub(crate) async fn drained(self) -> Writing {
+    pub(crate) async fn drained(&self) -> Writing {
         let is_drained = |state: &Writing| !matches!(state, Writing::UnderWay);
         self.changed.until(|| Some(self.state()).filter(is_drained)).await
     }
 
     /// Counts a write, which ends with [`settle`](Self::settle) or [`doubt`](Self::doubt).
     pub(super) fn begin(&self) {
-        self.tally.0.fetch_add(1, Ordering::SeqCst);
+        self.tally.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Ends a write that has been applied, or will never be.
     pub(super) fn settle(&self) {
-        let before = self.tally.0.fetch_sub(1, Ordering::SeqCst);
+        let before = self.tally.fetch_sub(1, Ordering::SeqCst);
         if before & !DOUBT == 1 {
             self.changed.notify();
         }
@@ -71,8 +64,8 @@ impl<'a> Writes<'a> {
     /// Ends a write of unknown outcome.
     pub(super) fn doubt(&self) {
         // Before the write stops to count, so that no look in between finds the lease idle.
-        self.tally.0.fetch_or(DOUBT, Ordering::SeqCst);
-        self.tally.0.fetch_sub(1, Ordering::SeqCst);
+        self.tally.fetch_or(DOUBT, Ordering::SeqCst);
+        self.tally.fetch_sub(1, Ordering::SeqCst);
         self.changed.notify();
     }
 }
@@ -91,8 +84,7 @@ mod tests {
 
     #[test]
     fn writes_are_idle_again_when_the_last_one_is_settled() {
-        let (tally, changed) = Default::default();
-        let writes = Writes::new(&tally, &changed);
+        let writes = Writes::default();
         assert_eq!(writes.state(), Writing::Idle);
         writes.begin();
         writes.begin();
@@ -104,8 +96,7 @@ mod tests {
 
     #[test]
     fn one_doubtful_write_is_never_forgotten() {
-        let (tally, changed) = Default::default();
-        let writes = Writes::new(&tally, &changed);
+        let writes = Writes::default();
         writes.begin();
         writes.begin();
         writes.doubt();
@@ -119,8 +110,7 @@ mod tests {
 
     #[tokio::test]
     async fn drained_waits_for_the_last_write() {
-        let (tally, changed) = Default::default();
-        let writes = Writes::new(&tally, &changed);
+        let writes = Writes::default();
         assert_eq!(writes.drained().await, Writing::Idle);
         writes.begin();
         writes.begin();
@@ -134,8 +124,7 @@ mod tests {
 
     #[tokio::test]
     async fn drained_waits_on_if_another_write_has_begun_in_between() {
-        let (tally, changed) = Default::default();
-        let writes = Writes::new(&tally, &changed);
+        let writes = Writes::default();
         writes.begin();
         let mut drained = pin!(writes.drained());
         assert_eq!(poll!(&mut drained), Poll::Pending);
@@ -148,8 +137,7 @@ mod tests {
 
     #[tokio::test]
     async fn drained_does_not_wait_for_others_once_a_write_is_doubtful() {
-        let (tally, changed) = Default::default();
-        let writes = Writes::new(&tally, &changed);
+        let writes = Writes::default();
         writes.begin();
         writes.begin();
         let mut drained = pin!(writes.drained());

@@ -1,6 +1,7 @@
 //! One holder's part of a lock: its share of the lease, and the duty to give it back.
 
 use std::fmt;
+use std::mem;
 use std::sync::Arc;
 
 use crate::error::{LockError, LossReason};
@@ -11,8 +12,8 @@ use super::held::NodeId;
 
 /// One holder's part of a held lock. Dropping it gives the lock back in the background.
 pub(crate) struct Grant {
-    /// The holder's claim, which ends when the lock is given back. The last claim that ends orders the release.
-    claim: Claim,
+    /// The holder's claim. `None` once the lock has been given back.
+    claim: Option<Claim>,
     share: Arc<Share>,
     /// The local queue to which the lock is given back.
     queue: Arc<dyn GiveBack>,
@@ -24,33 +25,18 @@ pub(crate) type Grants = Vec<Arc<Grant>>;
 
 /// A local queue, as far as a grant uses it.
 pub(super) trait GiveBack: Send + Sync {
-    /// Handles the end of a grant.
-    fn give_back(self: Arc<Self>, node: NodeId) -> GivenBack;
+    /// Handles the end of a grant. Returns whether other readers may still have the lock.
+    fn give_back(self: Arc<Self>, node: NodeId) -> bool;
 
     /// Lets readers join the holder of this node, because a downgrade has been ordered.
     fn downgraded(self: Arc<Self>, node: NodeId);
 }
 
-/// What becomes of a lock that is given back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum GivenBack {
-    /// Another call of this client has it.
-    PassedOn,
-    /// Other readers of this client still have it.
-    Shared,
-    /// It is released.
-    Released,
-    /// Calls wait for it, or may come for it in a moment, or the call still has other permits of the set. If none
-    /// of them can have it, it is released.
-    Undecided,
-}
-
 impl Grant {
     /// Returns the grant of a lease to a holder that comes after this many others.
     pub(super) fn new(claim: Claim, handoff: u32, (queue, node): (Arc<dyn GiveBack>, NodeId)) -> Arc<Self> {
-        claim.lease().note_granted();
         let share = Arc::new(Share::new(claim.lease(), handoff));
-        Arc::new(Self { claim, share, queue, node })
+        Arc::new(Self { claim: Some(claim), share, queue, node })
     }
 
     /// Returns the holder's share of the lease.
@@ -69,15 +55,15 @@ impl Grant {
     /// Gives the lock back, in this thread and without a request if another call waits for it. If none does, it is released in
     /// a moment.
     pub(crate) fn give_back(mut self) -> Release {
-        let given_back = self.take_back().unwrap_or(GivenBack::Released);
-        Release { share: self.share.clone(), given_back }
+        let is_shared = self.take_back();
+        Release { share: self.share.clone(), is_shared }
     }
 
     /// Undoes a grant that did not reach its holder, and leaves it to the caller to tell the line.
     pub(super) fn undelivered(grant: Arc<Self>) {
         // It has no other holder.
         if let Some(mut grant) = Arc::into_inner(grant) {
-            grant.claim.end();
+            grant.claim = None;
         }
     }
 
@@ -87,31 +73,27 @@ impl Grant {
         if !self.lease().is_forked() {
             self.queue.clone().downgraded(self.node);
         }
-        self.claim.downgrade()
+        self.lease().downgrade()
     }
 
-    fn take_back(&mut self) -> Option<GivenBack> {
-        if self.claim.has_ended() {
-            return None;
-        }
+    /// Gives the lock back, unless that was done. Returns whether other readers still have it.
+    fn take_back(&mut self) -> bool {
+        let Some(claim) = self.claim.take() else { return false };
         if self.lease().is_forked() {
-            self.claim.leave_to_parent();
-            return Some(GivenBack::Released);
+            // The lock is left to the process from which this one was forked.
+            mem::forget(claim);
+            return false;
         }
         self.share.end();
         // The line gives its claim up behind this one, and so orders the release before it wakes its task, which
         // may create another node.
-        let is_last = self.claim.end();
-        let given_back = if is_last { GivenBack::Released } else { self.queue.clone().give_back(self.node) };
-        let given_back = if given_back == GivenBack::Released && self.lease().is_claimed() {
-            GivenBack::Shared
-        } else {
-            given_back
-        };
-        if given_back == GivenBack::Shared {
+        drop(claim);
+        let is_kept = self.lease().is_claimed();
+        let is_shared = is_kept && self.queue.clone().give_back(self.node) && self.lease().is_claimed();
+        if is_shared {
             self.share.part();
         }
-        Some(given_back)
+        is_shared
     }
 }
 
@@ -125,27 +107,18 @@ impl Drop for Grant {
 #[must_use = "the release may have to be awaited"]
 pub(crate) struct Release {
     share: Arc<Share>,
-    given_back: GivenBack,
+    /// Whether other readers still have the lock.
+    is_shared: bool,
 }
 
 impl Release {
-    /// Returns whether other tasks are to run before the next step: one of them has the lock now, or may come
-    /// for it.
-    pub(crate) fn has_to_yield(&self) -> bool {
-        matches!(self.given_back, GivenBack::PassedOn | GivenBack::Undecided)
-    }
-
     /// Returns the outcome, or `None` if it has to be awaited.
     pub(crate) fn outcome(&self) -> Option<Result<(), LockError>> {
         let lease = self.share.lease();
         if lease.is_forked() {
             return Some(Err(lease.lost_error(LossReason::SessionEnded)));
         }
-        match self.given_back {
-            GivenBack::PassedOn => Some(Ok(())),
-            GivenBack::Shared => Some(lease.check()),
-            GivenBack::Released | GivenBack::Undecided => self.share.outcome(),
-        }
+        self.share.outcome().or_else(|| self.is_shared.then(|| lease.check()))
     }
 
     /// Waits until the lock is passed on, or its node is deleted.
@@ -159,7 +132,7 @@ impl Release {
     /// Waits until the request that releases the lock has been handed to the connection, unless others have the
     /// lock. If the connection is broken, this does not wait for it.
     pub(crate) async fn handed_over(self) {
-        if let GivenBack::Released | GivenBack::Undecided = self.given_back {
+        if self.outcome().is_none() {
             self.share.handed_over().await;
         }
     }

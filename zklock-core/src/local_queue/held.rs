@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::client::settings::Queueing;
+use crate::lease::Readiness;
 use crate::token::GRANTS;
 
 /// The mode in which a call wants the lock, or in which a node holds it.
@@ -34,9 +35,7 @@ pub(super) trait Handle: Clone {
 /// The state of a lease at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Look {
-    pub(super) ready: Ready,
-    /// Whether a guarded write of a holder has no answer yet.
-    pub(super) is_writing: bool,
+    pub(super) readiness: Readiness,
     /// Since when other clients may wait for the lock.
     pub(super) company: Option<Instant>,
 }
@@ -45,21 +44,10 @@ impl Look {
     /// Returns the state of this lease and another one, which are passed on together.
     pub(super) fn beside(self, other: Self) -> Self {
         Self {
-            ready: self.ready.max(other.ready),
-            is_writing: self.is_writing || other.is_writing,
+            readiness: self.readiness.max(other.readiness),
             company: self.company.into_iter().chain(other.company).min(),
         }
     }
-}
-
-/// Whether a lease can go to another call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Ready {
-    Now,
-    /// Its state is not known at the moment.
-    NotYet,
-    /// It is lost, its holder was asked to release, or a write of unknown outcome may still be applied.
-    Never,
 }
 
 /// Whether a node admits a call.
@@ -84,12 +72,10 @@ pub(super) struct HeldNode<L> {
     usage: Usage,
     /// The number of grants so far.
     handoffs: u32,
-    /// The number of grants since `since`.
+    /// The number of grants since others may wait, with that of the holder of that moment.
     grants: u32,
-    /// The first grant, or the instant since which there is company, whichever is later.
-    since: Instant,
-    /// Whether others may wait for the lock, as far as the queue has noticed.
-    has_company: bool,
+    /// The instant of the first grant.
+    first: Instant,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -103,17 +89,7 @@ enum Usage {
 
 impl<L: Handle> HeldNode<L> {
     pub(super) fn new(id: NodeId, (claim, kind): (L, Kind), mode: Mode, now: Instant) -> Self {
-        Self {
-            id,
-            claim,
-            kind,
-            mode,
-            usage: Usage::Vacant,
-            handoffs: 0,
-            grants: 0,
-            since: now,
-            has_company: kind != Kind::Lock,
-        }
+        Self { id, claim, kind, mode, usage: Usage::Vacant, handoffs: 0, grants: 0, first: now }
     }
 
     pub(super) fn id(&self) -> NodeId {
@@ -142,6 +118,11 @@ impl<L: Handle> HeldNode<L> {
         self.usage == Usage::Vacant
     }
 
+    /// Returns whether several readers hold the lock.
+    pub(super) fn is_shared(&self) -> bool {
+        matches!(self.usage, Usage::Shared(readers) if readers > 1)
+    }
+
     /// Returns whether readers hold the lock.
     pub(super) fn is_read(&self) -> bool {
         matches!(self.usage, Usage::Shared(_))
@@ -163,7 +144,7 @@ impl<L: Handle> HeldNode<L> {
 
     /// Decides whether a call may have the lock under this node. A call that follows others in one batch of
     /// readers is not counted.
-    pub(super) fn admits(&mut self, mode: Mode, is_batch: bool, limits: (Queueing, Instant)) -> Admission {
+    pub(super) fn admits(&self, mode: Mode, is_batch: bool, limits: (Queueing, Instant)) -> Admission {
         if !self.is_open_to(mode) {
             return Admission::Later;
         }
@@ -173,21 +154,23 @@ impl<L: Handle> HeldNode<L> {
         if is_batch && self.handoffs < GRANTS {
             return Admission::Now;
         }
-        let look = self.look();
-        match look.ready {
-            Ready::Never => Admission::Never,
-            Ready::Now | Ready::NotYet if self.is_spent(limits) => Admission::Never,
-            Ready::Now if !look.is_writing => Admission::Now,
-            Ready::Now | Ready::NotYet => Admission::Later,
+        let Look { readiness, company } = self.look();
+        match readiness {
+            Readiness::Over => Admission::Never,
+            Readiness::Ready | Readiness::Pending if self.is_spent(company, limits) => Admission::Never,
+            Readiness::Ready => Admission::Now,
+            Readiness::Pending => Admission::Later,
         }
     }
 
     /// Records a grant, and returns the number of earlier ones.
     pub(super) fn grant(&mut self, mode: Mode, is_batch: bool, now: Instant) -> u32 {
         if self.handoffs == 0 {
-            self.since = self.since.max(now);
+            self.first = now;
         }
-        self.grants += u32::from(!is_batch);
+        if !is_batch {
+            self.grants = if self.has_company() { self.grants + 1 } else { 1 };
+        }
         let claims = if let Kind::Permits { each, .. } = self.kind { each } else { 1 };
         self.usage = match (mode, self.usage) {
             (Mode::Exclusive, _) => Usage::Alone(claims),
@@ -226,40 +209,37 @@ impl<L: Handle> HeldNode<L> {
     }
 
     /// Returns the instant at which local readers have to let other clients' readers in, if that is bounded.
-    pub(super) fn shuts_out_until(&mut self, queueing: Queueing) -> Option<Instant> {
-        if !self.shuts_readers_out() {
-            return None;
-        }
-        self.look();
+    pub(super) fn shuts_out_until(&self, queueing: Queueing) -> Option<Instant> {
+        let company = self.look().company.filter(|_| self.shuts_readers_out())?;
         let within = if self.grants >= queueing.turns { Duration::ZERO } else { queueing.within };
         // A bound beyond the clock's range is none.
-        self.since.checked_add(within).filter(|_| self.has_company)
+        self.turn_since(company).checked_add(within)
     }
 
     /// Returns whether others may wait for the lock.
-    pub(super) fn has_company(&mut self) -> bool {
-        // Others wait at the gate of a semaphore, which the holders of permits do not see.
-        self.kind != Kind::Lock || self.look().company.is_some()
+    pub(super) fn has_company(&self) -> bool {
+        self.look().company.is_some()
     }
 
-    /// Looks at the lease. The counts begin again when company is noticed.
-    fn look(&mut self) -> Look {
+    /// Looks at the lease. Others wait at the gate of a semaphore, which the holders of permits do not see.
+    fn look(&self) -> Look {
         let look = self.claim.look();
-        if self.kind != Kind::Lock {
-            return look;
+        match self.kind {
+            Kind::Lock => look,
+            Kind::Permits { .. } => Look { company: Some(self.first), ..look },
         }
-        let had_company = std::mem::replace(&mut self.has_company, look.company.is_some());
-        if let Some(since) = look.company.filter(|since| !had_company && *since > self.since) {
-            self.since = since;
-            // The grant of the present or last holder counts.
-            self.grants = self.handoffs.min(1);
-        }
-        look
+    }
+
+    /// Returns since when the turn counts, if others may wait since `company`.
+    fn turn_since(&self, company: Instant) -> Instant {
+        self.first.max(company)
     }
 
     /// Returns whether the turn of this client is over. Its first grant is always within the bounds.
-    fn is_spent(&self, (queueing, now): (Queueing, Instant)) -> bool {
-        let is_over = self.grants >= queueing.turns || now.duration_since(self.since) >= queueing.within;
-        self.handoffs == GRANTS || (self.has_company && self.handoffs > 0 && is_over)
+    fn is_spent(&self, company: Option<Instant>, (queueing, now): (Queueing, Instant)) -> bool {
+        let is_over = company.is_some_and(|company| {
+            self.grants >= queueing.turns || now.duration_since(self.turn_since(company)) >= queueing.within
+        });
+        self.handoffs == GRANTS || (self.handoffs > 0 && is_over)
     }
 }

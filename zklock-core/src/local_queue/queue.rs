@@ -8,23 +8,22 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, oneshot};
 
 use crate::client::worker::Worker;
-use crate::contend::Claims;
+use crate::contend::{Claims, Count, Wanted};
 use crate::error::{Holder, LockError, Phase};
 use crate::events::Witness;
-use crate::lease::writes::Writing;
-use crate::lease::{Lease, Readiness};
 use crate::path::NodePath;
+use crate::queue::predicate::{Place, Role};
 
-use super::grant::{GiveBack, GivenBack, Grant, Grants};
-use super::held::{Handle, Look, NodeId, Ready};
-use super::key::Key;
+use super::grant::{GiveBack, Grant, Grants};
+use super::held::{Handle, HeldNode, Kind, Look, Mode, NodeId};
 use super::state::{Call, Effects, Granted, State, Wake};
 
 /// The calls of one client at one lock, or for a number of permits of one semaphore.
 pub(super) struct LocalQueue {
     pub(super) worker: Arc<Worker>,
     path: NodePath,
-    key: Key,
+    /// What the calls want. Readers and writers share a queue, which has that of a writer.
+    key: Wanted,
     state: Mutex<CallState>,
     /// The contender of another client, or another node of this one, that the contender waits for.
     front: Mutex<Option<Holder>>,
@@ -37,7 +36,7 @@ pub(super) struct LocalQueue {
 #[derive(Default)]
 pub(super) struct Registry(Mutex<Queues>);
 
-type Queues = HashMap<NodePath, Vec<(Key, Weak<LocalQueue>)>>;
+type Queues = HashMap<NodePath, Vec<Weak<LocalQueue>>>;
 
 pub(super) type CallState = State<Caller, Claims>;
 
@@ -65,25 +64,33 @@ impl LocalQueue {
         &self.path
     }
 
-    pub(super) fn key(&self) -> &Key {
+    pub(super) fn key(&self) -> &Wanted {
         &self.key
     }
 
-    /// Makes a change, performs what follows from it, and wakes the task if it has something to do. Returns the nodes that a
-    /// caller has got.
+    /// Returns what a contender in this mode takes.
+    pub(super) fn wanted(&self, mode: Mode) -> Wanted {
+        match (&self.key, mode) {
+            (Wanted::Place(place), Mode::Shared) => {
+                Wanted::Place(Place { role: Role::Read, ..place.clone() })
+            }
+            (wanted, _) => wanted.clone(),
+        }
+    }
+
+    /// Makes a change, performs what follows from it, and wakes the task if it has something to do.
     pub(super) fn change(
         self: &Arc<Self>,
         change: impl FnOnce(&mut CallState, Instant) -> Effects<Caller, Claims>,
-    ) -> Vec<NodeId> {
+    ) {
         let effects = change(&mut self.state(), Instant::now());
-        let delivered = self.deliver(effects);
+        self.deliver(effects);
         let wake = self.state().wake(Instant::now());
         match wake {
             Wake::Nobody => {}
             Wake::Task => self.changed.notify_one(),
             Wake::NewTask => self.start(),
         }
-        delivered
     }
 
     /// Waits until the task is woken by a change.
@@ -91,23 +98,15 @@ impl LocalQueue {
         self.changed.notified().await;
     }
 
-    /// Sends the grants to their callers. A grant whose caller is gone goes to the next one in line. Returns the nodes of those
-    /// that have arrived.
-    pub(super) fn deliver(self: &Arc<Self>, mut effects: Effects<Caller, Claims>) -> Vec<NodeId> {
-        let mut delivered = Vec::new();
+    /// Sends the grants to their callers. A grant whose caller is gone goes to the next one in line.
+    pub(super) fn deliver(self: &Arc<Self>, mut effects: Effects<Caller, Claims>) {
         loop {
             // A node is deleted before another one is created, so that others are served meanwhile.
             drop(effects.left);
-            let mut vain = Vec::new();
-            for granted in effects.grants {
-                let node = granted.node;
-                match self.grant(granted) {
-                    Ok(()) => delivered.push(node),
-                    Err(claims) => vain.extend(claims),
-                }
-            }
+            let vain: Vec<_> =
+                effects.grants.into_iter().filter_map(|granted| self.grant(granted)).flatten().collect();
             if vain.is_empty() {
-                return delivered;
+                return;
             }
             let now = Instant::now();
             effects = Effects::default();
@@ -120,21 +119,17 @@ impl LocalQueue {
     }
 
     /// Sends the grants of a call to its caller. If the caller is gone, returns the node, once for each of its leases.
-    fn grant(self: &Arc<Self>, granted: Granted<Caller, Claims>) -> Result<(), RepeatN<NodeId>> {
+    fn grant(self: &Arc<Self>, granted: Granted<Caller, Claims>) -> Option<RepeatN<NodeId>> {
         let Granted { call, claim: claims, node, handoff } = granted;
         let grants: Grants =
             claims.into_iter().map(|claim| Grant::new(claim, handoff, (self.clone() as _, node))).collect();
         let shares: Vec<_> = grants.iter().map(|grant| grant.share().clone()).collect();
-        match call.caller.reply.send(Answer::Granted(grants)) {
-            Err(Answer::Granted(grants)) => {
-                grants.into_iter().for_each(Grant::undelivered);
-                Err(repeat_n(node, shares.len()))
-            }
-            Ok(()) | Err(_) => {
-                shares.iter().for_each(|share| share.succeed());
-                Ok(())
-            }
+        if let Err(Answer::Granted(grants)) = call.caller.reply.send(Answer::Granted(grants)) {
+            grants.into_iter().for_each(Grant::undelivered);
+            return Some(repeat_n(node, shares.len()));
         }
+        shares.iter().for_each(|share| share.succeed());
+        None
     }
 
     /// Answers calls with an error.
@@ -185,21 +180,14 @@ impl LocalQueue {
 }
 
 impl GiveBack for LocalQueue {
-    fn give_back(self: Arc<Self>, node: NodeId) -> GivenBack {
-        let (mut given_back, mut is_granted) = (GivenBack::Undecided, false);
-        let delivered = self.change(|state, now| {
-            let effects = state.given_back(node, now);
-            is_granted = effects.grants.iter().any(|granted| granted.node == node);
-            // Another thread may make the node leave right behind this.
-            given_back = unless_granted(state, node);
-            effects
+    fn give_back(self: Arc<Self>, node: NodeId) -> bool {
+        let mut is_shared = false;
+        self.change(|state, now| {
+            // A node that is not held any more was left to its holders.
+            is_shared = state.node(node).is_none_or(HeldNode::is_shared);
+            state.given_back(node, now)
         });
-        match delivered.contains(&node) {
-            true => GivenBack::PassedOn,
-            // The next holders were all gone.
-            false if is_granted => unless_granted(&self.state(), node),
-            false => given_back,
-        }
+        is_shared
     }
 
     fn downgraded(self: Arc<Self>, node: NodeId) {
@@ -207,49 +195,40 @@ impl GiveBack for LocalQueue {
     }
 }
 
-/// Returns what becomes of a lock that was given back, and that no call has got for that.
-fn unless_granted(state: &CallState, node: NodeId) -> GivenBack {
-    match state.node(node) {
-        None => GivenBack::Released,
-        Some(held) if held.is_read() => GivenBack::Shared,
-        Some(_) => GivenBack::Undecided,
-    }
-}
-
 impl Handle for Claims {
     fn look(&self) -> Look {
-        let looks = self.iter().map(|claim| look(claim.lease()));
+        let looks = self.iter().map(|claim| {
+            let lease = claim.lease();
+            Look { readiness: lease.readiness(), company: lease.company() }
+        });
         looks.reduce(Look::beside).expect("a call has at least one claim")
     }
 }
 
-fn look(lease: &Lease) -> Look {
-    let writing = lease.writes().state();
-    let ready = match (lease.readiness(), writing) {
-        (Readiness::Over, _) | (_, Writing::Doubtful) => Ready::Never,
-        (Readiness::Pending(_), _) => Ready::NotYet,
-        (Readiness::Ready, Writing::Idle | Writing::UnderWay) => Ready::Now,
-    };
-    Look { ready, is_writing: writing == Writing::UnderWay, company: lease.company() }
-}
-
 impl Registry {
     /// Returns the local queue of this path and key, which the first call makes.
-    pub(super) fn get(self: &Arc<Self>, worker: &Arc<Worker>, path: &NodePath, key: Key) -> Arc<LocalQueue> {
+    pub(super) fn get(
+        self: &Arc<Self>,
+        worker: &Arc<Worker>,
+        path: &NodePath,
+        key: Wanted,
+    ) -> Arc<LocalQueue> {
+        // Dropped behind the mutex, because the last user of a local queue removes it.
+        let present: Vec<_>;
         let mut queues = self.queues();
         let at = queues.entry(path.clone()).or_default();
-        let present = at.iter().filter(|(other, _)| *other == key).find_map(|(_, queue)| queue.upgrade());
-        present.unwrap_or_else(|| {
+        present = at.iter().filter_map(Weak::upgrade).collect();
+        present.iter().find(|queue| queue.key == key).cloned().unwrap_or_else(|| {
             let queue = Arc::new(LocalQueue {
                 worker: worker.clone(),
                 path: path.clone(),
-                state: Mutex::new(State::new(worker.settings().queueing, key.kind())),
-                key: key.clone(),
+                state: Mutex::new(State::new(worker.settings().queueing, kind(&key))),
+                key,
                 front: Mutex::default(),
                 changed: Notify::new(),
                 registry: Arc::downgrade(self),
             });
-            at.push((key, Arc::downgrade(&queue)));
+            at.push(Arc::downgrade(&queue));
             queue
         })
     }
@@ -257,12 +236,22 @@ impl Registry {
     /// Returns the local queues of this path.
     pub(super) fn at(&self, path: &NodePath) -> Vec<Arc<LocalQueue>> {
         let queues = self.queues();
-        queues.get(path).into_iter().flatten().filter_map(|(_, queue)| queue.upgrade()).collect()
+        queues.get(path).into_iter().flatten().filter_map(Weak::upgrade).collect()
     }
 
     fn queues(&self) -> MutexGuard<'_, Queues> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns what the calls of a local queue wait for.
+fn kind(wanted: &Wanted) -> Kind {
+    let Wanted::Permits(permits) = wanted else { return Kind::Lock };
+    let most = match permits.count {
+        Count::Agreed(of) => usize::try_from(of / permits.wanted).ok(),
+        Count::Shared { .. } => None,
+    };
+    Kind::Permits { each: permits.wanted, most }
 }
 
 impl Drop for LocalQueue {
@@ -271,7 +260,7 @@ impl Drop for LocalQueue {
         let Some(registry) = self.registry.upgrade() else { return };
         let mut queues = registry.queues();
         if let Some(at) = queues.get_mut(&self.path) {
-            at.retain(|(_, queue)| queue.strong_count() > 0);
+            at.retain(|queue| queue.strong_count() > 0);
             if at.is_empty() {
                 queues.remove(&self.path);
             }
@@ -286,8 +275,6 @@ mod tests {
     use crate::Config;
     use crate::event::LockEventKind;
     use crate::local_queue::LocalQueues;
-    use crate::local_queue::held::Mode;
-    use crate::local_queue::key::Recipe;
     use crate::session::drive::Contention;
 
     use super::*;
@@ -392,9 +379,12 @@ mod tests {
         let client = Config::new(server.connect_string()).connect().await.unwrap();
         let (registry, worker) = (Arc::new(Registry::default()), client.worker());
         let path = NodePath::new("", "/a").unwrap();
-        let get = |recipe| registry.get(worker, &path, Key::lock(recipe, &Arc::default()));
-        let (mutex, lock) = (get(Recipe::Mutex), get(Recipe::ReadWrite));
-        assert!(Arc::ptr_eq(&mutex, &get(Recipe::Mutex)) && !Arc::ptr_eq(&mutex, &lock));
+        let get = |role| {
+            let key = Wanted::Place(Place { role, also_behind: Arc::default() });
+            registry.get(worker, &path, key)
+        };
+        let (mutex, lock) = (get(Role::Exclusive), get(Role::Write));
+        assert!(Arc::ptr_eq(&mutex, &get(Role::Exclusive)) && !Arc::ptr_eq(&mutex, &lock));
         assert_eq!(registry.at(&path).len(), 2);
         drop(mutex);
         assert!(Arc::ptr_eq(&registry.at(&path)[0], &lock));

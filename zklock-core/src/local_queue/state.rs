@@ -249,6 +249,10 @@ impl<C, L: Handle> State<C, L> {
                 }
             }
         }
+        if self.waiting.is_empty() {
+            // An empty map keeps the memory of some calls.
+            self.waiting = BTreeMap::new();
+        }
         if self.kind != Kind::Lock {
             effects.left.extend(self.leave());
         }
@@ -392,6 +396,8 @@ impl<C, L: Handle> State<C, L> {
             Kind::Lock => mem::take(&mut self.held),
             Kind::Permits { .. } => Vec::new(),
         };
+        // Most have one for a long time.
+        self.held.reserve_exact(1);
         self.held.push(HeldNode::new(NodeId(self.next_node), (claim, self.kind), mode, now));
         let mut effects = self.serve(now);
         effects.left.extend(before.into_iter().map(HeldNode::into_claim));
@@ -466,7 +472,7 @@ impl<C, L: Handle> State<C, L> {
     }
 
     /// Returns whether a task that watches these nodes has something to do, or has to watch others.
-    fn is_news(&mut self, watched: &[Watched], now: Instant) -> bool {
+    fn is_news(&self, watched: &[Watched], now: Instant) -> bool {
         match self.need(now) {
             Need::Wait(to_watch) => to_watch != watched,
             // The task sleeps on beside a node that is in use, for the next call. It must not keep one that leaves.
@@ -505,7 +511,7 @@ impl<C, L: Handle> State<C, L> {
     }
 
     /// Returns what the task has to do.
-    fn need(&mut self, now: Instant) -> Need {
+    fn need(&self, now: Instant) -> Need {
         if let Some(vacant) = self.held.iter().find(|held| held.is_vacant() && self.waiting.is_empty()) {
             return Need::Leave(vacant.id(), vacant.handoffs());
         }
@@ -538,9 +544,9 @@ impl<C, L: Handle> State<C, L> {
     }
 
     /// Returns the nodes whose leases matter to the queue while nothing else happens.
-    fn nodes_to_watch(&mut self) -> Vec<Watched> {
+    fn nodes_to_watch(&self) -> Vec<Watched> {
         let first = self.first().map(|call| call.mode);
-        let held = self.held.iter_mut().filter(|held| first.is_some() || held.shuts_readers_out());
+        let held = self.held.iter().filter(|held| first.is_some() || held.shuts_readers_out());
         let watched = held.map(|held| {
             let is_open = first.is_some_and(|mode| held.is_open_to(mode));
             Watched { node: held.id(), is_open, has_company: held.has_company() }
@@ -549,25 +555,24 @@ impl<C, L: Handle> State<C, L> {
     }
 
     /// Returns an instant that is not later than the next deadline or bound.
-    fn soonest(&mut self) -> Option<Instant> {
+    fn soonest(&self) -> Option<Instant> {
         self.deadline.into_iter().chain(self.shuts_out_until()).min()
     }
 
     /// Returns the node under which local readers no longer may keep other clients' readers out. The first call in line is
     /// such a reader where the node does not admit it.
-    fn node_to_downgrade(&mut self, now: Instant) -> Option<NodeId> {
+    fn node_to_downgrade(&self, now: Instant) -> Option<NodeId> {
         let (is_read, limits) =
             (self.first().is_some_and(|call| call.mode == Mode::Shared), (self.queueing, now));
         let is_over = self.shuts_out_until().is_some_and(|until| until <= now);
-        let held = self.held.first_mut().filter(|held| held.shuts_readers_out())?;
+        let held = self.held.first().filter(|held| held.shuts_readers_out())?;
         let is_closed = is_read && held.admits(Mode::Shared, false, limits) == Admission::Never;
         (is_closed || is_over).then(|| held.id())
     }
 
     /// Returns the instant at which local readers have to let other clients' readers in, if that is bounded.
-    fn shuts_out_until(&mut self) -> Option<Instant> {
-        let queueing = self.queueing;
-        self.held.first_mut().and_then(|held| held.shuts_out_until(queueing))
+    fn shuts_out_until(&self) -> Option<Instant> {
+        self.held.first().and_then(|held| held.shuts_out_until(self.queueing))
     }
 }
 

@@ -11,12 +11,11 @@ use tokio_util::sync::CancellationToken;
 use tracing::field::display;
 
 use crate::client::settings::WaitWarning;
-use crate::contend::{self, Contested};
+use crate::contend::{self, Contested, Wanted};
 use crate::error::LockError;
 use crate::session::drive::Progress;
 use crate::time::sleep_until;
 
-use super::key::Key;
 use super::queue::{Answer, Caller, LocalQueue};
 use super::state::{Call, Entry, Need, Watched};
 
@@ -70,7 +69,7 @@ impl LocalQueue {
                 Need::Downgrade(node) => {
                     let claims = self.state().part(node);
                     // The last claim ends after the order, so that the task of the node performs both.
-                    claims.iter().flatten().for_each(|claim| drop(claim.downgrade()));
+                    claims.iter().flatten().for_each(|claim| drop(claim.lease().downgrade()));
                 }
                 Need::Wait(watched) => {
                     let is_closed = self.state().is_closed();
@@ -97,7 +96,7 @@ impl LocalQueue {
         entry: Entry,
         cancel: &CancellationToken,
     ) -> impl Future<Output = Contested> + Send + use<> {
-        let (queue, wanted) = (self.clone(), (self.key().wanted(entry.mode), entry.contention));
+        let (queue, wanted) = (self.clone(), (self.wanted(entry.mode), entry.contention));
         contend::contend(
             cancel,
             &self.worker,
@@ -111,7 +110,7 @@ impl LocalQueue {
     fn note(&self, progress: Progress) {
         // A contender at the gate of a semaphore has no permit.
         let front = match (&progress, self.key()) {
-            (Progress::Behind(holder), Key::Lock { .. }) => Some(holder.clone()),
+            (Progress::Behind(holder), Wanted::Place(_)) => Some(holder.clone()),
             _ => None,
         };
         self.meet(front);

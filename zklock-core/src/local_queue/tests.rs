@@ -11,8 +11,9 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use crate::client::settings::Queueing;
+use crate::lease::Readiness;
 
-use super::held::{Handle, Kind, Look, Mode, NodeId, Ready};
+use super::held::{Handle, Kind, Look, Mode, NodeId};
 use super::state::{Call, CallId, Effects, Entry, Need, Rejected, State, Wake, Watched};
 use crate::session::drive::Contention;
 
@@ -124,15 +125,11 @@ impl Handle for Claim {
 
 impl Claim {
     pub(super) fn new() -> Self {
-        Self(Rc::new(Cell::new(Look { ready: Ready::Now, is_writing: false, company: None })))
+        Self(Rc::new(Cell::new(Look { readiness: Readiness::Ready, company: None })))
     }
 
-    pub(super) fn becomes(&self, ready: Ready) {
-        self.0.set(Look { ready, ..self.0.get() });
-    }
-
-    pub(super) fn writes(&self, is_writing: bool) {
-        self.0.set(Look { is_writing, ..self.0.get() });
+    pub(super) fn becomes(&self, readiness: Readiness) {
+        self.0.set(Look { readiness, ..self.0.get() });
     }
 
     pub(super) fn meets(&self, company: Instant) {

@@ -312,7 +312,11 @@ impl Acquisition {
                 self.hold(Node { name, ..old })
             }
             Event::Refused => self.hold(old),
-            Event::OwnNodeGone => self.gone(),
+            // It ends, because the turn is gone with the node.
+            Event::OwnNodeGone => {
+                self.intent = Intent::WITHDRAW;
+                self.delete(vec![new, old.name])
+            }
             _ => {
                 // The reader's node may exist even if the next transaction is refused.
                 self.has_unknown_nodes = true;

@@ -53,30 +53,16 @@ pub(crate) enum Undone {
     Refused(LockError),
 }
 
-/// The outcome of an acquisition.
-pub(crate) enum Outcome<T = Node> {
-    /// It is the contender's turn, its node belongs to this session, and the lease is valid.
-    Held(T),
-    /// Others are in front; the contender was withdrawn.
+/// The reason why an acquisition ended without the lock. Its contender was withdrawn.
+pub(crate) enum NotAcquired {
+    /// Others are in front.
     Contended,
-    /// The caller cancelled, and the contender was withdrawn.
+    /// The caller cancelled.
     Cancelled,
     /// The lock cannot be acquired, for this reason.
     Refused(LockError),
     /// The session ended, and the contender with it.
     SessionLost,
-}
-
-impl<T> Outcome<T> {
-    pub(crate) fn map<U>(self, held: impl FnOnce(T) -> U) -> Outcome<U> {
-        match self {
-            Self::Held(value) => Outcome::Held(held(value)),
-            Self::Contended => Outcome::Contended,
-            Self::Cancelled => Outcome::Cancelled,
-            Self::Refused(error) => Outcome::Refused(error),
-            Self::SessionLost => Outcome::SessionLost,
-        }
-    }
 }
 
 /// Whether an acquisition may know without a list that it is first.
@@ -154,7 +140,7 @@ impl Driver {
             action,
             refusal: None,
             children: None,
-            seen: Seen::Unwatched,
+            seen: Seen::Others,
             own_node: Arc::default(),
             counted: 0,
             way: Way::List,
@@ -200,7 +186,8 @@ impl Driver {
         own.gone(self.children.take())
     }
 
-    /// Drives the acquisition until the lock is held or the contender is gone.
+    /// Drives the acquisition until it is the contender's turn, its node belongs to this session, and the lease is valid, or
+    /// until the contender is gone.
     ///
     /// Reports the progress to `tell`. Requests under way are never abandoned: `cancel` takes
     /// effect between requests and while waiting for others.
@@ -209,21 +196,21 @@ impl Driver {
         contention: Contention,
         cancel: &CancellationToken,
         tell: impl Fn(Progress),
-    ) -> Outcome {
+    ) -> Result<Node, NotAcquired> {
         loop {
             if cancel.is_cancelled() {
-                return self.leave(Outcome::Cancelled).await;
+                return Err(self.leave(NotAcquired::Cancelled).await);
             }
             match self.action.clone() {
                 Action::Hold(node) => {
                     tell(Progress::Entering);
                     match self.confirm(&node, cancel).await {
-                        None => return Outcome::Held(node),
+                        None => return Ok(node),
                         Some(event) => self.feed(event).await,
                     }
                 }
                 Action::Watch(_) if contention == Contention::Leave => {
-                    return self.leave(Outcome::Contended).await;
+                    return Err(self.leave(NotAcquired::Contended).await);
                 }
                 Action::Watch(ahead) => {
                     tell(Progress::Queued(ahead.count));
@@ -234,24 +221,25 @@ impl Driver {
                     let event = self.wait_behind(ahead, cancel, &tell).await;
                     self.feed(event).await;
                 }
-                Action::Finish(end) => return self.ended(end),
+                Action::Finish(end) => return Err(self.ended(end)),
                 _ => self.proceed(cancel).await,
             }
         }
     }
 
-    fn ended(&mut self, end: End) -> Outcome {
+    fn ended(&mut self, end: End) -> NotAcquired {
         match (end, self.refusal.take()) {
-            (End::Withdrawn | End::Abandoned, Some(refusal)) => Outcome::Refused(refusal),
-            (End::Withdrawn | End::Abandoned, None) => Outcome::Cancelled,
-            (End::Unnumbered, _) => {
-                Outcome::Refused(LockError::Refused { path: self.place(), refusal: Refusal::OutOfNumbers })
-            }
+            (End::Withdrawn | End::Abandoned, Some(refusal)) => NotAcquired::Refused(refusal),
+            (End::Withdrawn | End::Abandoned, None) => NotAcquired::Cancelled,
+            (End::Unnumbered, _) => NotAcquired::Refused(LockError::Refused {
+                path: self.place(),
+                refusal: Refusal::OutOfNumbers,
+            }),
             (End::Mixed(other), _) => {
                 let (path, own) = (self.place(), self.machine.predicate().role().to_string());
-                Outcome::Refused(LockError::MixedRecipes { path, own, other: other.to_string() })
+                NotAcquired::Refused(LockError::MixedRecipes { path, own, other: other.to_string() })
             }
-            (End::Lost, _) => Outcome::SessionLost,
+            (End::Lost, _) => NotAcquired::SessionLost,
         }
     }
 
@@ -350,18 +338,6 @@ impl Driver {
         self.feed(Event::Downgrade).await;
         loop {
             match self.action.clone() {
-                Action::Downgrade(replacement) => {
-                    let session = self.session.clone();
-                    let permit = session.bounds().requests(1).await;
-                    let outcome = self.replace(replacement).await;
-                    drop(permit);
-                    match outcome {
-                        // Not fed to the state machine, which would enter the queue again. The
-                        // withdrawal that follows deletes both nodes.
-                        Event::OwnNodeGone => return Err(Undone::Gone),
-                        outcome => self.feed(outcome).await,
-                    }
-                }
                 Action::Hold(node) => {
                     return match self.refusal.take() {
                         Some(refusal) => Err(Undone::Refused(refusal)),
@@ -372,7 +348,9 @@ impl Driver {
                         }
                     };
                 }
-                _ => return Err(Undone::SessionOver),
+                Action::Finish(End::Lost) => return Err(Undone::SessionOver),
+                Action::Finish(_) => return Err(Undone::Gone),
+                _ => self.proceed(&CancellationToken::new()).await,
             }
         }
     }
@@ -402,12 +380,12 @@ impl Driver {
     /// final outcome.
     ///
     /// The final outcome is `SessionLost` if the session ends first, and a refusal replaces `Contended`.
-    async fn leave(&mut self, outcome: Outcome) -> Outcome {
+    async fn leave(&mut self, outcome: NotAcquired) -> NotAcquired {
         match self.withdraw().await {
-            End::Lost => Outcome::SessionLost,
+            End::Lost => NotAcquired::SessionLost,
             End::Withdrawn | End::Unnumbered | End::Mixed(_) | End::Abandoned => {
                 match (self.refusal(), outcome) {
-                    (Some(refusal), Outcome::Contended) => Outcome::Refused(refusal),
+                    (Some(refusal), NotAcquired::Contended) => NotAcquired::Refused(refusal),
                     (_, outcome) => outcome,
                 }
             }

@@ -32,8 +32,6 @@ pub(crate) struct News {
     /// Since when other contenders may wait. Only a list that shows none resets it, because a watch tells only of
     /// the first one.
     pub(crate) company: Option<Instant>,
-    /// Whether a deletion of the node would be noticed soon, or cannot be noticed sooner.
-    pub(crate) is_watched: bool,
     /// Whether others rely on the node, so that it is to be watched without delay.
     pub(crate) is_urged: bool,
     /// Whether somebody wants to know of requests to release.
@@ -49,9 +47,7 @@ pub(crate) struct News {
 /// The latest list of a queue, as far as it tells of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
-    /// There is no list, or no watch tells of changes since.
-    Unwatched,
-    /// The list shows others, and a watch tells of changes.
+    /// There may be others: the list shows some, or there is none.
     Others,
     /// The list shows no others, and a watch tells of the next one.
     Alone,
@@ -90,8 +86,8 @@ impl OwnNode {
     }
 
     /// Waits until there are news.
-    pub(crate) async fn until(&self, are_there: impl Fn(News) -> bool) {
-        self.changed.until(|| are_there(self.news()).then_some(())).await;
+    pub(crate) fn until(&self, are_there: impl Fn(News) -> bool) -> impl Future<Output = ()> {
+        self.changed.until(move || are_there(self.news()).then_some(()))
     }
 
     /// Takes note that the node was seen to belong to the session.
@@ -104,11 +100,6 @@ impl OwnNode {
         self.note(|news| news.is_asked |= data == REVOKE);
     }
 
-    /// Takes note of whether a deletion of the node would be noticed soon, or cannot be noticed sooner.
-    fn note_watch(&self, is_watched: bool) {
-        self.note(|news| news.is_watched = is_watched);
-    }
-
     /// Takes note that a request is under way that replaces the node.
     pub(crate) fn begin_replacement(&self) {
         self.note(|news| news.is_leaving = true);
@@ -118,25 +109,23 @@ impl OwnNode {
     pub(crate) fn end_replacement(&self) {
         self.note(|news| {
             news.meet();
-            (news.is_watched, news.is_leaving) = (false, false);
+            news.is_leaving = false;
         });
     }
 
     /// Begins with a list in which the contender was seen at the head of its queue.
     pub(super) fn begin(&self, list: Seen) {
-        self.note(|news| {
-            match list {
-                Seen::Alone => news.company = None,
-                Seen::Others | Seen::Unwatched => news.meet(),
-            }
-            news.is_watched |= list != Seen::Unwatched;
+        self.note(|news| match list {
+            Seen::Alone => news.company = None,
+            Seen::Others => news.meet(),
         });
     }
 
     /// Waits before a request for a watch, unless others rely on the node already. Most locks are released within
     /// [`MOMENT`], and the watch is not needed.
     async fn rest(&self) {
-        timeout(MOMENT, self.until(|news| news.is_urged)).await.ok();
+        // Boxed, because most of the time of a long hold comes after it.
+        Box::pin(timeout(MOMENT, self.until(|news| news.is_urged))).await.ok();
     }
 }
 
@@ -171,20 +160,18 @@ impl Own {
             }
         }
         // What a later connection answers does not tell of the owner of the node.
-        match children.as_mut().filter(|_| self.session.link().is_on(seen)) {
-            Some(watch) => tokio::select! {
+        if let Some(watch) = children.as_mut().filter(|_| self.session.link().is_on(seen)) {
+            tokio::select! {
                 biased;
                 change = watch.change() => {
                     children = None;
-                    self.known.note_watch(false);
                     if change != Change::Disconnected {
                         self.known.note(News::meet);
                         self.known.rest().await;
                     }
                 }
                 () = self.known.until(|news| news.is_read) => {}
-            },
-            None => self.known.note_watch(false),
+            }
         }
         let loss = Box::pin(self.lost()).await;
         // Fired by the end of the node. Dropping it earlier would cost a request to remove it.
@@ -246,13 +233,11 @@ impl Own {
                     self.known.note_data(&own.data);
                     // The children are not watched any more.
                     self.known.note(News::meet);
-                    self.known.note_watch(true);
                     self.known.note_seen(own.connection);
                     if own.connection > self.listed && self.is_unlisted_on(own.connection).await {
                         return LossReason::NodeDeleted;
                     }
                     own.watch.change().await;
-                    self.known.note_watch(false);
                 }
                 Err(RequestError::NoNode) => return LossReason::NodeDeleted,
                 Err(RequestError::Unknown(_)) => sleep(PAUSE).await,
@@ -278,7 +263,6 @@ impl Own {
     /// soon then, because there may be others.
     async fn unreadable(&self) -> Option<LossReason> {
         self.known.note(News::meet);
-        self.known.note_watch(true);
         let session = &self.session;
         let connection = session.link().connection;
         match session.requests().stat(&self.path).await {

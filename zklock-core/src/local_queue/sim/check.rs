@@ -1,10 +1,11 @@
 //! The invariants, which hold in every state and at every grant.
 
+use crate::lease::Readiness;
+use crate::local_queue::held::HeldNode;
 use crate::local_queue::held::Mode;
-use crate::local_queue::held::{HeldNode, Ready};
 use crate::session::drive::Contention;
 
-use super::node::{Claim, Downgrade, Node, Watch};
+use super::node::{Claim, Downgrade, Node};
 use super::setup::Spec;
 use super::world::{CallState, Caller, Foreigner, Share, TURNS, Task, WITHIN, World};
 use crate::local_queue::state::Granted;
@@ -54,8 +55,7 @@ impl World {
         let node = self.node_of(zxid);
         let lease = node.lease.expect("a claim has a lease");
         assert!(node.is_of(process));
-        assert_eq!(lease.look(self.processes[process].is_connected).ready, Ready::Now);
-        assert_ne!(lease.watch, Watch::None, "the end of the node would go unnoticed");
+        assert_eq!(lease.look(self.processes[process].is_connected).readiness, Readiness::Ready);
         assert!(!lease.must_know || lease.company.is_some(), "a reconnect hides company");
         match mode {
             Mode::Exclusive => {

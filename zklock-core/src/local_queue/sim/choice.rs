@@ -1,7 +1,7 @@
 //! The events that are possible in a state.
 
+use crate::lease::Readiness;
 use crate::local_queue::held::Mode;
-use crate::local_queue::held::Ready;
 use crate::session::drive::Contention;
 
 use super::node::{Downgrade, Node, Owner, Watch};
@@ -155,7 +155,7 @@ impl World {
         let lease = self.node_of(kept.zxid).lease.expect("a kept node has a lease");
         let look = lease.look(self.processes[process].is_connected);
         if kept.is_open {
-            return look.ready == Ready::Never || (look.ready == Ready::Now && !look.is_writing);
+            return look.readiness != Readiness::Pending;
         }
         lease.is_lost || (look.company.is_some() && !kept.had_company)
     }

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Instant;
 
-use crate::local_queue::held::Mode;
-use crate::local_queue::held::{Handle, Look, Ready};
+use crate::lease::Readiness;
+use crate::local_queue::held::{Handle, Look, Mode};
 
 /// A node below the lock. Its number is its place in the queue, and its zxid.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -98,14 +98,14 @@ impl Lease {
     }
 
     pub(super) fn look(&self, is_connected: bool) -> Look {
-        let ready = if self.is_lost || self.is_asked || self.is_doubtful {
-            Ready::Never
-        } else if is_connected && self.watch != Watch::None {
-            Ready::Now
+        let readiness = if self.is_lost || self.is_asked || self.is_doubtful {
+            Readiness::Over
+        } else if is_connected && self.writing.is_none() {
+            Readiness::Ready
         } else {
-            Ready::NotYet
+            Readiness::Pending
         };
-        Look { ready, is_writing: self.writing.is_some(), company: self.company }
+        Look { readiness, company: self.company }
     }
 
     /// Takes note of others in the queue.

@@ -42,11 +42,11 @@ fn the_time_of_a_turn_begins_with_its_first_grant() {
     scene.enter(Exclusive);
     let claim = Claim::new();
     claim.meets(scene.now);
-    claim.becomes(Ready::NotYet);
+    claim.becomes(Readiness::Pending);
     assert_eq!(grants(&scene.state.headed(claim.clone(), scene.now)), []);
     scene.node = NodeId(1);
     scene.now += 2 * WITHIN;
-    claim.becomes(Ready::Now);
+    claim.becomes(Readiness::Ready);
     assert_eq!(grants(&scene.state.serve(scene.now)), [(1, 0)]);
     scene.wait(Exclusive);
     assert_eq!(scene.give_back(), (vec![(2, 1)], 0));

@@ -12,7 +12,7 @@ fn a_try_is_refused_where_others_hold_or_wait_and_only_there() {
     assert_eq!(scene.attempt(Shared), Ok(vec![(5, 2)]));
     assert_eq!(scene.attempt(Exclusive), Err(Rejected::Contended));
     // The state of the lease says nothing about others.
-    scene.claim.becomes(Ready::NotYet);
+    scene.claim.becomes(Readiness::Pending);
     assert_eq!(scene.attempt(Shared), Ok(vec![]));
     assert_eq!(scene.attempt(Shared), Ok(vec![]));
     assert_eq!(scene.attempt(Exclusive), Err(Rejected::Contended));

@@ -5,20 +5,20 @@ use super::*;
 #[test]
 fn a_write_under_way_keeps_all_out() {
     let mut scene = Scene::held(Exclusive);
-    scene.claim.writes(true);
+    scene.claim.becomes(Readiness::Pending);
     scene.wait(Shared);
     assert_eq!(scene.give_back(), (vec![], 0));
-    scene.claim.writes(false);
+    scene.claim.becomes(Readiness::Ready);
     assert_eq!(grants(&scene.state.serve(scene.now)), [(2, 1)]);
-    scene.claim.writes(true);
+    scene.claim.becomes(Readiness::Pending);
     assert_eq!(scene.wait(Shared), [], "beside a reader's write");
     scene.wait(Exclusive);
-    scene.claim.writes(false);
+    scene.claim.becomes(Readiness::Ready);
     assert_eq!(grants(&scene.state.serve(scene.now)), [(3, 2)]);
-    scene.claim.writes(true);
+    scene.claim.becomes(Readiness::Pending);
     scene.give_back();
     assert_eq!(scene.give_back(), (vec![], 0));
-    scene.claim.writes(false);
+    scene.claim.becomes(Readiness::Ready);
     assert_eq!(grants(&scene.state.serve(scene.now)), [(4, 3)]);
 }
 
@@ -26,16 +26,17 @@ fn a_write_under_way_keeps_all_out() {
 fn readers_join_a_downgraded_writer_only_after_its_writes() {
     let mut scene = Scene::held(Exclusive);
     scene.wait(Shared);
-    scene.claim.writes(true);
+    scene.claim.becomes(Readiness::Pending);
     assert_eq!(grants(&scene.state.downgraded(scene.node, scene.now)), []);
     assert_eq!(scene.attempt(Shared), Ok(vec![]), "a reader in line keeps no reader out");
-    scene.claim.writes(false);
+    scene.claim.becomes(Readiness::Ready);
     assert_eq!(grants(&scene.state.serve(scene.now)), [(2, 1), (3, 2)]);
 }
 
 #[test]
 fn readers_join_readers_unless_a_writer_is_in_front_and_form_batches_that_count_once() {
     let mut scene = Scene::held(Exclusive);
+    scene.claim.meets(scene.now);
     for mode in [Shared, Shared, Exclusive, Shared] {
         assert_eq!(scene.wait(mode), []);
     }
@@ -108,7 +109,7 @@ fn a_reader_that_may_not_join_under_a_writers_node_makes_it_a_readers() {
             scene.claim.meets(scene.now);
             scene.now += WITHIN;
         } else {
-            scene.claim.becomes(Ready::Never);
+            scene.claim.becomes(Readiness::Over);
         }
         assert_eq!(scene.wait(Shared), []);
         assert_eq!(scene.state.wake(scene.now), Wake::Task);

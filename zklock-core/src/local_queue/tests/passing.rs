@@ -38,13 +38,13 @@ fn a_lock_is_passed_on_once_the_state_of_its_lease_is_known() {
     let mut scene = Scene::held(Exclusive);
     scene.wait(Exclusive);
     scene.rest();
-    scene.claim.becomes(Ready::NotYet);
+    scene.claim.becomes(Readiness::Pending);
     assert_eq!(scene.give_back(), (vec![], 0));
     assert_eq!(scene.state.wake(scene.now), Wake::Task);
     let need = scene.state.next(scene.now).0;
     assert!(matches!(need, Need::Wait(watched) if matches!(watched[..], [Watched { is_open: true, .. }])));
     assert_eq!(grants(&scene.state.serve(scene.now)), []);
-    scene.claim.becomes(Ready::Now);
+    scene.claim.becomes(Readiness::Ready);
     assert_eq!(grants(&scene.state.serve(scene.now)), [(2, 1)]);
 }
 
@@ -52,7 +52,7 @@ fn a_lock_is_passed_on_once_the_state_of_its_lease_is_known() {
 fn a_node_that_may_never_be_passed_on_leaves_and_the_waiter_enters_again() {
     let mut scene = Scene::held(Exclusive);
     scene.wait(Exclusive);
-    scene.claim.becomes(Ready::Never);
+    scene.claim.becomes(Readiness::Over);
     assert_eq!(scene.give_back(), (vec![], 1));
     scene.enter(Exclusive);
     assert_eq!(scene.head(), [(2, 0)]);
