@@ -26,7 +26,7 @@ use super::connection::{Live, Watch};
 use super::counts::Tally;
 use super::request_error::RequestError;
 
-pub(crate) use self::data::{Base, Glimpse, Guarded, Guards, Stamped, Write};
+pub(crate) use self::data::{Guarded, Guards, Write};
 pub(crate) use self::entry::{Entry, Flight, Newcomer, Queue, Unfounded};
 
 use self::length::{Length, Transaction};
