@@ -21,7 +21,7 @@ use crate::queue::acquisition::Node;
 use crate::queue::contender::{Contender, ContenderId};
 
 use super::acl::{NodeAcl, NodeAcls};
-use super::clock::{Ack, LeaseClock, Moment, Origin};
+use super::clock::{Ack, Instant, LeaseClock};
 use super::connection::{Live, Watch};
 use super::counts::Tally;
 use super::request_error::RequestError;
@@ -145,8 +145,7 @@ impl Requests {
     }
 
     /// Takes note of the first answer on a connection.
-    pub(super) fn note_fence(&self, sent: Origin) {
-        let sent = self.clock.at(sent);
+    pub(super) fn note_fence(&self, sent: Instant) {
         self.note(Ack::Write, sent, Ok::<(), RequestError>(())).ok();
     }
 
@@ -165,7 +164,7 @@ impl Requests {
 
     pub(crate) async fn list(&self, dir: &str) -> Result<Children, RequestError> {
         let client = self.client().await?;
-        let sent = self.clock.now();
+        let sent = Instant::now();
         let listed = self.listing(&client, dir).await;
         self.note(Ack::Read, sent, listed)
     }
@@ -176,7 +175,7 @@ impl Requests {
     /// stay forever (CURATOR-107).
     pub(crate) async fn watch_node(&self, path: &str) -> Result<Watched, RequestError> {
         let client = self.client().await?;
-        let sent = self.clock.now();
+        let sent = Instant::now();
         let watched = client.get_and_watch_data(path).await;
         let (data, stat, watcher) = self.note(Ack::Read, sent, watched)?;
         Ok(Watched {
@@ -201,7 +200,7 @@ impl Requests {
     /// Lists the names of children, and sets no watch.
     pub(crate) async fn names(&self, dir: &str) -> Result<Vec<String>, RequestError> {
         let client = self.client().await?;
-        let sent = self.clock.now();
+        let sent = Instant::now();
         self.note(Ack::Read, sent, client.list_children(dir).await)
     }
 
@@ -214,7 +213,7 @@ impl Requests {
         let client = self.client().await?;
         let mut described = Vec::new();
         loop {
-            let sent = self.clock.now();
+            let sent = Instant::now();
             // The reads are issued together, so that most queues take only one more round trip.
             let some = names.by_ref().take(AT_A_TIME);
             let reads: Vec<_> = some.map(|name| (client.get_data(&format!("{dir}/{name}")), name)).collect();
@@ -234,7 +233,7 @@ impl Requests {
     /// Describes a node as the server knows it, which may lag behind the others. Returns `None` if there is no node.
     pub(crate) async fn stat(&self, path: &str) -> Result<Option<Stat>, RequestError> {
         let client = self.client().await?;
-        let sent = self.clock.now();
+        let sent = Instant::now();
         let stat = self.note(Ack::Read, sent, client.check_stat(path).await)?;
         Ok(stat.map(|stat| Stat {
             owner: stat.ephemeral_owner,
@@ -261,7 +260,7 @@ impl Requests {
         issued: impl FnOnce(),
     ) -> Result<(), RequestError> {
         let client = self.client().await?;
-        let sent = self.clock.now();
+        let sent = Instant::now();
         let deleted = client.delete(path, None);
         issued();
         match self.note(Ack::Write, sent, deleted.await) {
@@ -285,7 +284,7 @@ impl Requests {
         transaction.create(new, data, (zk::CreateMode::Ephemeral, self.acls.own.acls()))?;
         transaction.delete(old, Some(version))?;
         let mut writer = transaction.checked()?;
-        let sent = self.clock.now();
+        let sent = Instant::now();
         let needed = |index| if index == 0 { Permission::Create } else { Permission::Delete };
         let committed = writer.commit().await.map_err(|error| RequestError::of_transaction(error, needed));
         let outcome = match committed {
@@ -336,7 +335,7 @@ impl Requests {
         let client = self.client().await?;
         Length::of_create(path, b"", acl.acls()).check()?;
         let options = zk::CreateMode::Container.with_acls(acl.acls());
-        let sent = self.clock.now();
+        let sent = Instant::now();
         match self.note(Ack::Write, sent, client.create(path, b"", &options).await) {
             Ok(_) | Err(RequestError::Refused(Refusal::NodeExists)) => Ok(()),
             Err(error) => Err(error.lacking(Permission::Create)),
@@ -349,7 +348,7 @@ impl Requests {
             return self.stat("/").await.map(drop);
         }
         let client = self.client().await?;
-        let sent = self.clock.now();
+        let sent = Instant::now();
         self.note(kind, sent, check(&client).await)
     }
 
@@ -383,7 +382,7 @@ impl Requests {
     fn note<T, E: Into<RequestError>>(
         &self,
         ack: Ack,
-        sent: Moment,
+        sent: Instant,
         outcome: Result<T, E>,
     ) -> Result<T, RequestError> {
         let outcome = outcome.map_err(|error| match ack {

@@ -6,7 +6,7 @@ use tokio::join;
 use zookeeper_client as zk;
 
 use crate::error::Permission;
-use crate::session::clock::Ack;
+use crate::session::clock::{Ack, Instant};
 use crate::session::request_error::RequestError;
 
 use super::Requests;
@@ -135,7 +135,7 @@ impl Requests {
     ) -> Result<Guarded<Option<Vec<u8>>>, RequestError> {
         let client = self.client().await?;
         let checks = guards.checks(&client)?.checked()?;
-        let sent = self.clock.now();
+        let sent = Instant::now();
         let read = client.get_data(path);
         let (read, looked) = join!(read, self.commit(checks, &guards, Permission::Read));
         let read = self.note(Ack::Read, sent, read);
@@ -155,7 +155,7 @@ impl Requests {
         guards: &Guards,
         permission: Permission,
     ) -> Result<Guarded<Option<zk::MultiWriteResult>>, RequestError> {
-        let sent = self.clock.now();
+        let sent = Instant::now();
         match writer.commit().await {
             Err(zk::MultiWriteError::OperationFailed { index, source: zk::Error::NoNode })
                 if index < guards.0.len() =>
@@ -174,7 +174,7 @@ impl Requests {
     /// Returns the data of a node, or `None` if the node does not exist.
     pub(crate) async fn read(&self, path: &str) -> Result<Option<Read>, RequestError> {
         let client = self.client().await?;
-        let sent = self.clock.now();
+        let sent = Instant::now();
         match self.note(Ack::Read, sent, client.get_data(path).await) {
             Ok((data, stat)) => Ok(Some(Read {
                 data,
@@ -198,7 +198,7 @@ impl Requests {
     ) -> Result<(), RequestError> {
         let client = self.client().await?;
         Length::of_set_data(path, data).check()?;
-        let sent = self.clock.now();
+        let sent = Instant::now();
         let written = self.note(Ack::Write, sent, client.set_data(path, data, version).await);
         written.map(drop).map_err(|error| error.lacking(Permission::Write))
     }
@@ -209,7 +209,7 @@ impl Requests {
         let acls = self.acls.own.acls();
         Length::of_create(path, data, acls).check()?;
         let options = zk::CreateMode::Persistent.with_acls(acls);
-        let sent = self.clock.now();
+        let sent = Instant::now();
         let outcome = match client.create(path, data, &options).await {
             Err(zk::Error::NodeExists) => Ok(()),
             outcome => outcome.map(drop),

@@ -8,7 +8,7 @@ use crate::error::Permission;
 use crate::queue::acquisition::Node;
 use crate::queue::contender::ContenderId;
 use crate::queue::predicate::Role;
-use crate::session::clock::Ack;
+use crate::session::clock::{Ack, Instant};
 use crate::session::connection::{Live, Watch};
 use crate::session::request_error::RequestError;
 
@@ -92,7 +92,7 @@ impl Requests {
             return Entry::failed(error);
         }
         let options = zk::CreateMode::EphemeralSequential.with_acls(acls);
-        let sent = self.clock.now();
+        let sent = Instant::now();
         let create = client.create(&path, data, &options);
         let list = match flight {
             Flight::Nothing => None,
@@ -131,7 +131,7 @@ impl Requests {
             .and_then(|()| transaction.set_data(&first, newcomer.data, None));
         steps.map_err(|error| Unfounded::Failed(error.into()))?;
         let mut writer = transaction.checked().map_err(|_| Unfounded::TooLong)?;
-        let sent = self.clock.now();
+        let sent = Instant::now();
         let committed = writer.commit().await;
         let refused = committed.as_ref().err().and_then(refusal);
         let committed =
