@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use futures_util::future::{TryFutureExt, join};
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 use zookeeper_client as zk;
 
 use crate::error::{Permission, Refusal};
@@ -27,7 +26,7 @@ use super::counts::Tally;
 use super::request_error::RequestError;
 
 pub(crate) use self::data::{Guarded, Guards, Write};
-pub(crate) use self::entry::{Entry, Flight, Newcomer, Queue, Unfounded};
+pub(crate) use self::entry::{Entry, Newcomer, Queue, Unfounded};
 
 use self::length::{Length, Transaction};
 
@@ -77,8 +76,6 @@ impl Described {
 
 pub(crate) struct Requests {
     access: watch::Sender<Access>,
-    /// Cancelled when the session is to be closed.
-    closed: CancellationToken,
     clock: LeaseClock,
     acls: NodeAcls,
     tally: Arc<Tally>,
@@ -95,7 +92,7 @@ enum Access {
 impl Requests {
     pub(super) fn new(connection: Arc<Live>, clock: LeaseClock, acls: NodeAcls, tally: Arc<Tally>) -> Self {
         let access = watch::Sender::new(Access::Open(connection));
-        Self { access, closed: CancellationToken::new(), clock, acls, tally }
+        Self { access, clock, acls, tally }
     }
 
     pub(super) fn tally(&self) -> &Tally {
@@ -106,7 +103,7 @@ impl Requests {
     #[cfg(test)]
     pub(super) fn staged(clock: LeaseClock, acls: NodeAcls) -> Self {
         let access = watch::Sender::new(Access::Closed);
-        Self { access, closed: CancellationToken::new(), clock, acls, tally: Arc::default() }
+        Self { access, clock, acls, tally: Arc::default() }
     }
 
     pub(crate) fn clock(&self) -> &LeaseClock {
@@ -136,12 +133,11 @@ impl Requests {
     /// Refuses later requests. The session is closed once those under way are done.
     pub(super) fn close(&self) {
         self.access.send_replace(Access::Closed);
-        self.closed.cancel();
     }
 
     /// Waits until the session is to be closed.
     pub(super) async fn closed(&self) {
-        self.closed.cancelled().await;
+        self.access.subscribe().wait_for(|access| matches!(access, Access::Closed)).await.ok();
     }
 
     /// Takes note of the first answer on a connection.
@@ -332,11 +328,21 @@ impl Requests {
 
     /// Creates one container, unless it is there.
     async fn make(&self, path: &str, acl: &NodeAcl) -> Result<(), RequestError> {
+        self.create_unless_there((path, b""), zk::CreateMode::Container, acl).await
+    }
+
+    /// Creates a node below an existing parent. A node that exists already stays as it is.
+    async fn create_unless_there(
+        &self,
+        (path, data): (&str, &[u8]),
+        mode: zk::CreateMode,
+        acl: &NodeAcl,
+    ) -> Result<(), RequestError> {
         let client = self.client().await?;
-        Length::of_create(path, b"", acl.acls()).check()?;
-        let options = zk::CreateMode::Container.with_acls(acl.acls());
+        Length::of_create(path, data, acl.acls()).check()?;
         let sent = Instant::now();
-        match self.note(Ack::Write, sent, client.create(path, b"", &options).await) {
+        let created = client.create(path, data, &mode.with_acls(acl.acls())).await;
+        match self.note(Ack::Write, sent, created) {
             Ok(_) | Err(RequestError::Refused(Refusal::NodeExists)) => Ok(()),
             Err(error) => Err(error.lacking(Permission::Create)),
         }

@@ -205,16 +205,7 @@ impl Requests {
 
     /// Creates a persistent node below an existing parent. A node that exists already stays as it is.
     pub(crate) async fn seed(&self, path: &str, data: &[u8]) -> Result<(), RequestError> {
-        let client = self.client().await?;
-        let acls = self.acls.own.acls();
-        Length::of_create(path, data, acls).check()?;
-        let options = zk::CreateMode::Persistent.with_acls(acls);
-        let sent = Instant::now();
-        let outcome = match client.create(path, data, &options).await {
-            Err(zk::Error::NodeExists) => Ok(()),
-            outcome => outcome.map(drop),
-        };
-        self.note(Ack::Write, sent, outcome).map_err(|error| error.lacking(Permission::Create))
+        self.create_unless_there((path, data), zk::CreateMode::Persistent, &self.acls.own).await
     }
 }
 
