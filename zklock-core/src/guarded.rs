@@ -13,7 +13,7 @@ use crate::error::{LockError, LossReason, Phase, Refusal};
 use crate::lease::{Share, WritePermit};
 use crate::path::NodePath;
 use crate::session::request_error::RequestError;
-use crate::session::requests::{Glimpse, Guarded, Write};
+use crate::session::requests::{Guarded, Write};
 use crate::time::sleep;
 
 /// Writes to `path`, below the client's namespace, if all of the permit's leases are held at that moment. Waits for at most
@@ -27,7 +27,7 @@ pub(crate) async fn write(
     let target = NodePath::new(worker.root(), path)?;
     let (shares, about) = (permit.shares().to_vec(), target.clone());
     match worker.call(within, send(permit, target, write)).await {
-        Ok(Ok(Guarded::Applied)) => Ok(()),
+        Ok(Ok(Guarded::Applied(_))) => Ok(()),
         Ok(Ok(Guarded::Unguarded(index))) => Err(lost(&shares[index], LossReason::NodeDeleted)),
         Ok(Err(error)) => Err(error),
         Err(Unanswered::InTime) => {
@@ -44,7 +44,11 @@ pub(crate) async fn write(
 ///
 /// The names of the nodes are read in the same step in which the transaction is sent: a downgrade under way
 /// replaces its node either before that or after the write.
-async fn send(permit: WritePermit, target: NodePath, write: Write) -> Result<Guarded, LockError> {
+async fn send(
+    permit: WritePermit,
+    target: NodePath,
+    write: Write,
+) -> Result<Guarded<Option<i64>>, LockError> {
     let session = permit.shares()[0].lease().session().clone();
     let ready = permit.ready().await?;
     let answer = ready.send(|guards| session.requests().guarded(guards, target.full(), &write)).await;
@@ -135,8 +139,8 @@ async fn read_until_answered(
     loop {
         let ready = WritePermit::take(&shares)?.ready().await?;
         match ready.ask(|guards| session.requests().read_guarded(guards, target.full())).await {
-            Ok(Glimpse::Seen(data)) => return Ok(data),
-            Ok(Glimpse::Unguarded(index)) => return Err(lost(&shares[index], LossReason::NodeDeleted)),
+            Ok(Guarded::Applied(data)) => return Ok(data),
+            Ok(Guarded::Unguarded(index)) => return Err(lost(&shares[index], LossReason::NodeDeleted)),
             Err(RequestError::SessionOver) => return Err(lost(&shares[0], LossReason::SessionEnded)),
             Err(RequestError::Unknown(_)) => sleep(PAUSE).await,
             Err(error) => return Err(error.into_error(target.relative())),

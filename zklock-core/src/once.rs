@@ -26,7 +26,7 @@ use crate::lease::{Share, WritePermit};
 use crate::path::NodePath;
 use crate::session::Session;
 use crate::session::request_error::RequestError;
-use crate::session::requests::{Base, Guards, Stamped};
+use crate::session::requests::{Guarded, Guards, Write};
 use crate::time::sleep;
 
 impl Held {
@@ -229,7 +229,7 @@ impl<C: Fn() -> Result<(), LockError>> Attempt<C> {
     /// Reads the node and writes a record based on it. Returns `None` if the node has to be read again.
     async fn write(&self) -> Result<Option<LastStart>, StartError> {
         let session = self.shares[0].lease().session();
-        let (before, base) = match read(session, &self.path).await? {
+        let (before, version) = match read(session, &self.path).await? {
             (Some(last), _) if last.settles(self.id) => return Ok(Some(last)),
             read => read,
         };
@@ -238,13 +238,12 @@ impl<C: Fn() -> Result<(), LockError>> Attempt<C> {
         // holder by now.
         let permit = WritePermit::take(&self.shares)?.ready().await?;
         (self.check)()?;
-        let (requests, data) = (session.requests(), record.to_string());
-        match permit.send(|guards| requests.stamp(guards, self.path.full(), data.as_bytes(), base)).await {
-            Ok(Stamped::At(written)) => Ok(Some(record.written_at(written))),
-            Ok(Stamped::Created) | Err(RequestError::Refused(Refusal::BadVersion | Refusal::NodeExists)) => {
-                Ok(None)
-            }
-            Ok(Stamped::Unguarded(index)) => Err(StartError::Lost(index, LossReason::NodeDeleted)),
+        let (requests, write) = (session.requests(), record.based_on(version));
+        match permit.send(|guards| requests.guarded(guards, self.path.full(), &write)).await {
+            Ok(Guarded::Applied(Some(written))) => Ok(Some(record.written_at(written))),
+            Ok(Guarded::Applied(None))
+            | Err(RequestError::Refused(Refusal::BadVersion | Refusal::NodeExists)) => Ok(None),
+            Ok(Guarded::Unguarded(index)) => Err(StartError::Lost(index, LossReason::NodeDeleted)),
             Err(RequestError::NoNode) => {
                 requests.prepare_parents(self.path.parent()).await?;
                 Ok(None)
@@ -281,19 +280,19 @@ async fn has_begun(worker: &Arc<Worker>, tick: &NodePath, period: Period) -> Res
 async fn ask(session: &Session, path: &NodePath, period: Period) -> Result<Option<LastStart>, RequestError> {
     let mut is_overtaken = false;
     loop {
-        let (Some(last), base) = read(session, path).await? else { return Ok(None) };
+        let (Some(last), version) = read(session, path).await? else { return Ok(None) };
         // Many clients may ask at the same time. A record that another one wrote meanwhile has the present
         // time too.
         if is_overtaken {
             return Ok(Some(last));
         }
         let record = Record::question(last, period);
-        match session.requests().stamp(Guards::none(), path.full(), record.to_string().as_bytes(), base).await
-        {
-            Ok(Stamped::At(written)) => return Ok(Some(record.written_at(written))),
+        let write = record.based_on(version);
+        match session.requests().guarded(Guards::none(), path.full(), &write).await {
+            Ok(Guarded::Applied(Some(written))) => return Ok(Some(record.written_at(written))),
             Err(RequestError::Refused(Refusal::BadVersion)) => is_overtaken = true,
             // Another client deleted the node.
-            Ok(Stamped::Created | Stamped::Unguarded(_)) | Err(RequestError::NoNode) => {}
+            Ok(Guarded::Applied(None) | Guarded::Unguarded(_)) | Err(RequestError::NoNode) => {}
             Err(error) => return Err(error),
         }
     }
@@ -358,7 +357,19 @@ impl Drop for PeriodPoller {
     }
 }
 
-async fn read(session: &Session, path: &NodePath) -> Result<(Option<LastStart>, Base), RequestError> {
+impl Record {
+    /// Returns the write of this record over data of this version, or to a node that is missing.
+    fn based_on(&self, version: Option<i32>) -> Write {
+        let data = self.to_string().into_bytes();
+        match version {
+            Some(version) => Write::Replace { version, data },
+            None => Write::Create(data),
+        }
+    }
+}
+
+/// Reads the last start, and the version of the node's data.
+async fn read(session: &Session, path: &NodePath) -> Result<(Option<LastStart>, Option<i32>), RequestError> {
     let refused = |reason: &str| RequestError::Refused(Refusal::Other(reason.into()));
     match session.requests().read(path.full()).await? {
         // Servers delete ephemeral nodes, and empty containers that had children. They do not tell whether a
@@ -367,10 +378,10 @@ async fn read(session: &Session, path: &NodePath) -> Result<(Option<LastStart>, 
             Err(refused("a tick must be persistent, and never have had children"))
         }
         Some(read) => match LastStart::read(&read.data, read.written_ms) {
-            Ok(last) => Ok((last, Base::Version(read.version))),
+            Ok(last) => Ok((last, Some(read.version))),
             Err(NotATick) => Err(refused("its data is not that of a tick")),
         },
-        None => Ok((None, Base::Missing)),
+        None => Ok((None, None)),
     }
 }
 

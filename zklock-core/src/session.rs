@@ -54,7 +54,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use self::clock::{LeaseClock, Origin};
+use self::clock::{Instant, LeaseClock};
 use self::connection::Live;
 use self::counts::Bounds;
 use self::queues::Queues;
@@ -226,7 +226,7 @@ impl Session {
     }
 
     /// Goes on with another connection, after an answer to a request that was sent on it at this time.
-    fn connect(&self, connection: &Arc<Live>, fenced: Origin) {
+    fn connect(&self, connection: &Arc<Live>, fenced: Instant) {
         self.requests.note_fence(fenced);
         self.requests.connect(connection.clone());
         self.requests.tally().note_reconnect();

@@ -150,7 +150,7 @@ async fn a_body_does_not_begin_once_the_clock_ran_out_although_nobody_told_it() 
     let guard = client.mutex("/a").unwrap().lock().await.unwrap();
     let has_begun = Cell::new(false);
     let mut body = Box::pin(guard.run(async { has_begun.set(true) }));
-    let _out = guard.holds()[0].lease().session().clock().run_out();
+    guard.holds()[0].lease().session().clock().run_out();
     let step = poll_fn(|context| Poll::Ready(body.as_mut().poll(context))).await;
     assert!(matches!(step, Poll::Ready(Err(error)) if error.is_lost()));
     assert!(!has_begun.get());

@@ -165,7 +165,7 @@ mod tests {
         assert!(!cache.is_closed(&path("/a"), hour));
         cache.note(&path("/a"), start(0, hour), hour, Instant::now());
         assert!(cache.is_closed(&path("/a"), hour) && !cache.is_closed(&path("/b"), hour));
-        let seen = cache.known().get(&path("/a")).unwrap();
+        let seen = cache.known().seen[path("/a").full()];
         // An hour, less the twentieth by which a start may be early, and less one percent.
         let at = |seconds| seen.at.checked_add(Duration::from_secs(seconds)).unwrap();
         assert!(seen.is_closed(hour, at(3_385)) && !seen.is_closed(hour, at(3_387)));

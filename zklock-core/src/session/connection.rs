@@ -24,7 +24,7 @@ use zookeeper_client as zk;
 
 use crate::error::LockError;
 
-use super::clock::Origin;
+use super::clock::Instant;
 
 /// A connection of a session, for those who send requests.
 pub(super) struct Live {
@@ -56,7 +56,7 @@ pub(super) struct Connection {
     live: Arc<Live>,
     states: zk::StateWatcher,
     /// The time before the request that opened it.
-    pub(super) begun: Origin,
+    pub(super) begun: Instant,
 }
 
 type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -64,7 +64,7 @@ type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 impl Connection {
     /// Connects to one server, and gives the connection this number.
     pub(super) async fn open(connector: zk::Connector, server: &str, number: u64) -> Result<Self, zk::Error> {
-        let (begun, taken) = (Origin::now(), Taken::default());
+        let (begun, taken) = (Instant::now(), Taken::default());
         let mut connect = pin!(connector.connect(server));
         let client = poll_fn(|context| {
             let _scope = enter(&taken);

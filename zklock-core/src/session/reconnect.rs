@@ -13,8 +13,8 @@ use crate::tasks::Tasks;
 use crate::time::{sleep, timeout};
 
 use super::addresses::Target;
+use super::clock::Instant;
 use super::clock::LeaseClock;
-use super::clock::Origin;
 use super::connection::{Connection, OpenError};
 use super::opening::Opening;
 use super::requests::{self, Requests};
@@ -107,7 +107,7 @@ impl Opening {
             // A shorter session counts from now on, whether or not the fence is answered.
             session.clock().reconnected(connection.begun, terms);
         }
-        let fenced = Origin::now();
+        let fenced = Instant::now();
         let live = connection.live().clone();
         let fence = timeout(self.timeout / 3, connection.answer(requests::fence(&live))).await;
         match fence {
@@ -151,7 +151,7 @@ struct Known {
 /// A connection that the servers have confirmed, by an answer to a request that was sent at that time.
 struct Opened {
     connection: Connection,
-    fenced: Origin,
+    fenced: Instant,
 }
 
 impl Opened {

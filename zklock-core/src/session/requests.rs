@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use futures_util::future::{TryFutureExt, join};
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 use zookeeper_client as zk;
 
 use crate::error::{Permission, Refusal};
@@ -21,13 +20,13 @@ use crate::queue::acquisition::Node;
 use crate::queue::contender::{Contender, ContenderId};
 
 use super::acl::{NodeAcl, NodeAcls};
-use super::clock::{Ack, LeaseClock, Moment, Origin};
+use super::clock::{Ack, Instant, LeaseClock};
 use super::connection::{Live, Watch};
 use super::counts::Tally;
 use super::request_error::RequestError;
 
-pub(crate) use self::data::{Base, Glimpse, Guarded, Guards, Stamped, Write};
-pub(crate) use self::entry::{Entry, Flight, Newcomer, Queue, Unfounded};
+pub(crate) use self::data::{Guarded, Guards, Write};
+pub(crate) use self::entry::{Entry, Newcomer, Queue, Unfounded};
 
 use self::length::{Length, Transaction};
 
@@ -79,8 +78,6 @@ impl Described {
 
 pub(crate) struct Requests {
     access: watch::Sender<Access>,
-    /// Cancelled when the session is to be closed.
-    closed: CancellationToken,
     clock: LeaseClock,
     acls: NodeAcls,
     tally: Arc<Tally>,
@@ -97,7 +94,7 @@ enum Access {
 impl Requests {
     pub(super) fn new(connection: Arc<Live>, clock: LeaseClock, acls: NodeAcls, tally: Arc<Tally>) -> Self {
         let access = watch::Sender::new(Access::Open(connection));
-        Self { access, closed: CancellationToken::new(), clock, acls, tally }
+        Self { access, clock, acls, tally }
     }
 
     pub(super) fn tally(&self) -> &Tally {
@@ -108,7 +105,7 @@ impl Requests {
     #[cfg(test)]
     pub(super) fn staged(clock: LeaseClock, acls: NodeAcls) -> Self {
         let access = watch::Sender::new(Access::Closed);
-        Self { access, closed: CancellationToken::new(), clock, acls, tally: Arc::default() }
+        Self { access, clock, acls, tally: Arc::default() }
     }
 
     pub(crate) fn clock(&self) -> &LeaseClock {
@@ -138,17 +135,15 @@ impl Requests {
     /// Refuses later requests. The session is closed once those under way are done.
     pub(super) fn close(&self) {
         self.access.send_replace(Access::Closed);
-        self.closed.cancel();
     }
 
     /// Waits until the session is to be closed.
     pub(super) async fn closed(&self) {
-        self.closed.cancelled().await;
+        self.access.subscribe().wait_for(|access| matches!(access, Access::Closed)).await.ok();
     }
 
     /// Takes note of the first answer on a connection.
-    pub(super) fn note_fence(&self, sent: Origin) {
-        let sent = self.clock.at(sent);
+    pub(super) fn note_fence(&self, sent: Instant) {
         self.note(Ack::Write, sent, Ok::<(), RequestError>(())).ok();
     }
 
@@ -167,7 +162,7 @@ impl Requests {
 
     pub(crate) async fn list(&self, dir: &str) -> Result<Children, RequestError> {
         let client = self.client().await?;
-        let sent = self.clock.now();
+        let sent = Instant::now();
         let listed = self.listing(&client, dir).await;
         self.note(Ack::Read, sent, listed)
     }
@@ -178,7 +173,7 @@ impl Requests {
     /// stay forever (CURATOR-107).
     pub(crate) async fn watch_node(&self, path: &str) -> Result<Watched, RequestError> {
         let client = self.client().await?;
-        let sent = self.clock.now();
+        let sent = Instant::now();
         let watched = client.get_and_watch_data(path).await;
         let (data, stat, watcher) = self.note(Ack::Read, sent, watched)?;
         Ok(Watched {
@@ -208,7 +203,7 @@ impl Requests {
     /// Lists the names of children, and sets no watch.
     pub(crate) async fn names(&self, dir: &str) -> Result<Vec<String>, RequestError> {
         let client = self.client().await?;
-        let sent = self.clock.now();
+        let sent = Instant::now();
         self.note(Ack::Read, sent, client.list_children(dir).await)
     }
 
@@ -221,7 +216,7 @@ impl Requests {
         let client = self.client().await?;
         let mut described = Vec::new();
         loop {
-            let sent = self.clock.now();
+            let sent = Instant::now();
             // The reads are issued together, so that most queues take only one more round trip.
             let some = names.by_ref().take(AT_A_TIME);
             let reads: Vec<_> = some.map(|name| (client.get_data(&format!("{dir}/{name}")), name)).collect();
@@ -241,7 +236,7 @@ impl Requests {
     /// Describes a node as the server knows it, which may lag behind the others. Returns `None` if there is no node.
     pub(crate) async fn stat(&self, path: &str) -> Result<Option<Stat>, RequestError> {
         let client = self.client().await?;
-        let sent = self.clock.now();
+        let sent = Instant::now();
         let stat = self.note(Ack::Read, sent, client.check_stat(path).await)?;
         Ok(stat.map(|stat| Stat {
             owner: stat.ephemeral_owner,
@@ -268,7 +263,7 @@ impl Requests {
         issued: impl FnOnce(),
     ) -> Result<(), RequestError> {
         let client = self.client().await?;
-        let sent = self.clock.now();
+        let sent = Instant::now();
         let deleted = client.delete(path, None);
         issued();
         match self.note(Ack::Write, sent, deleted.await) {
@@ -292,7 +287,7 @@ impl Requests {
         transaction.create(new, data, (zk::CreateMode::Ephemeral, self.acls.own.acls()))?;
         transaction.delete(old, Some(version))?;
         let mut writer = transaction.checked()?;
-        let sent = self.clock.now();
+        let sent = Instant::now();
         let needed = |index| if index == 0 { Permission::Create } else { Permission::Delete };
         let committed = writer.commit().await.map_err(|error| RequestError::of_transaction(error, needed));
         let outcome = match committed {
@@ -340,11 +335,21 @@ impl Requests {
 
     /// Creates one container, unless it is there.
     async fn make(&self, path: &str, acl: &NodeAcl) -> Result<(), RequestError> {
+        self.create_unless_there((path, b""), zk::CreateMode::Container, acl).await
+    }
+
+    /// Creates a node below an existing parent. A node that exists already stays as it is.
+    async fn create_unless_there(
+        &self,
+        (path, data): (&str, &[u8]),
+        mode: zk::CreateMode,
+        acl: &NodeAcl,
+    ) -> Result<(), RequestError> {
         let client = self.client().await?;
-        Length::of_create(path, b"", acl.acls()).check()?;
-        let options = zk::CreateMode::Container.with_acls(acl.acls());
-        let sent = self.clock.now();
-        match self.note(Ack::Write, sent, client.create(path, b"", &options).await) {
+        Length::of_create(path, data, acl.acls()).check()?;
+        let sent = Instant::now();
+        let created = client.create(path, data, &mode.with_acls(acl.acls())).await;
+        match self.note(Ack::Write, sent, created) {
             Ok(_) | Err(RequestError::Refused(Refusal::NodeExists)) => Ok(()),
             Err(error) => Err(error.lacking(Permission::Create)),
         }
@@ -356,7 +361,7 @@ impl Requests {
             return self.stat("/").await.map(drop);
         }
         let client = self.client().await?;
-        let sent = self.clock.now();
+        let sent = Instant::now();
         self.note(kind, sent, check(&client).await)
     }
 
@@ -390,7 +395,7 @@ impl Requests {
     fn note<T, E: Into<RequestError>>(
         &self,
         ack: Ack,
-        sent: Moment,
+        sent: Instant,
         outcome: Result<T, E>,
     ) -> Result<T, RequestError> {
         let outcome = outcome.map_err(|error| match ack {

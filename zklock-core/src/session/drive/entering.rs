@@ -10,7 +10,7 @@ use crate::queue::predicate::{Predicate, Role};
 use crate::session::own_node::Seen;
 use crate::session::queues::Way;
 use crate::session::request_error::RequestError;
-use crate::session::requests::{Children, Entry, Flight, Newcomer, Queue, Unfounded};
+use crate::session::requests::{Children, Entry, Newcomer, Queue, Unfounded};
 
 use super::{Driver, Numbers};
 
@@ -70,12 +70,7 @@ impl Driver {
             let founded = session.requests().found(newcomer).await;
             return self.founded(founded);
         }
-        let flight = match self.way {
-            Way::Founding | Way::After(..) => Flight::Nothing,
-            Way::ListAndWatch => Flight::ListAndWatch,
-            Way::List => Flight::List,
-        };
-        let entered = pin!(session.requests().enter(newcomer, flight));
+        let entered = pin!(session.requests().enter(newcomer, self.way));
         let (mut entry, counted) = self.with_count(entered).await;
         if counted.is_err() {
             // The list is repeated, with the number.

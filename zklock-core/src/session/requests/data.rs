@@ -6,7 +6,7 @@ use tokio::join;
 use zookeeper_client as zk;
 
 use crate::error::Permission;
-use crate::session::clock::Ack;
+use crate::session::clock::{Ack, Instant};
 use crate::session::request_error::RequestError;
 
 use super::Requests;
@@ -42,6 +42,11 @@ impl Guards {
 #[derive(Clone, Debug)]
 pub(crate) enum Write {
     SetData(Vec<u8>),
+    /// Sets the data of a node that has this version.
+    Replace {
+        version: i32,
+        data: Vec<u8>,
+    },
     Create(Vec<u8>),
     /// Creates the node, and this many of its parents as persistent nodes without data.
     CreateBelow {
@@ -54,55 +59,18 @@ pub(crate) enum Write {
 impl Write {
     fn permission(&self) -> Permission {
         match self {
-            Self::SetData(_) => Permission::Write,
+            Self::SetData(_) | Self::Replace { .. } => Permission::Write,
             Self::Create(_) | Self::CreateBelow { .. } => Permission::Create,
             Self::Delete => Permission::Delete,
         }
     }
 }
 
-/// The outcome of such a write.
+/// The outcome of a request that is applied only if all of its guard nodes exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Guarded {
-    Applied,
-    /// The write was not applied: the guard node with this index does not exist.
-    Unguarded(usize),
-}
-
-/// The outcome of a read behind which all of the guard nodes were looked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Glimpse {
-    /// The data, or `None` if there is no node. All guard nodes existed at that time.
-    Seen(Option<Vec<u8>>),
-    /// The guard node with this index does not exist.
-    Unguarded(usize),
-}
-
-/// The state in which a node must be for a stamped write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Base {
-    Missing,
-    Version(i32),
-}
-
-impl Base {
-    fn permission(self) -> Permission {
-        match self {
-            Self::Missing => Permission::Create,
-            Self::Version(_) => Permission::Write,
-        }
-    }
-}
-
-/// The outcome of a stamped write: a write that returns the server time at which it was applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stamped {
-    /// The write was applied at this server time, in milliseconds.
-    At(i64),
-    /// The write was applied and created the node. Its time is not known, because servers before
-    /// 3.7.1 do not return it for a create in a transaction (ZOOKEEPER-4026).
-    Created,
-    /// The write was not applied: the guard node with this index does not exist.
+pub(crate) enum Guarded<T> {
+    Applied(T),
+    /// The request was not applied: the guard node with this index does not exist.
     Unguarded(usize),
 }
 
@@ -119,25 +87,23 @@ pub(crate) struct Read {
     pub(crate) written_ms: i64,
 }
 
-/// The outcome of a transaction, with the result of its last request.
-enum Committed {
-    Applied(Option<zk::MultiWriteResult>),
-    Unguarded(usize),
-}
-
 impl Requests {
     /// Writes to `path` in one transaction with a check that all of `guards` exist.
+    ///
+    /// Returns the server time at which data was set, in milliseconds. That of a create is not known, because servers
+    /// before 3.7.1 do not return it for one in a transaction (ZOOKEEPER-4026).
     pub(crate) async fn guarded(
         &self,
         guards: Guards,
         path: &str,
         write: &Write,
-    ) -> Result<Guarded, RequestError> {
+    ) -> Result<Guarded<Option<i64>>, RequestError> {
         let client = self.client().await?;
         let mut transaction = guards.checks(&client)?;
         let own = (zk::CreateMode::Persistent, self.acls.own.acls());
         match write {
             Write::SetData(data) => transaction.set_data(path, data, None)?,
+            Write::Replace { version, data } => transaction.set_data(path, data, Some(*version))?,
             Write::Create(data) => transaction.create(path, data, own)?,
             Write::CreateBelow { parents, data } => {
                 let above = (zk::CreateMode::Persistent, self.acls.parents.acls());
@@ -149,73 +115,58 @@ impl Requests {
         }
         let committed = self.commit(transaction.checked()?, &guards, write.permission());
         Ok(match committed.await? {
-            Committed::Applied(_) => Guarded::Applied,
-            Committed::Unguarded(index) => Guarded::Unguarded(index),
+            Guarded::Applied(Some(zk::MultiWriteResult::SetData { stat })) => {
+                Guarded::Applied(Some(stat.mtime))
+            }
+            Guarded::Applied(_) => Guarded::Applied(None),
+            Guarded::Unguarded(index) => Guarded::Unguarded(index),
         })
     }
 
-    /// Reads the data of a node, and looks behind that whether all of `guards` exist, in one round trip.
+    /// Reads the data of a node, and looks behind that whether all of `guards` exist, in one round trip. The data is `None`
+    /// if there is no node.
     ///
     /// A server answers the requests of a session in their order, and a name is never given twice. Guards that exist
     /// behind the read existed at its time.
-    pub(crate) async fn read_guarded(&self, guards: Guards, path: &str) -> Result<Glimpse, RequestError> {
+    pub(crate) async fn read_guarded(
+        &self,
+        guards: Guards,
+        path: &str,
+    ) -> Result<Guarded<Option<Vec<u8>>>, RequestError> {
         let client = self.client().await?;
         let checks = guards.checks(&client)?.checked()?;
-        let sent = self.clock.now();
+        let sent = Instant::now();
         let read = client.get_data(path);
         let (read, looked) = join!(read, self.commit(checks, &guards, Permission::Read));
         let read = self.note(Ack::Read, sent, read);
         match (looked?, read) {
-            (Committed::Unguarded(index), _) => Ok(Glimpse::Unguarded(index)),
-            (Committed::Applied(_), Ok((data, _))) => Ok(Glimpse::Seen(Some(data))),
-            (Committed::Applied(_), Err(RequestError::NoNode)) => Ok(Glimpse::Seen(None)),
-            (Committed::Applied(_), Err(error)) => Err(error),
+            (Guarded::Unguarded(index), _) => Ok(Guarded::Unguarded(index)),
+            (Guarded::Applied(_), Ok((data, _))) => Ok(Guarded::Applied(Some(data))),
+            (Guarded::Applied(_), Err(RequestError::NoNode)) => Ok(Guarded::Applied(None)),
+            (Guarded::Applied(_), Err(error)) => Err(error),
         }
-    }
-
-    /// Writes the data of a node if it is in the state `base` and all of `guards` exist, in one transaction.
-    pub(crate) async fn stamp(
-        &self,
-        guards: Guards,
-        path: &str,
-        data: &[u8],
-        base: Base,
-    ) -> Result<Stamped, RequestError> {
-        let client = self.client().await?;
-        let mut transaction = guards.checks(&client)?;
-        match base {
-            Base::Missing => {
-                transaction.create(path, data, (zk::CreateMode::Persistent, self.acls.own.acls()))?;
-            }
-            Base::Version(version) => transaction.set_data(path, data, Some(version))?,
-        }
-        let committed = self.commit(transaction.checked()?, &guards, base.permission());
-        Ok(match committed.await? {
-            Committed::Applied(Some(zk::MultiWriteResult::SetData { stat })) => Stamped::At(stat.mtime),
-            Committed::Applied(_) => Stamped::Created,
-            Committed::Unguarded(index) => Stamped::Unguarded(index),
-        })
     }
 
     /// Commits a transaction that begins with the checks of `guards`, and whose other requests need this permission.
+    /// Returns the result of the last request.
     async fn commit(
         &self,
         mut writer: zk::MultiWriter<'_>,
         guards: &Guards,
         permission: Permission,
-    ) -> Result<Committed, RequestError> {
-        let sent = self.clock.now();
+    ) -> Result<Guarded<Option<zk::MultiWriteResult>>, RequestError> {
+        let sent = Instant::now();
         match writer.commit().await {
             Err(zk::MultiWriteError::OperationFailed { index, source: zk::Error::NoNode })
                 if index < guards.0.len() =>
             {
                 self.note(Ack::Write, sent, Ok::<(), RequestError>(()))?;
-                Ok(Committed::Unguarded(index))
+                Ok(Guarded::Unguarded(index))
             }
             outcome => {
                 let needed = |index| if index < guards.0.len() { Permission::Read } else { permission };
                 let outcome = outcome.map_err(|error| RequestError::of_transaction(error, needed));
-                self.note(Ack::Write, sent, outcome).map(|mut results| Committed::Applied(results.pop()))
+                self.note(Ack::Write, sent, outcome).map(|mut results| Guarded::Applied(results.pop()))
             }
         }
     }
@@ -223,7 +174,7 @@ impl Requests {
     /// Returns the data of a node, or `None` if the node does not exist.
     pub(crate) async fn read(&self, path: &str) -> Result<Option<Read>, RequestError> {
         let client = self.client().await?;
-        let sent = self.clock.now();
+        let sent = Instant::now();
         match self.note(Ack::Read, sent, client.get_data(path).await) {
             Ok((data, stat)) => Ok(Some(Read {
                 data,
@@ -247,23 +198,14 @@ impl Requests {
     ) -> Result<(), RequestError> {
         let client = self.client().await?;
         Length::of_set_data(path, data).check()?;
-        let sent = self.clock.now();
+        let sent = Instant::now();
         let written = self.note(Ack::Write, sent, client.set_data(path, data, version).await);
         written.map(drop).map_err(|error| error.lacking(Permission::Write))
     }
 
     /// Creates a persistent node below an existing parent. A node that exists already stays as it is.
     pub(crate) async fn seed(&self, path: &str, data: &[u8]) -> Result<(), RequestError> {
-        let client = self.client().await?;
-        let acls = self.acls.own.acls();
-        Length::of_create(path, data, acls).check()?;
-        let options = zk::CreateMode::Persistent.with_acls(acls);
-        let sent = self.clock.now();
-        let outcome = match client.create(path, data, &options).await {
-            Err(zk::Error::NodeExists) => Ok(()),
-            outcome => outcome.map(drop),
-        };
-        self.note(Ack::Write, sent, outcome).map_err(|error| error.lacking(Permission::Create))
+        self.create_unless_there((path, data), zk::CreateMode::Persistent, &self.acls.own).await
     }
 }
 

@@ -8,8 +8,9 @@ use crate::error::Permission;
 use crate::queue::acquisition::Node;
 use crate::queue::contender::ContenderId;
 use crate::queue::predicate::Role;
-use crate::session::clock::Ack;
+use crate::session::clock::{Ack, Instant};
 use crate::session::connection::{Live, Watch};
+use crate::session::queues::Way;
 use crate::session::request_error::RequestError;
 
 use super::length::{Length, Transaction};
@@ -39,16 +40,7 @@ impl Newcomer<'_> {
     }
 }
 
-/// The requests that are sent together with a create.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flight {
-    Nothing,
-    List,
-    /// A list, and a watch on the data of the queue's node.
-    ListAndWatch,
-}
-
-/// The outcomes of creating a contender, and of the requests in the same flight.
+/// The outcomes of creating a contender, and of the requests in the same round trip.
 pub(crate) struct Entry {
     pub(crate) node: Result<Node, RequestError>,
     pub(crate) children: Option<Children>,
@@ -79,8 +71,8 @@ pub(crate) enum Unfounded {
 }
 
 impl Requests {
-    /// Creates a contender, and sends the requests of its flight in the same round trip.
-    pub(crate) async fn enter(&self, newcomer: Newcomer<'_>, flight: Flight) -> Entry {
+    /// Creates a contender, and sends the other requests of its way into the queue in the same round trip.
+    pub(in crate::session) async fn enter(&self, newcomer: Newcomer<'_>, way: Way) -> Entry {
         let Newcomer { dir, data, .. } = newcomer;
         let client = match self.client().await {
             Ok(client) => client,
@@ -92,16 +84,11 @@ impl Requests {
             return Entry::failed(error);
         }
         let options = zk::CreateMode::EphemeralSequential.with_acls(acls);
-        let sent = self.clock.now();
+        let sent = Instant::now();
         let create = client.create(&path, data, &options);
-        let list = match flight {
-            Flight::Nothing => None,
-            Flight::List | Flight::ListAndWatch => Some(self.listing(&client, dir)),
-        };
-        let watch = match flight {
-            Flight::Nothing | Flight::List => None,
-            Flight::ListAndWatch => Some(watching(&client, dir)),
-        };
+        let lists = matches!(way, Way::List | Way::ListAndWatch);
+        let list = lists.then(|| self.listing(&client, dir));
+        let watch = (way == Way::ListAndWatch).then(|| watching(&client, dir));
         let (created, listed, watched) = join!(create, OptionFuture::from(list), OptionFuture::from(watch));
         let created = self.note(Ack::Write, sent, created);
         let created = created.map_err(|error| error.lacking(Permission::Create));
@@ -131,7 +118,7 @@ impl Requests {
             .and_then(|()| transaction.set_data(&first, newcomer.data, None));
         steps.map_err(|error| Unfounded::Failed(error.into()))?;
         let mut writer = transaction.checked().map_err(|_| Unfounded::TooLong)?;
-        let sent = self.clock.now();
+        let sent = Instant::now();
         let committed = writer.commit().await;
         let refused = committed.as_ref().err().and_then(refusal);
         let committed =
