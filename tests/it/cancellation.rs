@@ -5,91 +5,11 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
-use zklock::{LockError, Mutex, MutexGuard};
+use zklock::{LockError, MutexGuard};
 
 use crate::support::{Space, polled, soon, until};
 
 const PATH: &str = "/reports/weekly";
-
-/// Acquires behind another client, with one more poll each time until that succeeds.
-///
-/// Returns the number of acquisitions that were dropped.
-async fn drop_at_every_poll(space: &Space, mutex: &Mutex, other: &Mutex) -> u64 {
-    for polls in 0.. {
-        let taken = other.lock().await.unwrap();
-        let release = async { taken.release().await.unwrap() };
-        let (guard, ()) = soon(async { tokio::join!(biased; polled(mutex.lock(), polls), release) }).await;
-        let guard = guard.map(Result::unwrap);
-        let is_acquired = guard.is_some();
-        drop(guard);
-        // The requests of a dropped acquisition are answered before those of a later one.
-        mutex.lock().await.unwrap().release().await.unwrap();
-        space.until_empty(PATH).await;
-        if is_acquired {
-            return polls;
-        }
-    }
-    unreachable!("an acquisition ends after finitely many polls")
-}
-
-#[tokio::test]
-async fn an_acquisition_dropped_at_any_poll_leaves_no_node() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
-    let (mutex, other) = (client.mutex(PATH).unwrap(), other.mutex(PATH).unwrap());
-    assert!(drop_at_every_poll(&space, &mutex, &other).await > 1);
-}
-
-#[tokio::test]
-async fn an_acquisition_dropped_after_any_delay_leaves_no_node() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
-    let (mutex, contended) = (client.mutex(PATH).unwrap(), other.mutex(PATH).unwrap());
-    let guard = mutex.lock().await.unwrap();
-    // The caller's future has a single await. The delay decides which step of the acquisition is interrupted.
-    for micros in (0..6_000).step_by(150) {
-        let dropped = tokio::time::timeout(Duration::from_micros(micros), contended.lock()).await;
-        assert!(dropped.is_err(), "the lock is taken");
-    }
-    space.until_queued(PATH, 1).await;
-    guard.release().await.unwrap();
-    space.until_empty(PATH).await;
-    contended.lock().await.unwrap().release().await.unwrap();
-}
-
-#[tokio::test]
-async fn an_acquisition_of_a_free_lock_dropped_after_any_delay_leaves_no_node() {
-    let space = Space::new();
-    let mutex = space.client().await.mutex(PATH).unwrap();
-    for micros in (0..4_000).step_by(37) {
-        drop(tokio::time::timeout(Duration::from_micros(micros), mutex.lock()).await);
-    }
-    mutex.lock().await.unwrap().release().await.unwrap();
-    space.until_empty(PATH).await;
-}
-
-#[tokio::test]
-async fn an_acquisition_of_a_new_path_dropped_after_any_delay_leaves_no_contender() {
-    let space = Space::new();
-    let client = space.client().await;
-    let mut paths = Vec::new();
-    // The parents do not exist yet, so these drops interrupt their creation too.
-    for micros in (0..12_000).step_by(300) {
-        let path = format!("/new/{micros}/lock");
-        let mutex = client.mutex(&path).unwrap();
-        drop(tokio::time::timeout(Duration::from_micros(micros), mutex.lock()).await);
-        paths.push(path);
-    }
-    for path in &paths {
-        space.until_empty(path).await;
-    }
-    // Requests that were still under way when their queue was empty are answered before one that is sent
-    // later.
-    client.mutex("/last").unwrap().lock().await.unwrap().release().await.unwrap();
-    for path in &paths {
-        assert_eq!(space.children(path).await, [""; 0]);
-    }
-}
 
 #[tokio::test]
 async fn a_waiter_dropped_in_the_queue_lets_the_one_behind_pass() {

@@ -1,6 +1,8 @@
 //! The contract of every lock that excludes all others: Curator's `TestInterProcessMutexBase`.
 
 mod face;
+mod interruptions;
+mod losses;
 mod passing;
 
 use std::sync::Arc;
@@ -83,25 +85,6 @@ async fn a_lock_works_below_a_namespace_and_names_its_own_path(face: Face) {
     let other = face.of(&elsewhere, PATH).lock().await.expect("the same path elsewhere is another lock");
     guard.release().await.unwrap();
     other.release().await.unwrap();
-}
-
-#[apply(every_lock)]
-#[tokio::test]
-async fn a_session_that_ends_is_told_to_the_holder_and_lets_its_own_waiter_in(face: Face) {
-    let space = Space::new();
-    let client = space.client().await;
-    let lock = face.of(&client, PATH);
-    let guard = lock.lock().await.unwrap();
-    let waiting = lock.spawn();
-    lock.until_in_line(1).await;
-    space.end_session_of(&client);
-    soon(guard.lost()).await;
-    assert!(!guard.is_held());
-    let next = soon(waiting).await.unwrap().unwrap();
-    assert!(failed(guard.release().await).is_lost());
-    assert!(next.is_held());
-    next.release().await.unwrap();
-    face.until_contending(&space, PATH, 0).await;
 }
 
 /// A session timeout that outlasts the restart of a real server on a busy machine.

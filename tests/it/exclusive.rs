@@ -7,7 +7,6 @@ use std::time::Duration;
 use tokio::task::{JoinHandle, JoinSet};
 use zklock::{Client, FencingToken, LockError, LossReason, Mode, Mutex, MutexGuard, Standing};
 
-use crate::support::frames::{Frame, Interrupted, Meanwhile};
 use crate::support::{Space, assert_waited, failed, soon, until_in_line};
 
 const PATH: &str = "/ledgers/1";
@@ -228,47 +227,4 @@ async fn what_stands_on_the_server_is_a_semaphore_of_one() {
     guard.release().await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
     until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
-async fn a_lock_dropped_at_any_request_or_reply_leaves_no_node() {
-    for frame in Frame::BOTH {
-        let scene = Interrupted::new().await;
-        let work = || {
-            let mutex = exclusive(&scene.client());
-            async move { mutex.lock().await.unwrap() }
-        };
-        let frames =
-            scene.drop_at_each(frame, work, async || until_nothing_is_left(&scene.space).await).await;
-        assert!(frames > 4, "{frame:?}: {frames}");
-    }
-}
-
-#[tokio::test]
-async fn a_lock_cut_off_at_any_request_or_reply_is_taken_once_and_handed_on() {
-    for meanwhile in [Meanwhile::Nothing, Meanwhile::SessionEnds] {
-        for frame in Frame::BOTH {
-            let scene = Interrupted::new().await;
-            let other = scene.space.client().await;
-            lock(&scene.client()).await.release().await.unwrap();
-            let work = || {
-                let mutex = exclusive(&scene.client());
-                async move { mutex.lock_timeout(Duration::MAX).await.unwrap() }
-            };
-            let after = async |guard: MutexGuard| {
-                let next = spawn_lock(&other);
-                match guard.verify().await {
-                    Ok(()) => guard.release().await.unwrap(),
-                    Err(error) => {
-                        assert!(error.is_lost() && meanwhile == Meanwhile::SessionEnds, "{error}");
-                        drop(guard);
-                    }
-                }
-                soon(next).await.unwrap().unwrap().release().await.unwrap();
-                until_nothing_is_left(&scene.space).await;
-            };
-            let frames = scene.cut_at_each((frame, meanwhile), work, after).await;
-            assert!(frames > 4, "{frame:?} {meanwhile:?}: {frames}");
-        }
-    }
 }

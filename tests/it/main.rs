@@ -7,7 +7,6 @@ mod cancellation;
 mod contract;
 mod crowd;
 mod current;
-mod cuts;
 mod cycles;
 mod diagnose;
 mod events;

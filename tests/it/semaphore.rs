@@ -3,7 +3,6 @@
 mod agreement;
 mod fairness;
 mod gate;
-mod interruptions;
 mod loss;
 mod outage;
 mod passing;
@@ -254,20 +253,5 @@ async fn participants_are_those_who_have_permits_and_then_those_who_wait() {
     for waiting in [first, second] {
         soon(waiting).await.unwrap().unwrap().release().await.unwrap();
     }
-    until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
-async fn a_guarded_write_is_applied_only_while_all_permits_of_the_guard_are_held() {
-    let space = Space::new();
-    let guard = take(&semaphore(&space.client().await, 3), 3).await;
-    guard.create("/ledger", "one").await.unwrap();
-    let mut leases = space.children(LEASES).await;
-    leases.sort();
-    let outsider = space.outsider().await;
-    outsider.delete(&space.full(&format!("{LEASES}/{}", leases[1])), None).await.unwrap();
-    assert!(failed(guard.set_data("/ledger", "two").await).is_lost());
-    assert_eq!(outsider.get_data(&space.full("/ledger")).await.unwrap().0, b"one");
-    assert!(failed(guard.release().await).is_lost());
     until_nothing_is_left(&space).await;
 }

@@ -1,30 +1,7 @@
 //! Nodes that an outsider deletes, and sessions that end, under holders and waiters.
 
-use zklock::LossReason;
-
 use super::{GATE, LEASES, semaphore, spawn_take, take, until_nothing_is_left};
-use crate::support::{Space, failed, soon, until};
-
-#[tokio::test]
-async fn a_holder_is_told_when_one_of_its_permits_is_deleted() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
-    let kept = take(&semaphore(&other, 3), 1).await;
-    let before = space.children(LEASES).await;
-    let guard = take(&semaphore(&client, 3), 2).await;
-    let node = space.children(LEASES).await.into_iter().find(|name| !before.contains(name)).unwrap();
-    let outsider = space.outsider().await;
-    outsider.delete(&space.full(&format!("{LEASES}/{node}")), None).await.unwrap();
-    assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
-    assert!(!guard.is_held());
-    assert!(failed(guard.run(std::future::pending::<()>()).await).is_lost());
-    assert!(failed(guard.release().await).is_lost());
-    // The other permit of the group was released with it.
-    space.until_queued(LEASES, 1).await;
-    assert!(kept.is_held());
-    kept.release().await.unwrap();
-    until_nothing_is_left(&space).await;
-}
+use crate::support::{Space, soon, until};
 
 #[tokio::test]
 async fn a_waiter_whose_node_is_deleted_waits_with_another_and_leaves_no_orphan() {
@@ -82,22 +59,6 @@ async fn a_waiter_that_loses_a_permit_it_had_already_takes_all_of_them_anew() {
 }
 
 #[tokio::test]
-async fn a_holder_whose_session_ends_is_told_and_its_permits_are_free() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
-    let guard = take(&semaphore(&client, 3), 3).await;
-    let waiting = spawn_take(&semaphore(&other, 3), 3);
-    space.until_queued(LEASES, 4).await;
-    space.end_session_of(&client);
-    let next = soon(waiting).await.unwrap().unwrap();
-    soon(guard.lost()).await;
-    assert!(failed(guard.release().await).is_lost());
-    next.verify().await.unwrap();
-    next.release().await.unwrap();
-    until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
 async fn those_who_wait_when_their_session_ends_enter_both_queues_again() {
     let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
@@ -128,5 +89,24 @@ async fn those_who_wait_when_their_session_ends_enter_both_queues_again() {
         guard.unwrap().release().await.unwrap();
     };
     tokio::join!(release(inside), release(at_the_gate));
+    until_nothing_is_left(&space).await;
+}
+
+#[tokio::test]
+async fn those_who_wait_leave_no_node_when_they_are_dropped() {
+    let space = Space::new();
+    let (holder, waiter) = (semaphore(&space.client().await, 3), semaphore(&space.client().await, 3));
+    let held = take(&holder, 2).await;
+    space.until_empty(GATE).await;
+    let inside = spawn_take(&waiter, 2);
+    space.until_queued(LEASES, 4).await;
+    let at_the_gate = spawn_take(&waiter, 1);
+    space.until_queued(GATE, 2).await;
+    at_the_gate.abort();
+    space.until_queued(GATE, 1).await;
+    inside.abort();
+    space.until_empty(GATE).await;
+    space.until_queued(LEASES, 2).await;
+    held.release().await.unwrap();
     until_nothing_is_left(&space).await;
 }

@@ -36,6 +36,7 @@ const SESSION: Duration = Duration::from_secs(10);
 pub(crate) const QUICK_SESSION: Duration = Duration::from_millis(1_500);
 
 /// A test's namespace on a shared server.
+#[derive(Clone)]
 pub(crate) struct Space {
     server: &'static Server,
     pub(crate) namespace: String,
@@ -172,6 +173,26 @@ impl Space {
     pub(crate) fn is_watched(&self, path: &str) -> bool {
         let watched = self.server.four_letter("wchp").expect("the server answers");
         watched.lines().any(|line| line == self.full(path))
+    }
+
+    /// Returns whether any client watches the data of a node below this one.
+    pub(crate) fn is_watched_below(&self, path: &str) -> bool {
+        self.server.four_letter("wchp").expect("the server answers").contains(&self.full(&format!("{path}/")))
+    }
+
+    /// Returns whether the client's session watches the data of a node below this one.
+    pub(crate) fn is_watching(&self, client: &Client, path: &str) -> bool {
+        let watches = self.server.four_letter("wchp").expect("the server answers");
+        let (below, own) = (self.full(&format!("{path}/")), client.session_id().unwrap_or(0));
+        let own = format!("0x{own:x}");
+        let mut is_below = false;
+        watches.lines().any(|line| match line.trim().strip_prefix("0x") {
+            Some(_) => is_below && line.trim() == own,
+            None => {
+                is_below = line.starts_with(&below);
+                false
+            }
+        })
     }
 
     /// Waits until this many contenders are in the queue.
