@@ -12,23 +12,6 @@ use crate::support::{Space, polled, soon, until};
 const PATH: &str = "/reports/weekly";
 
 #[tokio::test]
-async fn a_waiter_dropped_in_the_queue_lets_the_one_behind_pass() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
-    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
-    let quitter = other.mutex(PATH).unwrap();
-    let quitter = tokio::spawn(async move { quitter.lock().await });
-    space.until_queued(PATH, 2).await;
-    let last = space.client().await.mutex(PATH).unwrap();
-    let last = tokio::spawn(async move { last.lock().await });
-    space.until_queued(PATH, 3).await;
-    quitter.abort();
-    space.until_queued(PATH, 2).await;
-    guard.release().await.unwrap();
-    soon(last).await.unwrap().unwrap().release().await.unwrap();
-}
-
-#[tokio::test]
 async fn a_lock_granted_to_a_caller_that_is_gone_goes_to_the_next() {
     let space = Space::new();
     let mutex = space.client().await.mutex(PATH).unwrap();

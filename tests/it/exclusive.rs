@@ -1,11 +1,9 @@
 //! The contract of the mutex that is not reentrant.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::task::{JoinHandle, JoinSet};
-use zklock::{Client, FencingToken, LockError, LossReason, Mode, Mutex, MutexGuard, Standing};
+use tokio::task::JoinHandle;
+use zklock::{Client, LockError, Mutex, MutexGuard};
 
 use crate::support::{Space, assert_waited, failed, soon, until_in_line};
 
@@ -31,33 +29,6 @@ fn spawn_lock(client: &Client) -> JoinHandle<Result<MutexGuard, LockError>> {
 async fn until_nothing_is_left(space: &Space) {
     space.until_empty(LEASES).await;
     space.until_empty(GATE).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn holders_exclude_each_other_across_clients_and_their_tokens_rise() {
-    let space = Space::new();
-    let (inside, tokens) = (Arc::new(AtomicBool::new(false)), Arc::new(std::sync::Mutex::new(Vec::new())));
-    let mut tasks = JoinSet::new();
-    for _ in 0..3 {
-        let mutex = exclusive(&space.client().await);
-        for _ in 0..4 {
-            let (mutex, inside, tokens) = (mutex.clone(), inside.clone(), tokens.clone());
-            tasks.spawn(async move {
-                let guard = mutex.lock_timeout(Duration::MAX).await.unwrap();
-                assert!(!inside.swap(true, Ordering::SeqCst), "two hold at the same time");
-                tokio::task::yield_now().await;
-                assert!(guard.is_held());
-                tokens.lock().unwrap().push(guard.fencing_token());
-                inside.store(false, Ordering::SeqCst);
-                guard.release().await.unwrap();
-            });
-        }
-    }
-    soon(tasks.join_all()).await;
-    let tokens: Vec<FencingToken> = tokens.lock().unwrap().clone();
-    assert_eq!(tokens.len(), 12);
-    assert!(tokens.is_sorted(), "{tokens:?}");
-    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]
@@ -134,76 +105,6 @@ async fn after_the_hold_has_ended_its_call_may_enter_again() {
     end.send(()).unwrap();
     soon(later).await.unwrap().unwrap().release().await.unwrap();
     until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
-async fn a_body_runs_under_it_and_is_dropped_when_it_is_lost() {
-    let space = Space::new();
-    let client = space.client().await;
-    let mutex = exclusive(&client);
-    let value = mutex.run(async |guard| {
-        assert_eq!(guard.path(), PATH);
-        guard.create("/ledger", "one").await.map(|()| 7)
-    });
-    assert_eq!(value.await.unwrap().unwrap(), 7);
-    until_nothing_is_left(&space).await;
-    let body = tokio::spawn(async move { mutex.run(async |_| std::future::pending::<()>().await).await });
-    space.until_queued(LEASES, 1).await;
-    space.until_empty(GATE).await;
-    space.delete_children(LEASES).await;
-    let error = failed(soon(body).await.unwrap());
-    assert!(matches!(&error, LockError::Lost { reason: LossReason::NodeDeleted, .. }), "{error}");
-    until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
-async fn a_try_takes_it_when_it_is_free_and_leaves_it_without_a_trace() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
-    let guard = exclusive(&client).try_lock().await.unwrap().expect("it is free");
-    space.until_empty(GATE).await;
-    for _ in 0..5 {
-        assert!(exclusive(&other).try_lock().await.unwrap().is_none());
-        assert_eq!((space.children(LEASES).await.len(), space.children(GATE).await.len()), (1, 0));
-    }
-    guard.release().await.unwrap();
-    let guard = exclusive(&other).try_lock().await.unwrap().expect("it is free");
-    drop(guard);
-    until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
-async fn one_handle_hands_it_over_in_a_tight_loop() {
-    let space = Space::new();
-    let mutex = exclusive(&space.client().await);
-    let loops = (0..3).map(|_| async {
-        for round in 0..20 {
-            let guard = mutex.lock_timeout(Duration::MAX).await.unwrap();
-            assert!(guard.is_held());
-            match round % 2 {
-                0 => guard.release().await.unwrap(),
-                _ => drop(guard),
-            }
-        }
-    });
-    soon(futures_util::future::join_all(loops)).await;
-    until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
-async fn participants_are_the_holder_and_those_who_wait() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
-    let guard = lock(&client).await;
-    space.until_empty(GATE).await;
-    let waiting = spawn_lock(&other);
-    space.until_queued(LEASES, 2).await;
-    let seen = exclusive(&client).participants().await.unwrap();
-    let of = |client: &Client, standing| (client.session_id(), Mode::Exclusive, standing);
-    let seen: Vec<_> = seen.iter().map(|it| (Some(it.session_id), it.mode, it.standing)).collect();
-    assert_eq!(seen, [of(&client, Standing::Holds), of(&other, Standing::Waits)]);
-    guard.release().await.unwrap();
-    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
 }
 
 #[tokio::test]

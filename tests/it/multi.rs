@@ -232,19 +232,6 @@ async fn a_guarded_write_is_applied_only_while_all_members_are_held() {
 }
 
 #[tokio::test]
-async fn a_body_runs_under_all_members_and_its_result_comes_back() {
-    let space = Space::new();
-    let client = space.client().await;
-    let multi = client.multi([A, B]).unwrap();
-    let value = multi.run(async |guard| {
-        assert_eq!(queues(&space).await, [1, 1, 0]);
-        guard.fencing_token(B)
-    });
-    assert!(value.await.unwrap().is_some());
-    until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
 async fn a_holder_of_all_is_asked_to_release_by_way_of_any_member() {
     let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);

@@ -234,44 +234,6 @@ async fn a_hold_moves_with_its_future_from_thread_to_thread() {
     runtime.shutdown_background();
 }
 
-#[tokio::test]
-async fn another_handle_of_the_lock_enters_again_and_another_kind_of_lock_is_refused() {
-    let space = Space::new();
-    let client = space.client().await;
-    let held = client.mutex(PATH).unwrap().lock().await.unwrap();
-    let again = soon(held.scope(client.mutex(PATH).unwrap().lock())).await.unwrap();
-    assert_eq!(again.fencing_token(), held.fencing_token());
-    let is_refused = |error: LockError| matches!(error, LockError::MixedRecipes { .. });
-    assert!(is_refused(failed(soon(held.scope(client.rwlock(PATH).unwrap().read())).await)));
-    assert!(is_refused(failed(soon(held.scope(client.exclusive(PATH).unwrap().lock())).await)));
-    assert!(is_refused(failed(soon(client.semaphore(PATH, 3).unwrap().acquire()).await)));
-    assert!(held.is_held());
-    let other = space.client().await.mutex(PATH).unwrap();
-    assert!(other.try_lock().await.unwrap().is_none(), "the first holder is not disturbed");
-}
-
-#[tokio::test]
-async fn a_semaphore_in_use_is_no_mutex_and_one_that_was_in_use_may_be() {
-    let space = Space::new();
-    let client = space.client().await;
-    let permit = client.semaphore(PATH, 3).unwrap().acquire().await.unwrap();
-    for error in [
-        failed(soon(client.mutex(PATH).unwrap().lock()).await),
-        failed(soon(client.rwlock(PATH).unwrap().write()).await),
-    ] {
-        assert!(matches!(error, LockError::MixedRecipes { .. }), "{error}");
-    }
-    assert!(permit.is_held());
-    permit.release().await.unwrap();
-    let mutex = soon(client.mutex(PATH).unwrap().lock()).await.unwrap();
-    let error = failed(soon(client.semaphore(PATH, 3).unwrap().acquire()).await);
-    assert!(matches!(error, LockError::MixedRecipes { .. }), "{error}");
-    assert!(mutex.is_held());
-    soon(client.mutex(PATH).unwrap().try_lock()).await.unwrap();
-    mutex.release().await.unwrap();
-    assert_eq!(space.children(&format!("{PATH}/leases")).await, [""; 0]);
-}
-
 /// How a generation hands over to the next one, which it spawns inside of its lock.
 #[derive(Clone, Copy)]
 enum HandOver {

@@ -9,8 +9,8 @@ use std::time::Duration;
 use rstest_reuse::template;
 use tokio::task::JoinHandle;
 use zklock::{
-    Client, LockError, MultiGuard, MultiLock, Mutex, MutexGuard, Participant, ReadGuard, RwLock, Semaphore,
-    SemaphoreGuard, WriteGuard,
+    Client, LockError, Mode, MultiGuard, MultiLock, Mutex, MutexGuard, Participant, ReadGuard, RwLock,
+    Semaphore, SemaphoreGuard, WriteGuard,
 };
 
 use crate::support::{Space, soon, until};
@@ -118,6 +118,15 @@ impl Face {
     /// Returns the lock that excludes this one.
     pub(super) fn rival(self) -> Self {
         if self == Self::Reader { Self::Writer } else { self }
+    }
+
+    pub(super) fn mode(self) -> Mode {
+        match self {
+            Self::Mutex | Self::Exclusive | Self::Multi => Mode::Exclusive,
+            Self::Reader => Mode::Read,
+            Self::Writer => Mode::Write,
+            Self::Semaphore | Self::Permits => Mode::Permit,
+        }
     }
 
     /// Returns the parents of all nodes of contenders. Holders have theirs below the first one.

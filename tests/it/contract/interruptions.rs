@@ -121,53 +121,45 @@ impl Scene {
 
 #[apply(every_lock_and_readers)]
 #[tokio::test]
-async fn call_dropped_at_any_request_or_reply_leaves_no_node(
+async fn call_dropped_at_any_frame_leaves_no_node(
     face: Face,
     #[values(Call::LockNew, Call::Lock, Call::Try, Call::Wait, Call::Release)] call: Call,
+    #[values(Frame::Request, Frame::Reply)] frame: Frame,
 ) {
-    for frame in Frame::BOTH {
-        println!("{frame:?}");
-        let scene = Scene::new(face).await;
-        let after = async || {
-            scene.check_free().await;
-            face.until_contending(scene.space(), &scene.new_path(), 0).await;
-        };
-        let frames = scene.of.drop_at_each(frame, || scene.start(call), after).await;
-        assert!(frames >= call.least_frames(), "{frames}");
-    }
+    let scene = Scene::new(face).await;
+    let after = async || {
+        scene.check_free().await;
+        face.until_contending(scene.space(), &scene.new_path(), 0).await;
+    };
+    let frames = scene.of.drop_at_each(frame, || scene.start(call), after).await;
+    assert!(frames >= call.least_frames(), "{frames}");
 }
 
 #[apply(every_lock_and_readers)]
 #[tokio::test]
-async fn call_cut_off_at_any_request_or_reply_has_the_lock_once_and_hands_it_on(
+async fn call_cut_off_at_any_frame_has_the_lock_once_and_hands_it_on(
     face: Face,
     #[values(Call::Lock, Call::Wait, Call::Release)] call: Call,
+    #[values(Frame::Request, Frame::Reply)] frame: Frame,
     #[values(Meanwhile::Nothing, Meanwhile::SessionEnds)] meanwhile: Meanwhile,
+    #[values(Caller::Stays, Caller::Leaves)] caller: Caller,
 ) {
-    for (frame, caller) in [
-        (Frame::Request, Caller::Stays),
-        (Frame::Request, Caller::Leaves),
-        (Frame::Reply, Caller::Stays),
-        (Frame::Reply, Caller::Leaves),
-    ] {
-        println!("{frame:?} {caller:?}");
-        let scene = Scene::new(face).await;
-        let after = async |outcome: Option<Outcome>| {
-            let is_lost = |error: LockError| {
-                assert!(error.is_lost() && meanwhile == Meanwhile::SessionEnds, "{error}");
-            };
-            match outcome {
-                Some(Ok(Some(guard))) => match guard.verify().await {
-                    Ok(()) => scene.check_held_and_hand_on(guard).await,
-                    Err(error) => is_lost(error),
-                },
-                Some(Err(error)) => is_lost(error),
-                Some(Ok(None)) | None => {}
-            }
-            scene.check_free().await;
-        };
-        let break_ = (frame, meanwhile, caller);
-        let frames = scene.of.cut_at_each(break_, || scene.start(call), after).await;
-        assert!(frames >= call.least_frames(), "{frames}");
-    }
+    let scene = Scene::new(face).await;
+    let is_lost = |error: LockError| {
+        assert!(error.is_lost() && meanwhile == Meanwhile::SessionEnds, "{error}");
+    };
+    let after = async |outcome: Option<Outcome>| {
+        match outcome {
+            Some(Ok(Some(guard))) => match guard.verify().await {
+                Ok(()) => scene.check_held_and_hand_on(guard).await,
+                Err(error) => is_lost(error),
+            },
+            Some(Err(error)) => is_lost(error),
+            Some(Ok(None)) | None => {}
+        }
+        scene.check_free().await;
+    };
+    let break_ = (frame, meanwhile, caller);
+    let frames = scene.of.cut_at_each(break_, || scene.start(call), after).await;
+    assert!(frames >= call.least_frames(), "{frames}");
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use zklock::{Config, LeaseState, LockError, LossReason};
+use zklock::{LeaseState, LockError, LossReason};
 
 use super::{PATH, queue, read, rwlock, spawn_read, write};
-use crate::support::{Server, Space, TICK, failed, soon};
+use crate::support::{Server, Space, failed, soon};
 
 #[tokio::test]
 async fn reader_that_was_a_writer_is_told_of_its_loss() {
@@ -58,8 +58,7 @@ async fn everybody_inside_of_a_lost_write_is_told() {
 #[tokio::test]
 async fn a_downgrade_that_no_server_answers_ends_with_the_lease() {
     let server = Server::start();
-    let config = Config::new(server.connect_string()).session_timeout(Duration::from_secs(4)).tick_time(TICK);
-    let client = config.connect().await.unwrap();
+    let client = server.client(Duration::from_secs(4)).await;
     let writer = write(&client).await;
     let session = client.session_id();
     server.pause().unwrap();

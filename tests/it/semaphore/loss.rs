@@ -91,22 +91,3 @@ async fn those_who_wait_when_their_session_ends_enter_both_queues_again() {
     tokio::join!(release(inside), release(at_the_gate));
     until_nothing_is_left(&space).await;
 }
-
-#[tokio::test]
-async fn those_who_wait_leave_no_node_when_they_are_dropped() {
-    let space = Space::new();
-    let (holder, waiter) = (semaphore(&space.client().await, 3), semaphore(&space.client().await, 3));
-    let held = take(&holder, 2).await;
-    space.until_empty(GATE).await;
-    let inside = spawn_take(&waiter, 2);
-    space.until_queued(LEASES, 4).await;
-    let at_the_gate = spawn_take(&waiter, 1);
-    space.until_queued(GATE, 2).await;
-    at_the_gate.abort();
-    space.until_queued(GATE, 1).await;
-    inside.abort();
-    space.until_empty(GATE).await;
-    space.until_queued(LEASES, 2).await;
-    held.release().await.unwrap();
-    until_nothing_is_left(&space).await;
-}

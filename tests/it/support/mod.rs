@@ -211,6 +211,12 @@ impl Server {
         Config::new(self.connect_string()).session_timeout(QUICK_SESSION).tick_time(QUICK_TICK)
     }
 
+    /// Connects a client with this session timeout to a server with [`TICK`].
+    pub(crate) async fn client(&self, session: Duration) -> Client {
+        let config = Config::new(self.connect_string()).session_timeout(session).tick_time(TICK);
+        config.connect().await.expect("the server accepts a client")
+    }
+
     /// Opens a connection that does not use zklock.
     pub(crate) async fn outsider(&self) -> zk::Client {
         outsider_at(self.connect_string()).await

@@ -42,7 +42,11 @@ fn paths(own: &Module, text: &str) -> (Vec<Module>, Vec<Module>) {
         if let Some(at) = statement.rfind("use ").filter(is_import) {
             let tree: String = statement[at + 4..].split_whitespace().collect();
             let found = leaves(&tree).into_iter().filter_map(|leaf| resolved(own, &leaf));
-            if line_before(at).is_empty() { named.extend(found) } else { reexports.extend(found) }
+            if line_before(at).is_empty() {
+                named.extend(found)
+            } else {
+                reexports.extend(found)
+            }
             before = &statement[..at];
         }
         // A path in a text keeps its quotes, and names nothing.
@@ -73,7 +77,8 @@ fn resolved(own: &Module, path: &str) -> Option<Module> {
 /// Returns which files of a crate name which others. One that names an item names the file that defines it, too.
 fn imports(files: &[(Module, String)]) -> BTreeSet<Import> {
     let paths: BTreeMap<_, _> = files.iter().map(|(own, text)| (own, paths(own, text))).collect();
-    let file_of = |path: &[String]| (0..=path.len()).rev().find(|len| paths.contains_key(&path[..*len].to_vec()));
+    let file_of =
+        |path: &[String]| (0..=path.len()).rev().find(|len| paths.contains_key(&path[..*len].to_vec()));
     let mut found = BTreeSet::new();
     for (own, (_, named)) in &paths {
         let mut open = named.clone();
@@ -136,5 +141,8 @@ fn cycle_is_found_whatever_form_its_paths_have() {
     assert_eq!(cycles("use crate::b::B;", "mod inner; pub use self::inner::B;", "use crate::a::A;"), 2);
     assert_eq!(cycles("", "mod inner; fn b() { inner::b() }", "use super::b;"), 2);
     assert_eq!(cycles("", "mod inner; pub use self::inner::b;", "use super::b;"), 0);
-    assert_eq!(cycles("use crate::b::b;", "//! crate::a\n#[cfg(test)]\nmod tests { use crate::a::a; }", ""), 0);
+    assert_eq!(
+        cycles("use crate::b::b;", "//! crate::a\n#[cfg(test)]\nmod tests { use crate::a::a; }", ""),
+        0
+    );
 }
