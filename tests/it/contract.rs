@@ -5,6 +5,7 @@ mod interruptions;
 mod losses;
 mod passing;
 mod recipes;
+mod reentrancy;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,7 +16,7 @@ use tokio::task::JoinSet;
 use zklock::{LockError, Standing};
 
 use crate::support::{Server, Space, TICK, assert_waited, failed, soon, until};
-use face::{Face, every_lock, every_lock_and_readers, every_reentrant_lock};
+use face::{Face, every_lock, every_lock_and_readers};
 
 const PATH: &str = "/orders/7";
 /// A wait in which a contender enters the queue even on a busy machine.
@@ -58,6 +59,7 @@ async fn of_two_clients_one_holds_and_the_other_follows(face: Face) {
         soon(waiting).await.unwrap().unwrap().release().await.unwrap();
     }
     face.until_contending(&space, PATH, 0).await;
+    until(async || !space.is_watched_below(PATH), "no watch is left").await;
 }
 
 #[apply(every_lock)]
@@ -276,41 +278,4 @@ async fn the_parents_of_a_lock_that_ten_wanted_vanish(face: Face) {
     let outsider = server.outsider().await;
     let is_gone = || async { outsider.check_stat("/orders").await.unwrap().is_none() };
     until(is_gone, "the parents are gone").await;
-}
-
-#[apply(every_reentrant_lock)]
-#[tokio::test]
-async fn a_lock_entered_three_times_is_held_until_it_is_left_three_times(face: Face) {
-    let space = Space::new();
-    let lock = face.of(&space.client().await, PATH);
-    let (first, stranger) = (lock.lock().await.unwrap(), lock.clone());
-    let is_free = async || stranger.try_lock().await.unwrap().is_some();
-    let second = first.scope(lock.lock()).await.unwrap();
-    let third = second.scope(lock.lock()).await.unwrap();
-    face.until_contending(&space, PATH, 1).await;
-    assert!(!is_free().await);
-    third.release().await.unwrap();
-    assert!(!is_free().await);
-    second.release().await.unwrap();
-    assert!(first.is_held() && !is_free().await);
-    first.release().await.unwrap();
-    assert!(is_free().await);
-}
-
-#[apply(every_reentrant_lock)]
-#[tokio::test]
-async fn another_task_does_not_enter_with_the_handle_of_a_holder_that_entered_twice(face: Face) {
-    let space = Space::new();
-    let lock = face.of(&space.client().await, PATH);
-    let outer = lock.lock().await.unwrap();
-    let inner = outer.scope(lock.lock()).await.unwrap();
-    let stranger = async || {
-        let lock = lock.clone();
-        tokio::spawn(async move { lock.lock_timeout(SHORT).await }).await.unwrap()
-    };
-    assert!(failed(inner.scope(stranger()).await).is_timeout());
-    inner.release().await.unwrap();
-    assert!(failed(outer.scope(stranger()).await).is_timeout());
-    outer.release().await.unwrap();
-    soon(lock.spawn()).await.unwrap().unwrap().release().await.unwrap();
 }

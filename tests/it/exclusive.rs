@@ -5,13 +5,11 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use zklock::{Client, LockError, Mutex, MutexGuard};
 
-use crate::support::{Space, assert_waited, failed, soon, until_in_line};
+use crate::support::{Space, failed, soon, until_in_line};
 
 const PATH: &str = "/ledgers/1";
 const GATE: &str = "/ledgers/1/locks";
 const LEASES: &str = "/ledgers/1/leases";
-/// A wait in which a contender enters the queue even on a busy machine.
-const SHORT: Duration = Duration::from_millis(500);
 
 fn exclusive(client: &Client) -> Mutex {
     client.exclusive(PATH).unwrap()
@@ -71,23 +69,6 @@ async fn entering_again_in_one_call_is_an_error_and_no_deadlock() {
 }
 
 #[tokio::test]
-async fn outside_of_its_scope_it_waits_like_a_stranger() {
-    let space = Space::new();
-    let client = space.client().await;
-    let guard = lock(&client).await;
-    let error = failed(exclusive(&client).lock_timeout(SHORT).await);
-    assert!(error.is_contended(), "{error}");
-    assert_waited(&error, "500ms", PATH);
-    let stranger = spawn_lock(&client);
-    until_in_line(&exclusive(&client), 1).await;
-    let scoped = guard.scope(async { tokio::spawn(async { 1 }).await.unwrap() }).await;
-    assert_eq!(scoped, 1);
-    guard.release().await.unwrap();
-    soon(stranger).await.unwrap().unwrap().release().await.unwrap();
-    until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
 async fn after_the_hold_has_ended_its_call_may_enter_again() {
     let space = Space::new();
     let client = space.client().await;
@@ -104,28 +85,5 @@ async fn after_the_hold_has_ended_its_call_may_enter_again() {
     guard.release().await.unwrap();
     end.send(()).unwrap();
     soon(later).await.unwrap().unwrap().release().await.unwrap();
-    until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
-async fn what_stands_on_the_server_is_a_semaphore_of_one() {
-    let space = Space::new();
-    let client = space.client().await;
-    let guard = lock(&client).await;
-    space.until_empty(GATE).await;
-    let waiting = spawn_lock(&space.client().await);
-    space.until_queued(LEASES, 2).await;
-    let mut children = space.children(PATH).await;
-    children.sort();
-    assert_eq!(children, ["leases", "locks"]);
-    let outsider = space.outsider().await;
-    for (parent, base) in [(GATE, "-lock-0"), (LEASES, "-lease-0")] {
-        for name in space.children(parent).await {
-            assert!(name.starts_with("_c_") && name.contains(base), "{name}");
-        }
-    }
-    assert_eq!(outsider.get_data(&space.full(PATH)).await.unwrap().0, b"1");
-    guard.release().await.unwrap();
-    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
     until_nothing_is_left(&space).await;
 }

@@ -3,7 +3,6 @@
 mod acknowledged;
 mod attributes;
 mod bounds;
-mod cancellation;
 mod contract;
 mod crowd;
 mod current;

@@ -18,7 +18,7 @@ use tokio::sync::{Barrier, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
 use zklock::{Client, LockError, Semaphore, SemaphoreGuard};
 
-use crate::support::{Space, assert_waited, failed, soon};
+use crate::support::{Space, soon};
 
 const PATH: &str = "/pool";
 /// The parent of the contenders at the gate, which they pass one by one.
@@ -158,27 +158,6 @@ async fn those_who_wait_get_in_as_permits_come_back_in_groups() {
         }
     }
     soon(tasks.join_all()).await;
-    until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
-async fn one_more_than_there_are_waits_in_vain_until_one_comes_back() {
-    let space = Space::new();
-    let semaphore = semaphore(&space.client().await, 3);
-    let mut held = Vec::new();
-    for _ in 0..3 {
-        held.push(semaphore.acquire().await.unwrap());
-    }
-    let error = failed(semaphore.acquire_timeout(SHORT).await);
-    assert!(error.is_timeout() && error.is_contended(), "{error}");
-    assert_waited(&error, "500ms", PATH);
-    space.until_queued(LEASES, 3).await;
-    space.until_empty(GATE).await;
-    held.pop().unwrap().release().await.unwrap();
-    held.push(semaphore.acquire().await.unwrap());
-    for guard in held {
-        guard.release().await.unwrap();
-    }
     until_nothing_is_left(&space).await;
 }
 

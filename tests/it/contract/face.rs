@@ -41,10 +41,13 @@ pub(super) fn every_lock_and_readers(
 ) {
 }
 
-// Runs a test for each lock that a call may enter again.
+// Runs a test for each lock that a call may enter again, and for the one that readers share.
 #[template]
 #[rstest::rstest]
-pub(super) fn every_reentrant_lock(#[values(Face::Mutex, Face::Writer, Face::Multi)] face: Face) {}
+pub(super) fn every_reentrant_lock(
+    #[values(Face::Mutex, Face::Reader, Face::Writer, Face::Multi)] face: Face,
+) {
+}
 
 // Runs a test for each lock that a client passes on from one of its calls to the next.
 #[template]

@@ -48,6 +48,7 @@ async fn everybody_inside_of_a_lost_write_is_told() {
     let reader = writer.scope(rwlock(&client).read()).await.unwrap();
     space.delete_children(PATH).await;
     assert_eq!(soon(reader.lost()).await, LossReason::NodeDeleted);
+    assert!(failed(writer.scope(rwlock(&client).read()).await).is_lost(), "it is not entered again");
     assert!(failed(writer.release().await).is_lost());
     assert!(failed(reader.release().await).is_lost());
     let next = soon(spawn_read(&client)).await.unwrap();
