@@ -1,23 +1,28 @@
 //! The contract of every lock that excludes all others: Curator's `TestInterProcessMutexBase`.
 
 mod face;
+mod interruptions;
+mod losses;
 mod passing;
+mod recipes;
+mod reentrancy;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rstest_reuse::apply;
 use tokio::task::JoinSet;
-use zklock::{Client, Config};
+use zklock::{LockError, Standing};
 
-use crate::support::{Server, Space, TICK, failed, soon, until};
-use face::{Face, every_lock, every_reentrant_lock};
+use crate::support::{Server, Space, TICK, assert_waited, failed, soon, until};
+use face::{Face, every_lock, every_lock_and_readers};
 
 const PATH: &str = "/orders/7";
-const SHORT: Duration = Duration::from_millis(150);
+/// A wait in which a contender enters the queue even on a busy machine.
+const SHORT: Duration = Duration::from_millis(500);
 
-#[apply(every_lock)]
+#[apply(every_lock_and_readers)]
 #[tokio::test]
 async fn a_lock_is_released_at_the_end_of_the_scope_of_its_guard(face: Face) {
     let space = Space::new();
@@ -31,15 +36,22 @@ async fn a_lock_is_released_at_the_end_of_the_scope_of_its_guard(face: Face) {
     soon(lock.lock()).await.unwrap().release().await.unwrap();
 }
 
-#[apply(every_lock)]
+#[apply(every_lock_and_readers)]
 #[tokio::test]
 async fn of_two_clients_one_holds_and_the_other_follows(face: Face) {
     let space = Space::new();
-    let locks = [face.of(&space.client().await, PATH), face.of(&space.client().await, PATH)];
+    let locks = [face.of(&space.client().await, PATH), face.rival().of(&space.client().await, PATH)];
     for (holder, waiter) in [(0, 1), (1, 0)] {
-        let guard = locks[holder].lock().await.unwrap();
-        assert!(locks[waiter].try_lock().await.unwrap().is_none());
-        assert!(failed(locks[waiter].lock_timeout(SHORT).await).is_timeout());
+        let guard = locks[holder].try_lock().await.unwrap().expect("the lock is free");
+        face.until_contending(&space, PATH, 1).await;
+        for _ in 0..5 {
+            assert!(locks[waiter].try_lock().await.unwrap().is_none());
+            face.assert_held_once(&space, PATH).await;
+        }
+        let error = failed(locks[waiter].lock_timeout(SHORT).await);
+        assert!(error.is_timeout() && error.is_contended(), "{error}");
+        assert_waited(&error, "500ms", PATH);
+        face.until_contending(&space, PATH, 1).await;
         let waiting = locks[waiter].spawn();
         face.until_contending(&space, PATH, 2).await;
         assert!(guard.is_held() && !waiting.is_finished());
@@ -47,6 +59,7 @@ async fn of_two_clients_one_holds_and_the_other_follows(face: Face) {
         soon(waiting).await.unwrap().unwrap().release().await.unwrap();
     }
     face.until_contending(&space, PATH, 0).await;
+    until(async || !space.is_watched_below(PATH), "no watch is left").await;
 }
 
 #[apply(every_lock)]
@@ -58,17 +71,161 @@ async fn tasks_that_share_a_handle_exclude_each_other(face: Face) {
     for _ in 0..10 {
         let (lock, is_inside) = (lock.clone(), is_inside.clone());
         tasks.spawn(async move {
-            for _ in 0..5 {
-                let guard = lock.lock().await.unwrap();
+            for round in 0..6 {
+                let guard = lock.lock_timeout(Duration::MAX).await.unwrap();
                 assert!(!is_inside.swap(true, Ordering::SeqCst), "two tasks are inside at the same time");
                 tokio::task::yield_now().await;
                 is_inside.store(false, Ordering::SeqCst);
-                guard.release().await.unwrap();
+                match round % 2 {
+                    0 => guard.release().await.unwrap(),
+                    _ => drop(guard),
+                }
             }
         });
     }
     soon(tasks.join_all()).await;
     face.until_contending(&space, PATH, 0).await;
+}
+
+#[apply(every_lock)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn holders_exclude_each_other_across_clients_and_their_tokens_rise(face: Face) {
+    let space = Space::new();
+    let (is_inside, tokens) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
+    let mut tasks = JoinSet::new();
+    for _ in 0..3 {
+        let client = space.client().await;
+        for _ in 0..5 {
+            let (lock, is_inside, tokens) = (face.of(&client, PATH), is_inside.clone(), tokens.clone());
+            tasks.spawn(async move {
+                let guard = lock.lock_timeout(Duration::MAX).await.unwrap();
+                assert!(!is_inside.swap(true, Ordering::SeqCst), "two hold at the same time");
+                tokio::task::yield_now().await;
+                assert!(guard.is_held());
+                tokens.lock().unwrap().push(guard.fencing_token());
+                is_inside.store(false, Ordering::SeqCst);
+                guard.release().await.unwrap();
+            });
+        }
+    }
+    soon(tasks.join_all()).await;
+    let tokens = tokens.lock().unwrap().clone();
+    assert_eq!(tokens.len(), 15);
+    assert!(tokens.windows(2).all(|pair| pair[0] < pair[1]), "{tokens:?}");
+    face.until_contending(&space, PATH, 0).await;
+}
+
+#[apply(every_lock_and_readers)]
+#[tokio::test]
+async fn those_who_wait_are_listed_and_served_in_the_order_of_the_queue(face: Face) {
+    let space = Space::new();
+    let mut clients = Vec::new();
+    for identity in ["holder", "first", "second"] {
+        clients.push(space.config().identity(identity).connect().await.unwrap());
+    }
+    let lock = face.of(&clients[0], PATH);
+    assert_eq!(lock.participants().await, []);
+    let guard = lock.take().await;
+    let mut waiting = Vec::new();
+    for (place, client) in clients[1..].iter().enumerate() {
+        waiting.push(face.rival().of(client, PATH).spawn());
+        face.until_contending(&space, PATH, place + 2).await;
+    }
+    let participants = lock.participants().await;
+    let seen =
+        participants.iter().map(|it| (it.identity.as_str(), Some(it.session_id), it.standing, it.mode));
+    let mut seen: Vec<_> = seen.collect();
+    // Each permit is listed, and a waiter may have one of those that it needs.
+    seen.reverse();
+    seen.dedup_by_key(|(identity, ..)| *identity);
+    seen.reverse();
+    let of =
+        |index: usize, name, standing, face: Face| (name, clients[index].session_id(), standing, face.mode());
+    let holds = of(0, "holder", Standing::Holds, face);
+    let waits = |index, name| of(index, name, Standing::Waits, face.rival());
+    assert_eq!(seen, [holds, waits(1, "first"), waits(2, "second")]);
+    assert_eq!(participants[0].fencing_token, guard.fencing_token());
+    assert!(participants.is_sorted_by_key(|participant| participant.fencing_token));
+    let mut last = guard.fencing_token();
+    guard.release().await.unwrap();
+    for waiting in waiting {
+        let guard = soon(waiting).await.unwrap().unwrap();
+        assert!(guard.fencing_token() > last);
+        last = guard.fencing_token();
+        guard.release().await.unwrap();
+    }
+}
+
+#[apply(every_lock_and_readers)]
+#[tokio::test]
+async fn waiter_dropped_in_the_queue_lets_the_one_behind_pass(face: Face) {
+    let space = Space::new();
+    let guard = face.of(&space.client().await, PATH).take().await;
+    let mut waiting = Vec::new();
+    for place in 0..3 {
+        waiting.push(face.rival().of(&space.client().await, PATH).spawn());
+        face.until_contending(&space, PATH, place + 2).await;
+    }
+    let last = waiting.remove(1);
+    for (left, quitter) in [(3, waiting.remove(0)), (2, waiting.remove(0))] {
+        quitter.abort();
+        face.until_contending(&space, PATH, left).await;
+    }
+    assert!(guard.is_held() && !last.is_finished());
+    guard.release().await.unwrap();
+    soon(last).await.unwrap().unwrap().release().await.unwrap();
+    face.until_contending(&space, PATH, 0).await;
+}
+
+#[apply(every_lock_and_readers)]
+#[tokio::test]
+async fn guard_keeps_its_lock_after_its_client_was_dropped(face: Face) {
+    let space = Space::new();
+    let guard = face.of(&space.client().await, PATH).take().await;
+    guard.verify().await.unwrap();
+    face.until_contending(&space, PATH, 1).await;
+    guard.release().await.unwrap();
+    face.until_contending(&space, PATH, 0).await;
+}
+
+#[apply(every_lock_and_readers)]
+#[tokio::test]
+async fn client_that_is_shut_down_leaves_its_lock_to_the_next(face: Face) {
+    let space = Space::new();
+    let client = space.client().await;
+    let lock = face.of(&client, PATH);
+    let guard = lock.take().await;
+    let waiting = face.rival().of(&space.client().await, PATH).spawn();
+    face.until_contending(&space, PATH, 2).await;
+    client.shutdown(Duration::ZERO).await;
+    assert!(!guard.is_held());
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    assert!(failed(lock.lock().await).is_closed() && failed(lock.try_lock().await).is_closed());
+    assert!(failed(guard.release().await).is_lost());
+    face.until_contending(&space, PATH, 0).await;
+}
+
+#[apply(every_lock_and_readers)]
+#[tokio::test]
+async fn body_runs_under_its_lock_and_its_result_comes_back(face: Face) {
+    let space = Space::new();
+    let (lock, rival) = (face.of(&space.client().await, PATH), face.rival().of(&space.client().await, PATH));
+    let body = async {
+        face.until_contending(&space, PATH, 1).await;
+        assert!(rival.try_lock().await.unwrap().is_none());
+        7
+    };
+    assert_eq!(lock.run(body).await.unwrap(), 7);
+    face.until_contending(&space, PATH, 0).await;
+}
+
+#[apply(every_lock_and_readers)]
+#[tokio::test]
+async fn no_time_is_no_wait(face: Face) {
+    let space = Space::new();
+    let error = failed(face.of(&space.client().await, PATH).lock_timeout(Duration::ZERO).await);
+    assert!(matches!(error, LockError::InvalidWait { .. }), "{error}");
+    assert_eq!(space.children("").await, [""; 0]);
 }
 
 #[apply(every_lock)]
@@ -85,42 +242,19 @@ async fn a_lock_works_below_a_namespace_and_names_its_own_path(face: Face) {
     other.release().await.unwrap();
 }
 
-#[apply(every_lock)]
-#[tokio::test]
-async fn a_session_that_ends_is_told_to_the_holder_and_lets_its_own_waiter_in(face: Face) {
-    let space = Space::new();
-    let client = space.client().await;
-    let lock = face.of(&client, PATH);
-    let guard = lock.lock().await.unwrap();
-    let waiting = lock.spawn();
-    lock.until_in_line(1).await;
-    space.end_session_of(&client);
-    soon(guard.lost()).await;
-    assert!(!guard.is_held());
-    let next = soon(waiting).await.unwrap().unwrap();
-    assert!(failed(guard.release().await).is_lost());
-    assert!(next.is_held());
-    next.release().await.unwrap();
-    face.until_contending(&space, PATH, 0).await;
-}
-
 /// A session timeout that outlasts the restart of a real server on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(40);
-
-async fn connect(server: &Server, session: Duration) -> Client {
-    let config = Config::new(server.connect_string()).session_timeout(session).tick_time(TICK);
-    config.default_wait(Duration::MAX).connect().await.expect("the server accepts a client")
-}
 
 #[apply(every_lock)]
 #[tokio::test]
 async fn holder_and_waiter_both_finish_although_the_holder_restarts_the_server(face: Face) {
     let server = Server::start_granting(PATIENCE);
     let locks =
-        [face.of(&connect(&server, PATIENCE).await, PATH), face.of(&connect(&server, PATIENCE).await, PATH)];
+        [face.of(&server.client(PATIENCE).await, PATH), face.of(&server.client(PATIENCE).await, PATH)];
     let guard = locks[0].lock().await.unwrap();
     let waiting = locks[1].spawn();
-    until(|| async { locks[0].participants().await.len() == 2 }, "the other waits").await;
+    let waits = async || locks[0].participants().await.iter().any(|it| it.standing == Standing::Waits);
+    until(waits, "the other waits").await;
     server.kill().unwrap();
     until(|| async { !guard.is_held() }, "the holder noticed").await;
     server.restart().unwrap();
@@ -134,7 +268,7 @@ async fn holder_and_waiter_both_finish_although_the_holder_restarts_the_server(f
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_parents_of_a_lock_that_ten_wanted_vanish(face: Face) {
     let server = Server::start_reaping();
-    let client = connect(&server, 20 * TICK).await;
+    let client = server.client(20 * TICK).await;
     let mut contenders = JoinSet::new();
     for _ in 0..10 {
         let lock = face.of(&client, PATH);
@@ -144,41 +278,4 @@ async fn the_parents_of_a_lock_that_ten_wanted_vanish(face: Face) {
     let outsider = server.outsider().await;
     let is_gone = || async { outsider.check_stat("/orders").await.unwrap().is_none() };
     until(is_gone, "the parents are gone").await;
-}
-
-#[apply(every_reentrant_lock)]
-#[tokio::test]
-async fn a_lock_entered_three_times_is_held_until_it_is_left_three_times(face: Face) {
-    let space = Space::new();
-    let lock = face.of(&space.client().await, PATH);
-    let (first, stranger) = (lock.lock().await.unwrap(), lock.clone());
-    let is_free = async || stranger.try_lock().await.unwrap().is_some();
-    let second = first.scope(lock.lock()).await.unwrap();
-    let third = second.scope(lock.lock()).await.unwrap();
-    face.until_contending(&space, PATH, 1).await;
-    assert!(!is_free().await);
-    third.release().await.unwrap();
-    assert!(!is_free().await);
-    second.release().await.unwrap();
-    assert!(first.is_held() && !is_free().await);
-    first.release().await.unwrap();
-    assert!(is_free().await);
-}
-
-#[apply(every_reentrant_lock)]
-#[tokio::test]
-async fn another_task_does_not_enter_with_the_handle_of_a_holder_that_entered_twice(face: Face) {
-    let space = Space::new();
-    let lock = face.of(&space.client().await, PATH);
-    let outer = lock.lock().await.unwrap();
-    let inner = outer.scope(lock.lock()).await.unwrap();
-    let stranger = async || {
-        let lock = lock.clone();
-        tokio::spawn(async move { lock.lock_timeout(SHORT).await }).await.unwrap()
-    };
-    assert!(failed(inner.scope(stranger()).await).is_timeout());
-    inner.release().await.unwrap();
-    assert!(failed(outer.scope(stranger()).await).is_timeout());
-    outer.release().await.unwrap();
-    soon(lock.spawn()).await.unwrap().unwrap().release().await.unwrap();
 }

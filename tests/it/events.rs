@@ -10,7 +10,7 @@ use std::time::Duration;
 use zklock::{Events, LockEventKind, LossReason, Mode};
 
 use self::ledger::name;
-use crate::support::{Server, Space, TICK, soon};
+use crate::support::{Server, Space, soon};
 
 const PATH: &str = "/jobs/1";
 
@@ -73,8 +73,7 @@ async fn a_listener_learns_that_a_lock_was_in_doubt_and_is_held() {
     // The session outlasts the restart of a real server on a busy machine.
     let patience = Duration::from_secs(40);
     let server = Server::start_granting(patience);
-    let config = zklock::Config::new(server.connect_string()).session_timeout(patience);
-    let client = config.tick_time(TICK).connect().await.unwrap();
+    let client = server.client(patience).await;
     let mut events = client.events();
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     server.kill().unwrap();

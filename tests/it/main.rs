@@ -3,11 +3,9 @@
 mod acknowledged;
 mod attributes;
 mod bounds;
-mod cancellation;
 mod contract;
 mod crowd;
 mod current;
-mod cuts;
 mod cycles;
 mod diagnose;
 mod events;

@@ -192,28 +192,6 @@ async fn members_are_entered_again_inside_without_a_node() {
 }
 
 #[tokio::test]
-async fn siblings_inside_exclude_each_other() {
-    let space = Space::new();
-    let client = space.client().await;
-    let multi = client.multi([A, B]).unwrap();
-    let inside = std::cell::Cell::new(0);
-    let sibling = || {
-        multi.run(async |_| {
-            inside.set(inside.get() + 1);
-            let count = inside.get();
-            for _ in 0..10 {
-                tokio::task::yield_now().await;
-            }
-            inside.set(inside.get() - 1);
-            count
-        })
-    };
-    let both = soon(multi.run(async |_| tokio::join!(sibling(), sibling()))).await.unwrap();
-    assert_eq!((both.0.unwrap(), both.1.unwrap()), (1, 1));
-    until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
 async fn a_guarded_write_is_applied_only_while_all_members_are_held() {
     let space = Space::new();
     let client = space.client().await;
@@ -229,19 +207,6 @@ async fn a_guarded_write_is_applied_only_while_all_members_are_held() {
         drop(guard);
         until_nothing_is_left(&space).await;
     }
-}
-
-#[tokio::test]
-async fn a_body_runs_under_all_members_and_its_result_comes_back() {
-    let space = Space::new();
-    let client = space.client().await;
-    let multi = client.multi([A, B]).unwrap();
-    let value = multi.run(async |guard| {
-        assert_eq!(queues(&space).await, [1, 1, 0]);
-        guard.fencing_token(B)
-    });
-    assert!(value.await.unwrap().is_some());
-    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]

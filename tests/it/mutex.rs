@@ -1,98 +1,14 @@
 //! The contract of the mutex.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tokio::task::JoinSet;
-use zklock::{FencingToken, LockError, LockEventKind, MutexGuard, Refusal};
+use zklock::{LockError, LockEventKind, MutexGuard, ReadGuard, Refusal, RwLock, WriteGuard};
 use zookeeper_client as zk;
 
-use crate::support::{Space, assert_waited, failed, soon};
+use crate::support::{Space, soon};
 
 const PATH: &str = "/jobs/nightly";
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn holders_exclude_each_other_across_clients_and_their_tokens_rise() {
-    let space = Space::new();
-    let (inside, tokens) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
-    let mut tasks = JoinSet::new();
-    for _ in 0..3 {
-        let client = space.client().await;
-        for _ in 0..5 {
-            let (mutex, inside, tokens) = (client.mutex(PATH).unwrap(), inside.clone(), tokens.clone());
-            tasks.spawn(async move {
-                let guard = mutex.lock_timeout(Duration::MAX).await.unwrap();
-                assert!(!inside.swap(true, Ordering::SeqCst), "two hold at the same time");
-                tokio::task::yield_now().await;
-                assert!(guard.is_held());
-                tokens.lock().unwrap().push(guard.fencing_token());
-                inside.store(false, Ordering::SeqCst);
-                guard.release().await.unwrap();
-            });
-        }
-    }
-    soon(tasks.join_all()).await;
-    let tokens: Vec<FencingToken> = tokens.lock().unwrap().clone();
-    assert_eq!(tokens.len(), 15);
-    assert!(tokens.windows(2).all(|pair| pair[0] < pair[1]), "{tokens:?}");
-    assert_eq!(space.children(PATH).await, [""; 0]);
-}
-
-#[tokio::test]
-async fn those_who_wait_are_served_in_the_order_of_the_queue() {
-    let space = Space::new();
-    let (first, second) = (space.client().await, space.client().await);
-    let guard = first.mutex(PATH).unwrap().lock().await.unwrap();
-    let mut waiters = Vec::new();
-    let (third, fourth) = (space.client().await, space.client().await);
-    for (place, client) in [&second, &third, &fourth].into_iter().enumerate() {
-        let mutex = client.mutex(PATH).unwrap();
-        waiters.push(tokio::spawn(async move { mutex.lock().await }));
-        space.until_queued(PATH, place + 2).await;
-    }
-    let mut last = guard.fencing_token();
-    guard.release().await.unwrap();
-    for waiter in waiters {
-        let guard = soon(waiter).await.unwrap().unwrap();
-        assert!(guard.fencing_token() > last);
-        last = guard.fencing_token();
-        guard.release().await.unwrap();
-    }
-}
-
-#[tokio::test]
-async fn a_try_takes_a_free_lock_and_leaves_a_taken_one_without_a_trace() {
-    let space = Space::new();
-    let (first, second) = (space.client().await, space.client().await);
-    let guard = first.mutex(PATH).unwrap().try_lock().await.unwrap().expect("the lock is free");
-    let contended = second.mutex(PATH).unwrap().try_lock().await.unwrap();
-    assert!(contended.is_none());
-    assert_eq!(space.children(PATH).await.len(), 1);
-    guard.release().await.unwrap();
-    assert!(second.mutex(PATH).unwrap().try_lock().await.unwrap().is_some());
-}
-
-#[tokio::test]
-async fn a_timed_acquisition_gives_up_names_the_path_and_leaves_nothing() {
-    let space = Space::new();
-    let client = space.client().await;
-    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
-    let other = space.client().await.mutex(PATH).unwrap();
-    let error = failed(other.lock_timeout(Duration::from_millis(500)).await);
-    assert!(error.is_timeout() && error.is_contended(), "{error}");
-    assert_waited(&error, "500ms", PATH);
-    space.until_queued(PATH, 1).await;
-    assert!(guard.is_held());
-}
-
-#[tokio::test]
-async fn a_dropped_guard_releases_in_the_background() {
-    let space = Space::new();
-    let client = space.client().await;
-    drop(client.mutex(PATH).unwrap().lock().await.unwrap());
-    space.until_empty(PATH).await;
-}
 
 #[test]
 fn a_guard_dropped_outside_of_any_runtime_releases() {
@@ -104,16 +20,6 @@ fn a_guard_dropped_outside_of_any_runtime_releases() {
     assert!(guard.is_held(), "the session does not need the runtime of its user");
     std::thread::spawn(move || drop(guard)).join().unwrap();
     tokio::runtime::Runtime::new().unwrap().block_on(space.until_empty(PATH));
-}
-
-#[tokio::test]
-async fn a_guard_keeps_its_lock_after_the_client_was_dropped() {
-    let space = Space::new();
-    let guard = space.client().await.mutex(PATH).unwrap().lock().await.unwrap();
-    guard.verify().await.unwrap();
-    assert_eq!(space.children(PATH).await.len(), 1);
-    guard.release().await.unwrap();
-    assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
 #[tokio::test]
@@ -147,33 +53,23 @@ fn guards_clients_and_futures_can_move_between_threads() {
     is_sync::<zklock::Client>();
     is_send::<LockError>();
     is_sync::<LockError>();
+    is_send::<RwLock>();
+    is_sync::<RwLock>();
+    is_send::<ReadGuard>();
+    is_sync::<ReadGuard>();
+    is_send::<WriteGuard>();
+    is_sync::<WriteGuard>();
     #[expect(dead_code, reason = "only its type matters")]
-    fn futures(mutex: &zklock::Mutex, guard: MutexGuard) {
+    fn futures(mutex: &zklock::Mutex, guard: MutexGuard, rwlock: &RwLock, writer: WriteGuard) {
+        is_send_value(rwlock.read());
+        is_send_value(rwlock.try_write());
+        is_send_value(rwlock.run_read(async |_| 1));
+        is_send_value(writer.downgrade());
         is_send_value(mutex.lock());
         is_send_value(mutex.try_lock());
         is_send_value(mutex.run(async |_| 1));
         is_send_value(guard.release());
     }
-}
-
-#[tokio::test]
-async fn participants_are_listed_in_the_order_of_the_queue() {
-    let space = Space::new();
-    let holder = space.config().identity("holder").connect().await.unwrap();
-    let waiter = space.config().identity("waiter").connect().await.unwrap();
-    let mutex = holder.mutex(PATH).unwrap();
-    assert_eq!(mutex.participants().await.unwrap(), []);
-    let guard = mutex.lock().await.unwrap();
-    let waiting = waiter.mutex(PATH).unwrap();
-    let waiting = tokio::spawn(async move { waiting.lock().await });
-    space.until_queued(PATH, 2).await;
-    let participants = mutex.participants().await.unwrap();
-    let seen: Vec<_> = participants.iter().map(|p| (p.identity.as_str(), Some(p.session_id))).collect();
-    assert_eq!(seen, [("holder", holder.session_id()), ("waiter", waiter.session_id())]);
-    assert_eq!(participants[0].fencing_token, guard.fencing_token());
-    assert!(participants[0].fencing_token < participants[1].fencing_token);
-    guard.release().await.unwrap();
-    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use zklock_testkit::{How, Proxy};
 use zookeeper_client as zk;
 
 use crate::requests::{PATIENCE, quiet_client, reads_as_heartbeats, requests};
-use crate::support::frames::{Frame, Interrupted, Meanwhile};
+use crate::support::frames::{Caller, Frame, Interrupted, Meanwhile};
 use crate::support::{Server, Space, failed, soon, until};
 
 const PATH: &str = "/invoices";
@@ -343,11 +343,14 @@ async fn a_start_whose_connection_breaks_anywhere_is_had_once() {
     let scene = Interrupted::new().await;
     let other = scene.space.client().await;
     for frame in Frame::BOTH {
-        let after = async |(starts, tick): Attempt| {
+        let after = async |attempt: Option<Attempt>| {
+            let (starts, tick) = attempt.unwrap();
             assert!(matches!(starts, Ok(true)), "{tick}: {starts:?}");
             assert!(!start(&other, &tick, HOUR).await.unwrap(), "{tick} is started twice");
         };
-        let frames = scene.cut_at_each((frame, Meanwhile::Nothing), || begin(&scene.client()), after).await;
+        let frames = scene
+            .cut_at_each((frame, Meanwhile::Nothing, Caller::Stays), || begin(&scene.client()), after)
+            .await;
         assert!(frames >= 5, "{frames}");
     }
 }
@@ -357,14 +360,17 @@ async fn a_start_whose_session_ends_anywhere_is_never_had_twice() {
     let scene = Interrupted::new().await;
     let other = scene.space.client().await;
     for frame in Frame::BOTH {
-        let after = async |(starts, tick): Attempt| {
+        let after = async |attempt: Option<Attempt>| {
+            let (starts, tick) = attempt.unwrap();
             let also_starts = start(&other, &tick, HOUR).await.unwrap();
             match starts {
                 Ok(starts) => assert!(starts && !also_starts, "{tick}: {starts}, {also_starts}"),
                 Err(error) => assert!(error.is_lost(), "{tick}: {error}"),
             }
         };
-        scene.cut_at_each((frame, Meanwhile::SessionEnds), || begin(&scene.client()), after).await;
+        scene
+            .cut_at_each((frame, Meanwhile::SessionEnds, Caller::Stays), || begin(&scene.client()), after)
+            .await;
     }
 }
 

@@ -16,11 +16,6 @@ const PATH: &str = "/outage";
 /// session timeout.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-async fn connect(server: &Server, session: Duration) -> Client {
-    let config = Config::new(server.connect_string()).session_timeout(session).tick_time(TICK);
-    config.connect().await.expect("the server accepts a client")
-}
-
 async fn lock(client: &Client) -> MutexGuard {
     soon(client.mutex(PATH).unwrap().lock_timeout(Duration::MAX)).await.unwrap()
 }
@@ -32,7 +27,7 @@ async fn until_state(guard: &MutexGuard, state: LeaseState) {
 #[tokio::test]
 async fn a_short_outage_suspends_a_lock_and_gives_it_back() {
     let server = Server::start();
-    let client = connect(&server, Duration::from_secs(10)).await;
+    let client = server.client(Duration::from_secs(10)).await;
     let guard = lock(&client).await;
     let token = guard.fencing_token();
     server.pause().unwrap();
@@ -141,7 +136,7 @@ async fn a_lock_outlives_servers_that_all_refuse_for_long_with_default_settings(
 #[tokio::test]
 async fn a_restarted_server_leaves_locks_and_queue_as_they_were() {
     let server = Server::start_granting(PATIENCE);
-    let (client, other) = (connect(&server, PATIENCE).await, connect(&server, PATIENCE).await);
+    let (client, other) = (server.client(PATIENCE).await, server.client(PATIENCE).await);
     let guard = lock(&client).await;
     let waiting = tokio::spawn(async move { lock(&other).await });
     let mutex = client.mutex(PATH).unwrap();
@@ -160,9 +155,9 @@ async fn a_restarted_server_leaves_locks_and_queue_as_they_were() {
 #[tokio::test]
 async fn a_release_during_an_outage_is_done_when_the_server_is_back() {
     let server = Server::start_granting(PATIENCE);
-    let client = connect(&server, PATIENCE).await;
+    let client = server.client(PATIENCE).await;
     let guard = lock(&client).await;
-    let other = connect(&server, PATIENCE).await;
+    let other = server.client(PATIENCE).await;
     let waiting = tokio::spawn(async move { lock(&other).await });
     let mutex = client.mutex(PATH).unwrap();
     until(|| async { mutex.participants().await.unwrap().len() == 2 }, "the waiter is in the queue").await;
@@ -236,7 +231,7 @@ async fn a_release_behind_a_downgrade_does_not_hang_past_its_deadline_during_an_
 #[tokio::test]
 async fn a_lock_is_entered_again_during_an_outage_without_waiting_for_the_servers() {
     let server = Server::start_granting(PATIENCE);
-    let client = connect(&server, PATIENCE).await;
+    let client = server.client(PATIENCE).await;
     let guard = lock(&client).await;
     server.kill().unwrap();
     until_state(&guard, LeaseState::Suspended).await;
@@ -274,7 +269,7 @@ async fn a_lock_outlives_its_lease_although_the_runtime_of_its_holder_is_blocked
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_locks_survive_a_reconnect() {
     let server = Server::start_granting(PATIENCE);
-    let client = connect(&server, PATIENCE).await;
+    let client = server.client(PATIENCE).await;
     let name = "x".repeat(120);
     let mut locking = tokio::task::JoinSet::new();
     for index in 0..1_200 {
@@ -345,7 +340,7 @@ async fn a_thousand_sessions_are_back_within_two_seconds_after_an_outage() {
 #[tokio::test]
 async fn a_server_that_is_back_finds_no_contender_of_those_who_gave_up() {
     let server = Server::start_granting(PATIENCE);
-    let client = connect(&server, PATIENCE).await;
+    let client = server.client(PATIENCE).await;
     lock(&client).await.release().await.unwrap();
     let mutex = client.mutex(PATH).unwrap();
     server.kill().unwrap();

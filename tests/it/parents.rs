@@ -12,12 +12,6 @@ use crate::support::{Server, Space, TICK, failed, soon, until, until_in_line};
 
 const PATH: &str = "/shop/orders/7";
 
-async fn connect(server: &Server) -> Client {
-    let config =
-        Config::new(server.connect_string()).session_timeout(Duration::from_secs(10)).tick_time(TICK);
-    config.default_wait(Duration::MAX).connect().await.expect("the server accepts a client")
-}
-
 async fn lock(client: &Client) -> MutexGuard {
     soon(client.mutex(PATH).unwrap().lock_timeout(Duration::MAX)).await.unwrap()
 }
@@ -38,7 +32,7 @@ async fn wipe(outsider: &zk::Client, path: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn parents_are_deleted_by_the_server_all_the_time_and_no_acquisition_fails() {
     let server = Server::start_reaping();
-    let (client, other) = (connect(&server).await, connect(&server).await);
+    let (client, other) = (server.client(20 * TICK).await, server.client(20 * TICK).await);
     let outsider = server.outsider().await;
     let mut tasks = JoinSet::new();
     for client in [client, other] {

@@ -258,3 +258,27 @@ async fn withdrawals_find_their_node_whatever_the_path_repeats() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_node_of_another_session_is_not_taken_for_the_own_one() {
+    let space = Space::new();
+    let (proxy, client) = space.proxied().await;
+    lock(&space.client().await).await.release().await.unwrap();
+    let first = client.session_id().unwrap();
+    // The rewritten reply makes the client believe that it was moved to another session.
+    let rule = proxy.on_reply(Opcode::CREATE2).rewrite(|reply| {
+        /// A stat ends with its owner, the data length, the number of children and a transaction id.
+        const FROM_END: usize = 8 + 4 + 4 + 8;
+        let mut reply = reply.to_vec();
+        let owner = reply.len() - FROM_END;
+        reply[owner..owner + 8].copy_from_slice(&7_i64.to_be_bytes());
+        reply
+    });
+    let guard = soon(spawn_lock(&client)).await.unwrap();
+    assert_eq!(rule.hits(), 1);
+    assert_ne!(client.session_id().unwrap(), first);
+    space.until_queued(PATH, 1).await;
+    guard.verify().await.unwrap();
+    guard.release().await.unwrap();
+    space.until_empty(PATH).await;
+}

@@ -2,107 +2,15 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
-use zklock::{LockError, Mutex, MutexGuard, Phase};
+use zklock::{Mutex, MutexGuard};
 
 use crate::support::{SOON, Space, failed, soon};
 
 const PATH: &str = "/accounts/1";
 const SHORT: Duration = Duration::from_millis(150);
-
-#[tokio::test]
-async fn a_lock_is_entered_again_inside_its_scope_with_the_same_node_and_token() {
-    let space = Space::new();
-    let mutex = space.client().await.mutex(PATH).unwrap();
-    let guard = mutex.lock().await.unwrap();
-    guard
-        .scope(async {
-            let again = mutex.lock().await.unwrap();
-            assert_eq!(again.fencing_token(), guard.fencing_token());
-            let tried = again.scope(async { mutex.try_lock().await }).await.unwrap().unwrap();
-            assert_eq!(tried.fencing_token(), guard.fencing_token());
-            assert_eq!(space.children(PATH).await.len(), 1);
-        })
-        .await;
-    assert!(guard.is_held());
-    guard.release().await.unwrap();
-    assert_eq!(space.children(PATH).await, [""; 0]);
-}
-
-#[tokio::test]
-async fn the_last_hold_frees_the_lock_in_whatever_order_they_end() {
-    let space = Space::new();
-    let mutex = space.client().await.mutex(PATH).unwrap();
-    let outer = mutex.lock().await.unwrap();
-    let inner = outer.scope(mutex.lock()).await.unwrap();
-    outer.release().await.unwrap();
-    assert!(inner.is_held());
-    assert!(mutex.try_lock().await.unwrap().is_none(), "a stranger is still excluded");
-    inner.release().await.unwrap();
-    assert_eq!(space.children(PATH).await, [""; 0]);
-}
-
-#[tokio::test]
-async fn a_second_lock_outside_of_the_scope_waits_like_a_strangers() {
-    let space = Space::new();
-    let mutex = space.client().await.mutex(PATH).unwrap();
-    let guard = mutex.lock().await.unwrap();
-    assert!(failed(mutex.lock_timeout(SHORT).await).is_timeout());
-    guard.release().await.unwrap();
-}
-
-/// Runs inside the lock, and returns how many others were inside when it entered.
-async fn enter(mutex: &Mutex, inside: &AtomicUsize) -> Result<usize, LockError> {
-    mutex
-        .run(async |_| {
-            let others = inside.fetch_add(1, Ordering::SeqCst);
-            for _ in 0..20 {
-                tokio::task::yield_now().await;
-            }
-            inside.fetch_sub(1, Ordering::SeqCst);
-            others
-        })
-        .await
-}
-
-#[tokio::test]
-async fn siblings_under_one_hold_exclude_each_other() {
-    let space = Space::new();
-    let mutex = space.client().await.mutex(PATH).unwrap();
-    let inside = AtomicUsize::new(0);
-    let siblings = mutex.run(async |_| tokio::join!(enter(&mutex, &inside), enter(&mutex, &inside)));
-    let (first, second) = soon(siblings).await.unwrap();
-    assert_eq!((first.unwrap(), second.unwrap()), (0, 0));
-}
-
-#[tokio::test]
-async fn strangers_that_share_a_task_exclude_each_other() {
-    let space = Space::new();
-    let mutex = space.client().await.mutex(PATH).unwrap();
-    let inside = AtomicUsize::new(0);
-    let (first, second) = soon(async { tokio::join!(enter(&mutex, &inside), enter(&mutex, &inside)) }).await;
-    assert_eq!((first.unwrap(), second.unwrap()), (0, 0));
-}
-
-#[tokio::test]
-async fn a_sibling_that_waits_in_vain_says_what_for() {
-    let space = Space::new();
-    let mutex = space.client().await.mutex(PATH).unwrap();
-    let guard = mutex.lock().await.unwrap();
-    let (busy, late, tried) = guard
-        .scope(async {
-            let busy = mutex.lock().await.unwrap();
-            (busy, mutex.lock_timeout(SHORT).await, mutex.try_lock().await)
-        })
-        .await;
-    assert!(matches!(late, Err(LockError::Timeout { phase: Phase::Sibling, .. })), "{late:?}");
-    assert!(tried.unwrap().is_none());
-    drop(busy);
-    guard.scope(mutex.lock()).await.unwrap().release().await.unwrap();
-}
 
 #[tokio::test]
 async fn a_spawned_task_holds_nothing_unless_it_is_spawned_on_behalf_of_the_call() {
@@ -201,20 +109,6 @@ async fn other_paths_and_other_clients_are_not_held() {
 }
 
 #[tokio::test]
-async fn a_lost_lock_is_not_entered_again() {
-    let space = Space::new();
-    let mutex = space.client().await.mutex(PATH).unwrap();
-    let guard = mutex.lock().await.unwrap();
-    for child in space.children(PATH).await {
-        space.outsider().await.delete(&space.full(&format!("{PATH}/{child}")), None).await.unwrap();
-    }
-    soon(guard.lost()).await;
-    assert!(failed(guard.scope(mutex.lock()).await).is_lost());
-    assert!(failed(guard.scope(mutex.try_lock()).await).is_lost());
-    mutex.lock().await.unwrap().release().await.unwrap();
-}
-
-#[tokio::test]
 async fn a_hold_moves_with_its_future_from_thread_to_thread() {
     let space = Space::new();
     let mutex = Arc::new(space.client().await.mutex(PATH).unwrap());
@@ -232,44 +126,6 @@ async fn a_hold_moves_with_its_future_from_thread_to_thread() {
     });
     soon(task).await.unwrap().unwrap();
     runtime.shutdown_background();
-}
-
-#[tokio::test]
-async fn another_handle_of_the_lock_enters_again_and_another_kind_of_lock_is_refused() {
-    let space = Space::new();
-    let client = space.client().await;
-    let held = client.mutex(PATH).unwrap().lock().await.unwrap();
-    let again = soon(held.scope(client.mutex(PATH).unwrap().lock())).await.unwrap();
-    assert_eq!(again.fencing_token(), held.fencing_token());
-    let is_refused = |error: LockError| matches!(error, LockError::MixedRecipes { .. });
-    assert!(is_refused(failed(soon(held.scope(client.rwlock(PATH).unwrap().read())).await)));
-    assert!(is_refused(failed(soon(held.scope(client.exclusive(PATH).unwrap().lock())).await)));
-    assert!(is_refused(failed(soon(client.semaphore(PATH, 3).unwrap().acquire()).await)));
-    assert!(held.is_held());
-    let other = space.client().await.mutex(PATH).unwrap();
-    assert!(other.try_lock().await.unwrap().is_none(), "the first holder is not disturbed");
-}
-
-#[tokio::test]
-async fn a_semaphore_in_use_is_no_mutex_and_one_that_was_in_use_may_be() {
-    let space = Space::new();
-    let client = space.client().await;
-    let permit = client.semaphore(PATH, 3).unwrap().acquire().await.unwrap();
-    for error in [
-        failed(soon(client.mutex(PATH).unwrap().lock()).await),
-        failed(soon(client.rwlock(PATH).unwrap().write()).await),
-    ] {
-        assert!(matches!(error, LockError::MixedRecipes { .. }), "{error}");
-    }
-    assert!(permit.is_held());
-    permit.release().await.unwrap();
-    let mutex = soon(client.mutex(PATH).unwrap().lock()).await.unwrap();
-    let error = failed(soon(client.semaphore(PATH, 3).unwrap().acquire()).await);
-    assert!(matches!(error, LockError::MixedRecipes { .. }), "{error}");
-    assert!(mutex.is_held());
-    soon(client.mutex(PATH).unwrap().try_lock()).await.unwrap();
-    mutex.release().await.unwrap();
-    assert_eq!(space.children(&format!("{PATH}/leases")).await, [""; 0]);
 }
 
 /// How a generation hands over to the next one, which it spawns inside of its lock.

@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::task::{JoinHandle, JoinSet};
-use zklock::{Client, LockError, ReadGuard, RwLock, WriteGuard};
+use zklock::{Client, ReadGuard, RwLock, WriteGuard};
 
-use crate::support::{Server, Space, assert_waited, failed, soon, until};
+use crate::support::{Server, Space, soon, until};
 
 const PATH: &str = "/catalogue";
 /// A wait in which a contender enters the queue even on a busy machine.
@@ -134,59 +134,6 @@ async fn a_try_to_read_is_in_the_way_of_no_reader_and_leaves_no_trace_behind_a_w
 }
 
 #[tokio::test]
-async fn timed_acquisitions_give_up_on_either_side_name_the_path_and_leave_nothing() {
-    let space = Space::new();
-    let (holder, other) = (rwlock(&space.client().await), rwlock(&space.client().await));
-    let writer = holder.write().await.unwrap();
-    let errors = [failed(other.read_timeout(SHORT).await), failed(other.write_timeout(SHORT).await)];
-    space.until_queued(PATH, 1).await;
-    assert!(writer.is_held());
-    writer.release().await.unwrap();
-    let reader = holder.read().await.unwrap();
-    let behind_a_reader = failed(other.write_timeout(SHORT).await);
-    space.until_queued(PATH, 1).await;
-    for error in errors.iter().chain([&behind_a_reader]) {
-        assert!(error.is_timeout() && error.is_contended(), "{error}");
-        assert_waited(error, "500ms", PATH);
-    }
-    reader.release().await.unwrap();
-}
-
-#[tokio::test]
-async fn no_time_is_no_wait_on_either_side() {
-    let space = Space::new();
-    let lock = rwlock(&space.client().await);
-    let errors =
-        [failed(lock.read_timeout(Duration::ZERO).await), failed(lock.write_timeout(Duration::ZERO).await)];
-    for error in errors {
-        assert!(matches!(&error, LockError::InvalidWait { path, .. } if path == PATH), "{error}");
-    }
-    assert_eq!(space.children(PATH).await, [""; 0]);
-}
-
-#[tokio::test]
-async fn bodies_run_under_their_side_and_release_it() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, rwlock(&space.client().await));
-    let lock = rwlock(&client);
-    let read = lock.run_read(async |guard| {
-        assert!(guard.is_held());
-        assert!(other.try_write().await.unwrap().is_none());
-        other.try_read().await.unwrap().expect("readers share").release().await.unwrap();
-        7
-    });
-    assert_eq!(read.await.unwrap(), 7);
-    space.until_empty(PATH).await;
-    let written = lock.run_write(async |guard| {
-        assert!(guard.is_held());
-        assert!(other.try_read().await.unwrap().is_none());
-        8
-    });
-    assert_eq!(written.await.unwrap(), 8);
-    space.until_empty(PATH).await;
-}
-
-#[tokio::test]
 async fn names_and_data_on_the_wire_are_curators() {
     let space = Space::new();
     let client = space.config().identity("node-7").connect().await.unwrap();
@@ -208,30 +155,4 @@ async fn names_and_data_on_the_wire_are_curators() {
     assert_eq!((sequence(&names[0]), sequence(&names[1])), ("0000000000", "0000000001"));
     reader.release().await.unwrap();
     soon(writing).await.unwrap().release().await.unwrap();
-}
-
-#[tokio::test]
-async fn guards_that_are_dropped_release_in_the_background() {
-    let space = Space::new();
-    let client = space.client().await;
-    drop(read(&client).await);
-    space.until_empty(PATH).await;
-    drop(write(&client).await);
-    space.until_empty(PATH).await;
-}
-
-#[test]
-fn both_guards_and_their_futures_can_move_between_threads() {
-    fn is_send<T: Send + Sync + 'static>() {}
-    fn is_send_value<T: Send>(_: T) {}
-    is_send::<RwLock>();
-    is_send::<ReadGuard>();
-    is_send::<WriteGuard>();
-    #[expect(dead_code, reason = "only its type matters")]
-    fn futures(lock: &RwLock, guard: WriteGuard) {
-        is_send_value(lock.read());
-        is_send_value(lock.try_write());
-        is_send_value(lock.run_read(async |_| 1));
-        is_send_value(guard.downgrade());
-    }
 }

@@ -3,7 +3,6 @@
 mod agreement;
 mod fairness;
 mod gate;
-mod interruptions;
 mod loss;
 mod outage;
 mod passing;
@@ -17,9 +16,9 @@ use std::time::Duration;
 
 use tokio::sync::{Barrier, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
-use zklock::{Client, LockError, Mode, Semaphore, SemaphoreGuard, Standing};
+use zklock::{Client, LockError, Semaphore, SemaphoreGuard};
 
-use crate::support::{Space, assert_waited, failed, soon};
+use crate::support::{Space, soon};
 
 const PATH: &str = "/pool";
 /// The parent of the contenders at the gate, which they pass one by one.
@@ -163,41 +162,6 @@ async fn those_who_wait_get_in_as_permits_come_back_in_groups() {
 }
 
 #[tokio::test]
-async fn one_more_than_there_are_waits_in_vain_until_one_comes_back() {
-    let space = Space::new();
-    let semaphore = semaphore(&space.client().await, 3);
-    let mut held = Vec::new();
-    for _ in 0..3 {
-        held.push(semaphore.acquire().await.unwrap());
-    }
-    let error = failed(semaphore.acquire_timeout(SHORT).await);
-    assert!(error.is_timeout() && error.is_contended(), "{error}");
-    assert_waited(&error, "500ms", PATH);
-    space.until_queued(LEASES, 3).await;
-    space.until_empty(GATE).await;
-    held.pop().unwrap().release().await.unwrap();
-    held.push(semaphore.acquire().await.unwrap());
-    for guard in held {
-        guard.release().await.unwrap();
-    }
-    until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
-async fn a_group_that_does_not_come_together_in_time_has_none() {
-    let space = Space::new();
-    let (holder, other) = (space.client().await, semaphore(&space.client().await, 4));
-    let held = take(&semaphore(&holder, 4), 2).await;
-    let error = failed(other.acquire_many_timeout(3, SHORT).await);
-    assert!(error.is_contended(), "{error}");
-    space.until_queued(LEASES, 2).await;
-    space.until_empty(GATE).await;
-    assert!(held.is_held());
-    assert_eq!(take(&other, 2).await.path(), PATH);
-    held.release().await.unwrap();
-}
-
-#[tokio::test]
 async fn each_call_takes_permits_of_its_own_also_inside_of_another() {
     let space = Space::new();
     let semaphore = semaphore(&space.client().await, 2);
@@ -212,62 +176,4 @@ async fn each_call_takes_permits_of_its_own_also_inside_of_another() {
         .await;
     assert!(outer.is_held());
     outer.release().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_client_that_is_shut_down_gives_its_permits_back() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
-    let guard = take(&semaphore(&client, 2), 2).await;
-    let waiting = spawn_take(&semaphore(&other, 2), 2);
-    space.until_queued(LEASES, 3).await;
-    client.shutdown(Duration::ZERO).await;
-    assert!(!guard.is_held());
-    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
-    assert!(failed(semaphore(&client, 2).acquire().await).is_closed());
-    until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
-async fn participants_are_those_who_have_permits_and_then_those_who_wait() {
-    let space = Space::new();
-    let holder = space.config().identity("holder").connect().await.unwrap();
-    let waiters = space.config().identity("waiter").connect().await.unwrap();
-    let semaphore = semaphore(&holder, 2);
-    assert_eq!(semaphore.participants().await.unwrap(), []);
-    let guard = take(&semaphore, 2).await;
-    space.until_empty(GATE).await;
-    let waiting = self::semaphore(&waiters, 2);
-    let first = spawn_take(&waiting, 1);
-    space.until_queued(LEASES, 3).await;
-    let other = space.config().identity("waiter").connect().await.unwrap();
-    let second = spawn_take(&self::semaphore(&other, 2), 1);
-    space.until_queued(GATE, 2).await;
-    let participants = semaphore.participants().await.unwrap();
-    let seen: Vec<_> = participants.iter().map(|p| (p.identity.as_str(), p.standing, p.mode)).collect();
-    let (holds, waits) =
-        (("holder", Standing::Holds, Mode::Permit), ("waiter", Standing::Waits, Mode::Permit));
-    assert_eq!(seen, [holds, holds, waits, waits]);
-    assert_eq!(participants[0].fencing_token, guard.fencing_token(), "the smallest token of several");
-    assert!(participants.is_sorted_by_key(|participant| participant.fencing_token));
-    guard.release().await.unwrap();
-    for waiting in [first, second] {
-        soon(waiting).await.unwrap().unwrap().release().await.unwrap();
-    }
-    until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
-async fn a_guarded_write_is_applied_only_while_all_permits_of_the_guard_are_held() {
-    let space = Space::new();
-    let guard = take(&semaphore(&space.client().await, 3), 3).await;
-    guard.create("/ledger", "one").await.unwrap();
-    let mut leases = space.children(LEASES).await;
-    leases.sort();
-    let outsider = space.outsider().await;
-    outsider.delete(&space.full(&format!("{LEASES}/{}", leases[1])), None).await.unwrap();
-    assert!(failed(guard.set_data("/ledger", "two").await).is_lost());
-    assert_eq!(outsider.get_data(&space.full("/ledger")).await.unwrap().0, b"one");
-    assert!(failed(guard.release().await).is_lost());
-    until_nothing_is_left(&space).await;
 }

@@ -15,24 +15,6 @@ use crate::support::{Server, Space, TICK, failed, soon, until, until_in_line};
 const PATH: &str = "/service";
 
 #[tokio::test]
-async fn a_shut_down_client_leaves_nothing_and_refuses_new_locks() {
-    let space = Space::new();
-    let client = space.client().await;
-    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
-    let waiting = client.mutex(PATH).unwrap();
-    let waiting = tokio::spawn(async move { waiting.lock().await });
-    until_in_line(&client.mutex(PATH).unwrap(), 1).await;
-    soon(client.shutdown(Duration::ZERO)).await;
-    assert!(failed(soon(waiting).await.unwrap()).is_closed());
-    assert!(failed(client.mutex(PATH).unwrap().lock().await).is_closed());
-    assert!(failed(client.mutex(PATH).unwrap().try_lock().await).is_closed());
-    assert!(failed(client.mutex(PATH).unwrap().participants().await).is_closed());
-    space.until_withdrawn(PATH).await;
-    assert!(matches!(guard.state(), LeaseState::Lost(_)));
-    assert!(failed(guard.release().await).is_lost());
-}
-
-#[tokio::test]
 async fn everybody_who_waits_is_told_of_a_shutdown_and_leaves_the_queue() {
     let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
@@ -154,7 +136,7 @@ async fn every_body_is_told_of_a_shutdown_however_many_there_are() {
 #[tokio::test]
 async fn a_holder_is_told_of_a_shutdown_that_the_server_does_not_answer() {
     let server = Server::start();
-    let client = Config::new(server.connect_string()).tick_time(TICK).connect().await.unwrap();
+    let client = server.client(20 * TICK).await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     server.pause().unwrap();
     soon(client.shutdown(Duration::ZERO)).await;

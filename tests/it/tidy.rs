@@ -4,11 +4,8 @@ mod documents;
 mod imports;
 mod runbook;
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-use self::imports::{Arrow, Crate, circles};
 
 /// The root of the workspace.
 fn root() -> &'static Path {
@@ -126,79 +123,4 @@ fn chapters() -> Vec<String> {
     let mut chapters: Vec<_> = names.map(|name| format!("docs/guide/{name}")).collect();
     chapters.sort();
     chapters
-}
-
-#[test]
-fn no_file_of_the_core_is_part_of_an_import_cycle() {
-    let folder = "zklock-core/src";
-    let relative = |(path, text): (PathBuf, String)| (path.strip_prefix(folder).unwrap().to_owned(), text);
-    let arrows = Crate::new(sources(folder).into_iter().map(relative)).arrows();
-    assert!(arrows.len() > 100, "only {} imports are found", arrows.len());
-    let circles = circles(&arrows);
-    assert!(circles.is_empty(), "imports in a cycle:\n{}", listed(&circles));
-}
-
-fn listed(arrows: &[Arrow]) -> String {
-    let line = |arrow: &Arrow| format!("  {} -> {}\n", arrow.from.join("::"), arrow.to.join("::"));
-    arrows.iter().map(line).collect()
-}
-
-fn small_crate(files: &[(&str, &str)]) -> BTreeSet<Arrow> {
-    Crate::new(files.iter().map(|(path, text)| (path.into(), (*text).to_owned()))).arrows()
-}
-
-#[test]
-fn a_circle_is_found_whatever_form_its_paths_have() {
-    let leaf = ("b.rs", "pub fn b() {}");
-    let forms = [
-        "use crate::a::{self, A};",
-        "use super::a::A as Other;",
-        "fn b() { crate::a::a() }",
-        "fn b(_: Option<super::a::A>) {}",
-        "fn b() -> impl Sized + use<> { crate::a::a() }",
-        "fn b() { ..crate::a::LENGTH }",
-        "use crate::a; fn b() { a::a() }",
-        "macro!(crate::a::A);",
-    ];
-    for form in forms {
-        let arrows =
-            small_crate(&[("lib.rs", "mod a; mod b;"), ("a.rs", "use crate::b::b;"), ("b.rs", form)]);
-        assert_eq!(circles(&arrows).len(), 2, "{form}");
-    }
-    let arrows = small_crate(&[("lib.rs", "mod a; mod b;"), ("a.rs", "use crate::b::b;"), leaf]);
-    assert_eq!((arrows.len(), circles(&arrows).len()), (1, 0));
-}
-
-#[test]
-fn a_circle_through_a_reexport_or_between_parent_and_child_is_found() {
-    let reexport = [
-        ("lib.rs", "mod a; mod b;"),
-        ("a.rs", "mod inner; pub use self::inner::A;"),
-        ("a/inner.rs", "use crate::b::b; pub struct A;"),
-        ("b.rs", "use crate::a::A;"),
-    ];
-    assert_eq!(circles(&small_crate(&reexport)).len(), 2);
-    let family =
-        [("a.rs", "mod inner; fn a() { inner::b() }"), ("a/inner.rs", "use super::a; pub fn b() {}")];
-    assert_eq!(circles(&small_crate(&family)).len(), 2);
-    let contents = [("a.rs", "mod inner; pub use self::inner::b;"), ("a/inner.rs", "use super::a;")];
-    assert_eq!(circles(&small_crate(&contents)).len(), 0);
-}
-
-#[test]
-fn a_reexport_that_the_file_uses_itself_and_a_method_of_a_room_above_are_found() {
-    let used =
-        [("a.rs", "pub use self::inner::B; fn a(_: B) {}"), ("a/inner.rs", "use super::a; pub struct B;")];
-    assert_eq!(circles(&small_crate(&used)).len(), 2);
-    let method = [
-        ("client.rs", "pub struct Client; impl Client { fn a(&self) { self.mutex(1) } }"),
-        ("mutex.rs", "use crate::client::Client; impl Client { pub fn mutex(&self, _: u8) {} }"),
-    ];
-    assert_eq!(circles(&small_crate(&method)).len(), 2);
-}
-
-#[test]
-fn tests_comments_and_texts_make_no_arrows() {
-    let text = "//! See [`crate::b`].\nconst A: &str = \"crate::b::b\";\n#[cfg(test)]\nmod tests { use crate::b::b; }";
-    assert_eq!(small_crate(&[("a.rs", text), ("b.rs", "")]).len(), 0);
 }

@@ -180,7 +180,7 @@ async fn an_event_that_is_no_deletion_grants_nothing() {
 #[tokio::test]
 async fn waiters_that_gave_up_leave_no_watch() {
     let server = Server::start();
-    let connect = async || Config::new(server.connect_string()).tick_time(TICK).connect().await.unwrap();
+    let connect = async || server.client(20 * TICK).await;
     let (holder, client) = (connect().await, connect().await);
     let guard = lock(&holder).await;
     let mutex = client.mutex(PATH).unwrap();

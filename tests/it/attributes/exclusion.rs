@@ -7,7 +7,6 @@ use tokio::runtime::Handle;
 use tokio::task::{JoinSet, block_in_place};
 use zklock::{Client, FencingToken, LockError, distributed_lock};
 
-use super::Room;
 use crate::support::{Space, soon};
 
 #[distributed_lock(path = "/counter", wait = "60s")]
@@ -30,21 +29,6 @@ async fn an_unprotected_counter_is_exact() {
     assert!(soon(calls.join_all()).await.iter().all(Result::is_ok));
     assert_eq!(counter.load(Ordering::SeqCst), 50);
     space.until_empty("/counter").await;
-}
-
-#[distributed_lock(path = "/room", guard = held)]
-async fn visit(room: &Room) -> Result<FencingToken, LockError> {
-    room.visit().await;
-    Ok(held.fencing_token())
-}
-
-#[tokio::test]
-async fn calls_that_merely_share_a_task_exclude_each_other() {
-    let space = Space::new();
-    let room = Room::default();
-    let calls = async { tokio::join!(visit(&room), visit(&room)) };
-    let (one, other) = soon(zklock::scope(space.client().await, calls)).await;
-    assert_ne!(one.unwrap(), other.unwrap());
 }
 
 /// Counts the contenders in the queue when it is dropped.

@@ -1,15 +1,9 @@
 //! `path = [..]`: a call takes all of the locks or none.
 
-use std::future::pending;
-use std::pin::pin;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use tokio::sync::Barrier;
+use tokio::task::spawn_blocking;
+use zklock::{Client, FencingToken, LockError, MultiGuard, distributed_lock};
 
-use tokio::sync::{Barrier, oneshot};
-use tokio::task::{JoinSet, spawn_blocking};
-use zklock::{Client, FencingToken, LockError, LossReason, MultiGuard, distributed_lock};
-
-use super::{Room, Tracer};
 use crate::support::{Space, failed, soon};
 
 struct Bank {
@@ -46,102 +40,6 @@ async fn each_element_is_a_template_or_an_expression() {
         space.until_empty(&path).await;
     }
     assert!(space.children("").await.contains(&"journal".to_owned()));
-}
-
-#[distributed_lock(path = ["/pair/a", "/pair/b"], wait = "60s")]
-async fn there(room: Arc<Room>) -> Result<(), LockError> {
-    room.visit().await;
-    Ok(())
-}
-
-#[distributed_lock(path = ["/pair/b", "/pair/a"], wait = "60s")]
-async fn back(room: Arc<Room>) -> Result<(), LockError> {
-    room.visit().await;
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn functions_that_name_the_same_paths_in_another_order_exclude_each_other_without_a_deadlock() {
-    let space = Space::new();
-    let (room, mut loops) = (Arc::new(Room::default()), JoinSet::new());
-    for client in [space.client().await, space.client().await] {
-        let (room, other) = (room.clone(), room.clone());
-        loops.spawn(zklock::scope(client.clone(), async move {
-            for _ in 0..10 {
-                there(room.clone()).await?;
-            }
-            Ok::<(), LockError>(())
-        }));
-        loops.spawn(zklock::scope(client, async move {
-            for _ in 0..10 {
-                back(other.clone()).await?;
-            }
-            Ok(())
-        }));
-    }
-    assert!(soon(loops.join_all()).await.iter().all(Result::is_ok));
-    for path in ["/pair/a", "/pair/b"] {
-        space.until_empty(path).await;
-    }
-}
-
-#[distributed_lock(path = ["/few/a", "/few/b"], wait = "500ms")]
-async fn hurried(_tracer: Tracer) -> Result<(), LockError> {
-    panic!("the body never starts")
-}
-
-#[tokio::test]
-async fn where_one_lock_is_not_to_be_had_none_is_kept() {
-    let space = Space::new();
-    let client = space.client().await;
-    let rival = client.mutex("/few/b").unwrap().lock().await.unwrap();
-    let error = failed(soon(zklock::scope(client.clone(), hurried(Tracer::default()))).await);
-    assert!(error.is_contended(), "{error}");
-    space.until_empty("/few/a").await;
-    space.until_queued("/few/b", 1).await;
-    rival.release().await.unwrap();
-}
-
-#[distributed_lock(path = ["/endless/a", "/endless/b"], wait = forever)]
-async fn endless(_tracer: Tracer, started: oneshot::Sender<()>) -> Result<(), LockError> {
-    started.send(()).expect("the test waits for the start");
-    pending().await
-}
-
-#[tokio::test]
-async fn dropping_a_call_that_waits_for_its_last_lock_leaves_all_queues() {
-    let space = Space::new();
-    let client = space.client().await;
-    let rival = space.client().await.mutex("/endless/b").unwrap().lock().await.unwrap();
-    let (start, mut started) = oneshot::channel();
-    tokio::select! {
-        result = zklock::scope(client, endless(Tracer::default(), start)) => panic!("it ended: {result:?}"),
-        () = space.until_queued("/endless/b", 2) => {}
-    }
-    space.until_queued("/endless/b", 1).await;
-    space.until_empty("/endless/a").await;
-    assert_eq!(started.try_recv(), Err(oneshot::error::TryRecvError::Closed), "the body never started");
-    rival.release().await.unwrap();
-}
-
-#[tokio::test]
-async fn the_loss_of_any_lock_ends_the_body_and_frees_the_others() {
-    let space = Space::new();
-    let client = space.client().await;
-    for lost in ["/endless/a", "/endless/b"] {
-        let ((tracer, dropped), (start, started)) = (Tracer::new(), oneshot::channel());
-        let mut call = pin!(zklock::scope(client.clone(), endless(tracer, start)));
-        tokio::select! {
-            result = call.as_mut() => panic!("an endless body ended: {result:?}"),
-            () = async { soon(started).await.unwrap(); space.delete_children(lost).await } => {}
-        }
-        let error = failed(soon(call.as_mut()).await);
-        let LockError::Lost { path, reason: LossReason::NodeDeleted, .. } = &error else { panic!("{error}") };
-        assert_eq!(path, lost);
-        assert!(dropped.load(Ordering::SeqCst));
-        space.until_empty("/endless/a").await;
-        space.until_empty("/endless/b").await;
-    }
 }
 
 #[distributed_lock(path = "/nested/b", wait = "60s", guard = held)]
@@ -182,18 +80,6 @@ async fn what_is_held_already_is_entered_and_the_rest_is_taken() {
 async fn read_both(others: &Barrier) -> Result<Tokens, LockError> {
     others.wait().await;
     Ok([held.fencing_token("/shelves/a"), held.fencing_token("/shelves/b")])
-}
-
-#[tokio::test]
-async fn readers_of_several_locks_run_together() {
-    let space = Space::new();
-    let (one, other) = (space.client().await, space.client().await);
-    let others = Barrier::new(2);
-    let calls = async {
-        tokio::join!(zklock::scope(one, read_both(&others)), zklock::scope(other, read_both(&others)))
-    };
-    let (a, b) = soon(calls).await;
-    assert_ne!(a.unwrap(), b.unwrap());
 }
 
 #[distributed_lock(path = ["/shelves/b", "/shelves/a"], mode = write, wait = "60s", guard = held)]

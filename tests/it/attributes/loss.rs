@@ -48,13 +48,6 @@ async fn finishing(name: &str, space: &Space) -> Result<(), LockError> {
     Ok(())
 }
 
-#[tokio::test]
-async fn a_body_that_ends_with_the_loss_does_not_say_ok() {
-    let space = Space::new();
-    let error = failed(soon(zklock::scope(space.client().await, finishing("a", &space))).await);
-    assert!(error.is_lost(), "{error}");
-}
-
 #[distributed_lock(path = "/lost/{name}", wait = "60s")]
 async fn nesting(name: &str, space: &Space, entered: &AtomicBool) -> Result<(), LockError> {
     let result = finishing(name, space).await;

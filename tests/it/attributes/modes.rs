@@ -1,12 +1,8 @@
 //! `mode`: readers share a lock, writers do not.
 
-use std::sync::Arc;
-
 use tokio::sync::Barrier;
-use tokio::task::JoinSet;
 use zklock::{FencingToken, LockError, WriteGuard, distributed_lock};
 
-use super::Room;
 use crate::support::{Space, failed, soon};
 
 #[distributed_lock(path = "/catalogue", mode = read, guard = held)]
@@ -31,32 +27,6 @@ async fn readers_run_together() {
     assert_ne!(a.unwrap(), b.unwrap(), "each call has its own contender");
     c.unwrap();
     space.until_empty("/catalogue").await;
-}
-
-#[distributed_lock(path = "/room", mode = write, wait = "60s")]
-async fn visit(room: Arc<Room>) -> Result<(), LockError> {
-    room.visit().await;
-    Ok(())
-}
-
-#[distributed_lock(path = "/room", mode = read, wait = forever)]
-async fn watch(room: Arc<Room>) -> Result<(), LockError> {
-    room.watch().await;
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn writers_run_alone() {
-    let space = Space::new();
-    let (room, mut calls) = (Arc::new(Room::default()), JoinSet::new());
-    for client in [space.client().await, space.client().await] {
-        for _ in 0..8 {
-            calls.spawn(zklock::scope(client.clone(), visit(room.clone())));
-            calls.spawn(zklock::scope(client.clone(), watch(room.clone())));
-        }
-    }
-    assert!(soon(calls.join_all()).await.iter().all(Result::is_ok));
-    space.until_empty("/room").await;
 }
 
 #[distributed_lock(path = "/catalogue", mode = write, guard = held)]
@@ -137,24 +107,6 @@ async fn a_call_in_either_mode_waits_for_as_long_as_it_says() {
     assert!(failed(zklock::scope(client.clone(), write_shelf("a")).await).is_contended());
     reader.release().await.unwrap();
     space.until_empty("/shelves/a").await;
-}
-
-#[distributed_lock(path = "/catalogue", wait = "60s")]
-async fn lock() -> Result<(), LockError> {
-    Ok(())
-}
-
-#[distributed_lock(path = "/catalogue", mode = write)]
-async fn lock_inside() -> Result<LockError, LockError> {
-    Ok(failed(lock().await))
-}
-
-#[tokio::test]
-async fn one_path_with_and_without_a_mode_is_an_error_and_no_deadlock() {
-    let space = Space::new();
-    let error = soon(zklock::scope(space.client().await, lock_inside())).await.unwrap();
-    assert!(matches!(&error, LockError::MixedRecipes { path, .. } if path == "/catalogue"), "{error}");
-    space.until_empty("/catalogue").await;
 }
 
 #[distributed_lock(path = path, mode = read)]

@@ -9,24 +9,45 @@ use std::time::Duration;
 use rstest_reuse::template;
 use tokio::task::JoinHandle;
 use zklock::{
-    Client, LockError, MultiGuard, MultiLock, Mutex, MutexGuard, Participant, RwLock, Semaphore,
-    SemaphoreGuard, WriteGuard,
+    Client, LockError, Mode, MultiGuard, MultiLock, Mutex, MutexGuard, Participant, ReadGuard, RwLock,
+    Semaphore, SemaphoreGuard, WriteGuard,
 };
 
-use crate::support::{Space, until};
+use crate::support::{Space, soon, until};
 
-// Runs a test for each lock.
+// Runs a test for each lock that excludes all others.
 #[template]
 #[rstest::rstest]
 pub(super) fn every_lock(
-    #[values(Face::Mutex, Face::Exclusive, Face::Writer, Face::Semaphore, Face::Multi)] face: Face,
+    #[values(Face::Mutex, Face::Exclusive, Face::Writer, Face::Semaphore, Face::Permits, Face::Multi)]
+    face: Face,
 ) {
 }
 
-// Runs a test for each lock that a call may enter again.
+// Runs a test for each lock, and for the one that readers share.
 #[template]
 #[rstest::rstest]
-pub(super) fn every_reentrant_lock(#[values(Face::Mutex, Face::Writer, Face::Multi)] face: Face) {}
+pub(super) fn every_lock_and_readers(
+    #[values(
+        Face::Mutex,
+        Face::Exclusive,
+        Face::Reader,
+        Face::Writer,
+        Face::Semaphore,
+        Face::Permits,
+        Face::Multi
+    )]
+    face: Face,
+) {
+}
+
+// Runs a test for each lock that a call may enter again, and for the one that readers share.
+#[template]
+#[rstest::rstest]
+pub(super) fn every_reentrant_lock(
+    #[values(Face::Mutex, Face::Reader, Face::Writer, Face::Multi)] face: Face,
+) {
+}
 
 // Runs a test for each lock that a client passes on from one of its calls to the next.
 #[template]
@@ -37,14 +58,17 @@ pub(super) fn every_passed_lock(
 }
 
 /// A kind of lock.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Face {
     Mutex,
     /// The mutex that is not reentrant.
     Exclusive,
+    Reader,
     Writer,
     /// A semaphore with one permit.
     Semaphore,
+    /// Two of three permits.
+    Permits,
     /// Two mutexes at once.
     Multi,
 }
@@ -55,7 +79,9 @@ impl Face {
             Self::Mutex => Lock::Mutex(client.mutex(path).unwrap()),
             Self::Exclusive => Lock::Mutex(client.exclusive(path).unwrap()),
             Self::Writer => Lock::Writer(client.rwlock(path).unwrap()),
-            Self::Semaphore => Lock::Semaphore(client.semaphore(path, 1).unwrap()),
+            Self::Reader => Lock::Reader(client.rwlock(path).unwrap()),
+            Self::Semaphore => Lock::Permits(client.semaphore(path, 1).unwrap(), 1),
+            Self::Permits => Lock::Permits(client.semaphore(path, 3).unwrap(), 2),
             Self::Multi => {
                 let lock = client.multi([format!("{path}-too"), path.to_owned()]).unwrap();
                 Lock::Multi(lock, client.mutex(path).unwrap())
@@ -65,26 +91,67 @@ impl Face {
 
     /// Waits until an outsider sees this many contenders, including the holder.
     pub(super) async fn until_contending(self, space: &Space, path: &str, count: usize) {
+        let expected = match self {
+            // One of the waiters is inside the gate and has nodes among the permits too.
+            Self::Exclusive | Self::Semaphore => vec![count.min(2), count.saturating_sub(1)],
+            // The waiter takes the third permit, and waits with another node.
+            Self::Permits => vec![2 * count.min(2), count.saturating_sub(1)],
+            Self::Multi if count == 0 => vec![0, 0],
+            Self::Mutex | Self::Reader | Self::Writer | Self::Multi => vec![count],
+        };
+        let are_contending = || async {
+            let mut nodes = Vec::new();
+            for parent in self.parents(path).into_iter().take(expected.len()) {
+                nodes.push(space.children(&parent).await.len());
+            }
+            nodes == expected
+        };
+        until(are_contending, "all contenders are in the queue").await;
+    }
+
+    /// Waits until the client waits for one other contender.
+    pub(super) async fn until_waiting(self, space: &Space, path: &str, client: &Client) {
+        self.until_contending(space, path, 2).await;
+        // A server names no watches on a list, as those who wait for permits have.
+        if !matches!(self, Self::Exclusive | Self::Semaphore | Self::Permits) {
+            until(async || space.is_watching(client, path), "the client watches the one in front").await;
+        }
+    }
+
+    /// Returns the lock that excludes this one.
+    pub(super) fn rival(self) -> Self {
+        if self == Self::Reader { Self::Writer } else { self }
+    }
+
+    pub(super) fn mode(self) -> Mode {
         match self {
-            Self::Mutex | Self::Writer | Self::Multi => space.until_queued(path, count).await,
-            Self::Exclusive | Self::Semaphore => {
-                // One of the waiters is inside the gate and has a node among the permits too.
-                let expected = (count.min(2), count.saturating_sub(1));
-                let are_contending = || async {
-                    let permits = space.children(&format!("{path}/leases")).await.len();
-                    (permits, space.children(&format!("{path}/locks")).await.len()) == expected
-                };
-                until(are_contending, "all contenders are in the queue").await;
+            Self::Mutex | Self::Exclusive | Self::Multi => Mode::Exclusive,
+            Self::Reader => Mode::Read,
+            Self::Writer => Mode::Write,
+            Self::Semaphore | Self::Permits => Mode::Permit,
+        }
+    }
+
+    /// Returns the parents of all nodes of contenders. Holders have theirs below the first one.
+    fn parents(self, path: &str) -> Vec<String> {
+        match self {
+            Self::Mutex | Self::Reader | Self::Writer => vec![path.to_owned()],
+            Self::Multi => vec![path.to_owned(), format!("{path}-too")],
+            Self::Exclusive | Self::Semaphore | Self::Permits => {
+                vec![format!("{path}/leases"), format!("{path}/locks")]
             }
         }
     }
 
     /// Returns the parent of the nodes that the lock stands on.
     pub(super) fn parent_of_nodes(self, path: &str) -> String {
-        match self {
-            Self::Mutex | Self::Writer | Self::Multi => path.to_owned(),
-            Self::Exclusive | Self::Semaphore => format!("{path}/leases"),
-        }
+        self.parents(path).swap_remove(0)
+    }
+
+    /// Asserts that one holder has the lock, and that nobody waits.
+    pub(super) async fn assert_held_once(self, space: &Space, path: &str) {
+        let nodes = space.children(&self.parent_of_nodes(path)).await;
+        assert_eq!(nodes.len(), if self == Self::Permits { 2 } else { 1 }, "{nodes:?}");
     }
 }
 
@@ -92,8 +159,10 @@ impl Face {
 #[derive(Clone, Debug)]
 pub(super) enum Lock {
     Mutex(Mutex),
+    Reader(RwLock),
     Writer(RwLock),
-    Semaphore(Semaphore),
+    /// The semaphore, and the number of permits that each call takes.
+    Permits(Semaphore, u32),
     /// The multi-lock, and its first member.
     Multi(MultiLock, Mutex),
 }
@@ -102,8 +171,9 @@ impl Lock {
     pub(super) async fn lock(&self) -> Result<Held, LockError> {
         match self {
             Self::Mutex(lock) => lock.lock().await.map(Held::Mutex),
+            Self::Reader(lock) => lock.read().await.map(Held::Reader),
             Self::Writer(lock) => lock.write().await.map(Held::Writer),
-            Self::Semaphore(lock) => lock.acquire().await.map(Held::Semaphore),
+            Self::Permits(lock, permits) => lock.acquire_many(*permits).await.map(Held::Permits),
             Self::Multi(lock, _) => lock.lock().await.map(Held::Multi),
         }
     }
@@ -111,8 +181,11 @@ impl Lock {
     pub(super) async fn lock_timeout(&self, wait: Duration) -> Result<Held, LockError> {
         match self {
             Self::Mutex(lock) => lock.lock_timeout(wait).await.map(Held::Mutex),
+            Self::Reader(lock) => lock.read_timeout(wait).await.map(Held::Reader),
             Self::Writer(lock) => lock.write_timeout(wait).await.map(Held::Writer),
-            Self::Semaphore(lock) => lock.acquire_timeout(wait).await.map(Held::Semaphore),
+            Self::Permits(lock, permits) => {
+                lock.acquire_many_timeout(*permits, wait).await.map(Held::Permits)
+            }
             Self::Multi(lock, _) => lock.lock_timeout(wait).await.map(Held::Multi),
         }
     }
@@ -120,10 +193,27 @@ impl Lock {
     pub(super) async fn try_lock(&self) -> Result<Option<Held>, LockError> {
         Ok(match self {
             Self::Mutex(lock) => lock.try_lock().await?.map(Held::Mutex),
+            Self::Reader(lock) => lock.try_read().await?.map(Held::Reader),
             Self::Writer(lock) => lock.try_write().await?.map(Held::Writer),
-            Self::Semaphore(lock) => lock.try_acquire().await?.map(Held::Semaphore),
+            Self::Permits(lock, permits) => lock.try_acquire_many(*permits).await?.map(Held::Permits),
             Self::Multi(lock, _) => lock.try_lock().await?.map(Held::Multi),
         })
+    }
+
+    /// Runs a future under the lock.
+    pub(super) async fn run<F: Future>(&self, body: F) -> Result<F::Output, LockError> {
+        match self {
+            Self::Mutex(lock) => lock.run(async |_| body.await).await,
+            Self::Reader(lock) => lock.run_read(async |_| body.await).await,
+            Self::Writer(lock) => lock.run_write(async |_| body.await).await,
+            Self::Permits(..) => self.lock().await?.run(body).await,
+            Self::Multi(lock, _) => lock.run(async |_| body.await).await,
+        }
+    }
+
+    /// Takes the lock, however long that takes.
+    pub(super) async fn take(&self) -> Held {
+        soon(self.lock_timeout(Duration::MAX)).await.unwrap()
     }
 
     /// Takes the lock in another task, however long that takes.
@@ -135,8 +225,8 @@ impl Lock {
     pub(super) async fn participants(&self) -> Vec<Participant> {
         let participants = match self {
             Self::Mutex(lock) | Self::Multi(_, lock) => lock.participants().await,
-            Self::Writer(lock) => lock.participants().await,
-            Self::Semaphore(lock) => lock.participants().await,
+            Self::Reader(lock) | Self::Writer(lock) => lock.participants().await,
+            Self::Permits(lock, _) => lock.participants().await,
         };
         participants.unwrap()
     }
@@ -152,8 +242,9 @@ impl Lock {
 #[derive(Debug)]
 pub(super) enum Held {
     Mutex(MutexGuard),
+    Reader(ReadGuard),
     Writer(WriteGuard),
-    Semaphore(SemaphoreGuard),
+    Permits(SemaphoreGuard),
     Multi(MultiGuard),
 }
 
@@ -162,8 +253,9 @@ macro_rules! on {
     ($held:expr, $guard:ident => $result:expr) => {
         match $held {
             Held::Mutex($guard) => $result,
+            Held::Reader($guard) => $result,
             Held::Writer($guard) => $result,
-            Held::Semaphore($guard) => $result,
+            Held::Permits($guard) => $result,
             Held::Multi($guard) => $result,
         }
     };
@@ -188,5 +280,9 @@ impl Held {
 
     pub(super) async fn scope<F: Future>(&self, future: F) -> F::Output {
         on!(self, guard => guard.scope(future).await)
+    }
+
+    pub(super) async fn run<F: Future>(&self, body: F) -> Result<F::Output, LockError> {
+        on!(self, guard => guard.run(body).await)
     }
 }

@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use zklock::{Client, FencingToken, LockError, Standing, leader_only};
 
-use super::refused::{close_path, open_path};
 use crate::attributes::Tracer;
-use crate::support::{Server, Space, TICK, failed, soon, until, until_leads};
+use crate::support::{Server, Space, failed, soon, until, until_leads};
 
 #[leader_only(guard = term)]
 async fn epoch() -> Option<FencingToken> {
@@ -219,10 +218,7 @@ async fn a_call_that_is_dropped_drops_its_body_and_goes_on_to_lead() {
 #[tokio::test]
 async fn a_follower_is_answered_while_no_server_answers() {
     let server = Server::start();
-    let connect = async || {
-        let config = zklock::Config::new(server.connect_string()).session_timeout(Duration::from_secs(10));
-        config.tick_time(TICK).connect().await.unwrap()
-    };
+    let connect = async || server.client(Duration::from_secs(10)).await;
     let (leader, follower, late) = (connect().await, connect().await, connect().await);
     until_leads(&leader, PATH).await;
     assert!(epochs([&leader]).await[0].is_some());
@@ -276,26 +272,6 @@ async fn a_candidate_that_is_denied_says_so_to_each_call() {
         assert!(matches!(error, LockError::Denied { .. }), "{error}");
     }
     assert_eq!(zklock::scope(client.clone(), option(2)).await, None);
-}
-
-#[leader_only(path = "/closed/job")]
-async fn job(ran: &AtomicUsize) {
-    ran.fetch_add(1, Ordering::SeqCst);
-}
-
-#[tokio::test]
-async fn a_function_whose_candidate_was_denied_runs_once_it_is_permitted() {
-    let (space, ran) = (Space::new(), AtomicUsize::new(0));
-    close_path(&space).await;
-    let client = space.client().await;
-    zklock::scope(client.clone(), job(&ran)).await;
-    assert_eq!(ran.load(Ordering::SeqCst), 0);
-    open_path(&space).await;
-    let runs = async || {
-        zklock::scope(client.clone(), job(&ran)).await;
-        ran.load(Ordering::SeqCst) > 0
-    };
-    until(runs, "the function runs").await;
 }
 
 #[leader_only(path = path, otherwise = error)]

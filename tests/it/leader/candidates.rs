@@ -199,22 +199,3 @@ async fn a_create_whose_reply_is_lost_leaves_one_node_and_none_afterwards() {
     space.until_empty(PATH).await;
     next.close().await.unwrap();
 }
-
-#[tokio::test]
-async fn candidates_whose_session_ended_run_again_when_asked() {
-    let space = Space::new();
-    let client = space.client().await;
-    let first = client.election(PATH).unwrap().select(|_| pending::<()>());
-    until(|| async { first.has_leadership() }, "it leads").await;
-    let second = space.client().await.election(PATH).unwrap().select(|_| pending::<()>());
-    space.until_queued(PATH, 2).await;
-    space.end_session_of(&client);
-    until(|| async { second.has_leadership() }, "the second leads").await;
-    // A session that is ended by force is over before its client is told.
-    until(|| async { !first.has_leadership() }, "the first is told").await;
-    assert!(first.requeue());
-    space.until_queued(PATH, 2).await;
-    assert!(!first.has_leadership());
-    second.close().await.unwrap();
-    until(|| async { first.has_leadership() }, "it leads again").await;
-}

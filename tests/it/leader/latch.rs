@@ -38,21 +38,6 @@ async fn leadership_goes_from_one_to_the_next_in_the_order_of_their_start() {
 }
 
 #[tokio::test]
-async fn a_candidate_in_the_middle_that_leaves_does_not_make_the_next_one_lead() {
-    let space = Space::new();
-    let mut latches = Vec::new();
-    for count in 1..=3 {
-        latches.push(space.client().await.leader_latch(PATH).unwrap());
-        space.until_queued(PATH, count).await;
-    }
-    latches.remove(1).close().await.unwrap();
-    assert_eq!(latches[1].participants().await.unwrap().len(), 2);
-    assert!(!latches[1].is_leader());
-    latches.remove(0).close().await.unwrap();
-    soon(latches[0].leadership()).await.unwrap();
-}
-
-#[tokio::test]
 async fn candidates_are_listed_by_their_ids_and_all_see_the_same_leader() {
     let space = Space::new();
     let candidate =
@@ -88,8 +73,7 @@ async fn a_candidate_has_its_first_answer_when_it_leads_and_when_it_is_known_to_
 #[tokio::test]
 async fn a_candidate_without_a_server_waits_for_its_first_answer_and_has_it_later() {
     let server = Server::start();
-    let config = zklock::Config::new(server.connect_string()).session_timeout(Duration::from_secs(10));
-    let client = config.tick_time(TICK).connect().await.unwrap();
+    let client = server.client(Duration::from_secs(10)).await;
     server.pause().unwrap();
     let latch = client.leader_latch(PATH).unwrap();
     let error = failed(soon(latch.settled_timeout(Duration::from_millis(100))).await);
@@ -102,7 +86,7 @@ async fn a_candidate_without_a_server_waits_for_its_first_answer_and_has_it_late
 #[tokio::test]
 async fn a_candidate_that_its_client_left_without_an_answer_has_ended() {
     let server = Server::start();
-    let client = zklock::Config::new(server.connect_string()).tick_time(TICK).connect().await.unwrap();
+    let client = server.client(20 * TICK).await;
     server.pause().unwrap();
     let leader = client.leader(PATH).unwrap();
     assert!(leader.term().await.unwrap().is_none(), "there is no answer yet");
@@ -116,7 +100,7 @@ async fn a_candidate_that_its_client_left_without_an_answer_has_ended() {
 #[tokio::test]
 async fn a_leader_that_its_client_left_has_ended() {
     let server = Server::start();
-    let client = zklock::Config::new(server.connect_string()).tick_time(TICK).connect().await.unwrap();
+    let client = server.client(20 * TICK).await;
     until_leads(&client, PATH).await;
     let leader = client.leader(PATH).unwrap();
     server.pause().unwrap();
@@ -182,10 +166,7 @@ async fn a_body_is_dropped_when_its_term_is_over_and_before_the_next_one_begins(
 #[tokio::test]
 async fn an_outage_ends_a_term_or_not_by_the_policy_and_the_node_stays() {
     let server = Server::start_granting(PATIENCE);
-    let connect = async || {
-        let config = zklock::Config::new(server.connect_string()).session_timeout(PATIENCE);
-        config.tick_time(TICK).connect().await.unwrap()
-    };
+    let connect = async || server.client(PATIENCE).await;
     let careful = connect().await.election("/careful").unwrap().policy(Policy::GiveUpWhenSuspended).latch();
     let patient = connect().await.election("/patient").unwrap().policy(Policy::GiveUpWhenLost).latch();
     let (term, other) =
@@ -224,15 +205,6 @@ async fn a_latch_that_is_dropped_leaves_the_election() {
     soon(latch.leadership()).await.unwrap();
     drop(latch);
     space.until_empty(PATH).await;
-}
-
-#[tokio::test]
-async fn the_rest_of_a_wait_that_is_over_does_not_delay_a_shutdown() {
-    let space = Space::new();
-    let client = space.client().await;
-    let (latch, long) = (client.leader_latch(PATH).unwrap(), Duration::from_secs(600));
-    soon(latch.leadership_timeout(long)).await.unwrap();
-    soon(client.shutdown(long)).await;
 }
 
 #[tokio::test]

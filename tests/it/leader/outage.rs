@@ -4,7 +4,7 @@ use std::future::pending;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use zklock::{Client, Config, Health, Leadership, LossReason, Policy, Readiness};
+use zklock::{Config, Health, Leadership, LossReason, Policy, Readiness};
 use zklock_testkit::How;
 use zookeeper_client as zk;
 
@@ -13,11 +13,6 @@ use crate::support::{Server, Space, TICK, soon, until};
 const PATH: &str = "/sweeper";
 /// A session timeout that outlasts the restart of a real server on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(40);
-
-async fn connect(server: &Server, session: Duration) -> Client {
-    let config = Config::new(server.connect_string()).session_timeout(session).tick_time(TICK);
-    config.connect().await.expect("the server accepts a client")
-}
 
 async fn children(server: &Server) -> usize {
     match server.outsider().await.list_children(PATH).await {
@@ -51,7 +46,7 @@ async fn an_outage_ends_a_callback_or_not_by_the_policy() {
 #[tokio::test]
 async fn a_leader_outlives_the_restart_of_its_server_unless_told_otherwise() {
     let server = Server::start_granting(PATIENCE);
-    let client = connect(&server, PATIENCE).await;
+    let client = server.client(PATIENCE).await;
     let latch = client.leader_latch(PATH).unwrap();
     let term = soon(latch.leadership()).await.unwrap();
     server.kill().unwrap();
@@ -66,7 +61,7 @@ async fn a_leader_outlives_the_restart_of_its_server_unless_told_otherwise() {
 #[tokio::test]
 async fn an_interruption_during_an_outage_leaves_no_node_afterwards() {
     let server = Server::start_granting(PATIENCE);
-    let client = connect(&server, PATIENCE).await;
+    let client = server.client(PATIENCE).await;
     let election = client.election(PATH).unwrap().policy(Policy::GiveUpWhenLost);
     let selector = election.select(|_| pending::<()>());
     until(|| async { selector.has_leadership() }, "it leads").await;
@@ -84,7 +79,7 @@ async fn candidates_of_a_restarted_server_have_one_leader_who_hands_on() {
     let server = Server::start_granting(PATIENCE);
     let mut selectors = Vec::new();
     for _ in 0..2 {
-        let election = connect(&server, PATIENCE).await.election(PATH).unwrap().auto_requeue();
+        let election = server.client(PATIENCE).await.election(PATH).unwrap().auto_requeue();
         let election = election.policy(Policy::GiveUpWhenSuspended);
         selectors.push(election.select(|_| pending::<()>()));
     }
@@ -109,7 +104,7 @@ async fn ten_candidates_lose_their_leader_with_the_server_and_have_one_when_it_i
     let server = Server::start_granting(PATIENCE);
     let mut latches = Vec::new();
     for _ in 0..10 {
-        let election = connect(&server, PATIENCE).await.election(PATH).unwrap();
+        let election = server.client(PATIENCE).await.election(PATH).unwrap();
         latches.push(election.policy(Policy::GiveUpWhenSuspended).latch());
     }
     let leaders = || latches.iter().filter(|latch| latch.is_leader()).count();

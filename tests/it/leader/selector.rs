@@ -106,7 +106,7 @@ async fn a_candidate_that_is_interrupted_before_its_callback_begins_runs_again_o
 }
 
 #[tokio::test]
-async fn a_callback_whose_session_ends_is_dropped_and_another_leads() {
+async fn callback_whose_session_ends_is_dropped_and_runs_again_behind_the_others_when_asked() {
     let space = Space::new();
     let client = space.client().await;
     let (told, mut led) = mpsc::unbounded_channel();
@@ -128,6 +128,11 @@ async fn a_callback_whose_session_ends_is_dropped_and_another_leads() {
     until(|| async { !first.has_leadership() }, "the first is told").await;
     assert!(second.has_leadership());
     assert!(next.fencing_token() > term.fencing_token());
+    assert!(first.requeue());
+    space.until_queued(PATH, 2).await;
+    assert!(!first.has_leadership());
+    second.close().await.unwrap();
+    until(|| async { first.has_leadership() }, "it leads again").await;
 }
 
 #[tokio::test]

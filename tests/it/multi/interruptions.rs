@@ -1,31 +1,10 @@
 //! Multi-locks that are dropped, or whose connection breaks, at each of their requests and replies.
 
-use std::time::Duration;
+use zklock::Member;
 
-use zklock::{Member, MultiGuard};
-
-use super::{A, B, C, lock, queues, spawn_lock, until_nothing_is_left};
-use crate::support::frames::{Frame, Interrupted, Meanwhile};
-use crate::support::{Space, soon};
-
-#[tokio::test]
-async fn one_dropped_at_any_request_or_reply_leaves_no_node() {
-    for frame in Frame::BOTH {
-        let scene = Interrupted::new().await;
-        let other = scene.space.client().await;
-        let work = || {
-            let multi = scene.client().multi([C, A, B]).unwrap();
-            async move { multi.lock().await.unwrap() }
-        };
-        let after = async || {
-            until_nothing_is_left(&scene.space).await;
-            // The client needs a list again after another one has had the lock.
-            lock(&other, &[A, B, C]).await.release().await.unwrap();
-        };
-        let frames = scene.drop_at_each(frame, work, after).await;
-        assert!(frames > 5, "{frame:?}: {frames}");
-    }
-}
+use super::{A, B, C, spawn_lock, until_nothing_is_left};
+use crate::support::Space;
+use crate::support::frames::{Frame, Interrupted};
 
 #[tokio::test]
 async fn one_with_members_of_several_kinds_leaves_no_node_if_it_is_dropped() {
@@ -79,38 +58,6 @@ async fn one_that_is_dropped_while_it_waits_leaves_all_queues() {
         space.until_queued(taken, 1).await;
         single.release().await.unwrap();
         until_nothing_is_left(&space).await;
-    }
-}
-
-#[tokio::test]
-async fn one_cut_off_at_any_request_or_reply_has_all_members_once() {
-    for meanwhile in [Meanwhile::Nothing, Meanwhile::SessionEnds] {
-        for frame in Frame::BOTH {
-            let scene = Interrupted::new().await;
-            let other = scene.space.client().await;
-            let work = || {
-                let multi = scene.client().multi([A, B]).unwrap();
-                async move { multi.lock_timeout(Duration::MAX).await.unwrap() }
-            };
-            let after = async |guard: MultiGuard| {
-                match guard.verify().await {
-                    Ok(()) => {
-                        assert_eq!(queues(&scene.space).await, [1, 1, 0]);
-                        guard.release().await.unwrap();
-                    }
-                    Err(error) => {
-                        assert!(error.is_lost() && meanwhile == Meanwhile::SessionEnds, "{error}");
-                        drop(guard);
-                    }
-                }
-                until_nothing_is_left(&scene.space).await;
-                soon(lock(&scene.client(), &[B])).await.release().await.unwrap();
-                // The client needs a list again after another one has had the locks.
-                soon(lock(&other, &[A, B])).await.release().await.unwrap();
-            };
-            let frames = scene.cut_at_each((frame, meanwhile), work, after).await;
-            assert!(frames >= 4, "{frame:?} {meanwhile:?}: {frames}");
-        }
     }
 }
 

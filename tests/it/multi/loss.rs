@@ -79,22 +79,6 @@ async fn a_member_that_is_lost_while_another_is_waited_for_is_taken_anew_with_al
 }
 
 #[tokio::test]
-async fn a_holder_whose_session_ends_is_told_and_the_next_gets_all() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
-    let guard = lock(&client, &[A, B, C]).await;
-    let waiting = spawn_lock(&other, &[C, B, A]);
-    space.until_queued(A, 2).await;
-    space.end_session_of(&client);
-    let next = soon(waiting).await.unwrap().unwrap();
-    soon(guard.lost()).await;
-    assert!(failed(guard.release().await).is_lost());
-    next.verify().await.unwrap();
-    next.release().await.unwrap();
-    until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
 async fn one_that_waits_when_its_session_ends_takes_all_members_in_the_next() {
     let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);

@@ -18,20 +18,9 @@ fn check_upgrade(error: &LockError) {
 }
 
 #[tokio::test]
-async fn each_side_is_entered_again_with_the_same_node_and_token() {
+async fn reader_inside_of_a_writer_has_its_node_and_token() {
     let space = Space::new();
     let lock = rwlock(&space.client().await);
-    let reader = lock.read().await.unwrap();
-    let inside = reader.scope(async {
-        let again = lock.read().await.unwrap();
-        assert_eq!(again.fencing_token(), reader.fencing_token());
-        let tried = again.scope(lock.try_read()).await.unwrap().unwrap();
-        assert_eq!(tried.fencing_token(), reader.fencing_token());
-        assert_eq!(queue(&space).await.len(), 1);
-    });
-    inside.await;
-    reader.release().await.unwrap();
-
     let writer = lock.write().await.unwrap();
     let inside = writer.scope(async {
         let again = lock.write().await.unwrap();
@@ -158,28 +147,6 @@ async fn siblings_that_read_are_there_at_the_same_time() {
     space.until_empty(PATH).await;
 }
 
-/// Writes, and returns how many others were inside.
-async fn alone(lock: &RwLock, inside: &AtomicUsize) -> usize {
-    let run = lock.run_write(async |_| {
-        let others = inside.fetch_add(1, Ordering::SeqCst);
-        for _ in 0..20 {
-            tokio::task::yield_now().await;
-        }
-        inside.fetch_sub(1, Ordering::SeqCst);
-        others
-    });
-    run.await.unwrap()
-}
-
-#[tokio::test]
-async fn siblings_that_write_exclude_each_other() {
-    let space = Space::new();
-    let lock = rwlock(&space.client().await);
-    let inside = AtomicUsize::new(0);
-    let siblings = lock.run_write(async |_| tokio::join!(alone(&lock, &inside), alone(&lock, &inside)));
-    assert_eq!(soon(siblings).await.unwrap(), (0, 0));
-}
-
 #[tokio::test]
 async fn a_sibling_that_writes_waits_for_those_that_read_and_keeps_later_ones_out() {
     let space = Space::new();
@@ -215,22 +182,6 @@ async fn a_sibling_that_writes_waits_for_those_that_read_and_keeps_later_ones_ou
         waiting.await.unwrap().unwrap().release().await.unwrap();
     });
     soon(run).await.unwrap();
-}
-
-#[tokio::test]
-async fn a_lost_lock_is_not_entered_again_on_either_side() {
-    let space = Space::new();
-    let lock = rwlock(&space.client().await);
-    let reader = lock.read().await.unwrap();
-    space.delete_children(PATH).await;
-    soon(reader.lost()).await;
-    assert!(failed(reader.scope(lock.read()).await).is_lost());
-    let writer = lock.write().await.unwrap();
-    space.delete_children(PATH).await;
-    soon(writer.lost()).await;
-    assert!(failed(writer.scope(lock.write()).await).is_lost());
-    assert!(failed(writer.scope(lock.read()).await).is_lost());
-    lock.write().await.unwrap().release().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

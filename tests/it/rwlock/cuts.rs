@@ -1,13 +1,84 @@
 //! Downgrades whose connection breaks at their transaction, and requests on the lock meanwhile.
 
 use tokio::task::JoinHandle;
-use zklock::{Client, LockError, LossReason, ReadGuard, WriteGuard};
-use zklock_testkit::How;
+use zklock::{Client, Health, LockError, LossReason, ReadGuard, WriteGuard};
 use zklock_testkit::wire::Opcode;
+use zklock_testkit::{Hold, How, Proxy, Rule};
 
-use super::{PATH, queue, rwlock, sequence, side, spawn_read, spawn_write, until_waiting, write};
-use crate::cuts::{Caller, Cut, Meanwhile, Scene, for_all};
-use crate::support::{failed, soon, until};
+use super::{PATH, queue, rwlock, sequence, side, spawn_write, until_waiting, write};
+use crate::support::frames::{Caller, Meanwhile};
+use crate::support::session_end::end_session;
+use crate::support::{Space, failed, soon, until};
+
+/// The point at which the connection breaks.
+#[derive(Clone, Copy, Debug)]
+enum Cut {
+    /// The server never sees the request.
+    Request(Opcode),
+    /// The server has applied the request, but its reply does not reach the client.
+    Reply(Opcode),
+}
+
+impl Cut {
+    fn both(opcode: Opcode) -> [Self; 2] {
+        [Self::Request(opcode), Self::Reply(opcode)]
+    }
+}
+
+/// A client behind a proxy, and a client with a direct connection.
+struct Scene {
+    space: Space,
+    proxy: Proxy,
+    client: Client,
+    other: Client,
+}
+
+/// An arranged break.
+struct Break {
+    rule: Rule,
+    return_: Hold,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let space = Space::new();
+        let (proxy, client) = space.proxied().await;
+        let other = space.client().await;
+        // This creates the parents.
+        write(&other).await.release().await.unwrap();
+        Self { space, proxy, client, other }
+    }
+
+    /// Breaks the connection at the next such request or reply, and keeps the client from reconnecting.
+    fn cut(&self, cut: Cut) -> Break {
+        let rule = match cut {
+            Cut::Request(opcode) => self.proxy.on_request(opcode).cut(How::Fin),
+            Cut::Reply(opcode) => self.proxy.on_reply(opcode).cut(How::Rst),
+        };
+        Break { rule, return_: self.proxy.on_request(Opcode::CREATE_SESSION).hold() }
+    }
+
+    /// Waits for the break, and lets the client reconnect.
+    async fn mend(&self, broken: Break, meanwhile: Meanwhile) {
+        let session = self.client.session_id().expect("the client has a session");
+        soon(broken.rule.struck()).await;
+        soon(broken.return_.struck()).await;
+        if meanwhile == Meanwhile::SessionEnds {
+            end_session(self.space.server().address(), session);
+        }
+        broken.return_.release();
+        match meanwhile {
+            Meanwhile::Nothing => {
+                until(|| async { self.client.health() == Health::Connected }, "the client is back").await;
+                assert_eq!(self.client.session_id(), Some(session));
+            }
+            Meanwhile::SessionEnds => {
+                let is_new = || self.client.session_id().is_some_and(|id| id != session);
+                until(|| async { is_new() }, "the client has a new session").await;
+            }
+        }
+    }
+}
 
 type Downgrade = JoinHandle<Result<ReadGuard, LockError>>;
 
@@ -79,7 +150,11 @@ async fn break_while_downgrading(cut: Cut, meanwhile: Meanwhile, caller: Caller)
 #[tokio::test]
 async fn a_downgrade_that_is_cut_off_leaves_one_reader_or_nothing() {
     for cut in Cut::both(Opcode::MULTI) {
-        for_all(async |meanwhile, caller| break_while_downgrading(cut, meanwhile, caller).await).await;
+        for meanwhile in [Meanwhile::Nothing, Meanwhile::SessionEnds] {
+            for caller in [Caller::Stays, Caller::Leaves] {
+                break_while_downgrading(cut, meanwhile, caller).await;
+            }
+        }
     }
 }
 
@@ -235,25 +310,5 @@ async fn a_downgrade_that_nobody_waits_for_any_more_releases() {
         downgrade.abort();
         held.release();
         check_gone(&scene, waiting).await;
-    }
-}
-
-#[tokio::test]
-async fn a_reader_or_writer_whose_create_is_cut_off_enters_once() {
-    for cut in Cut::both(Opcode::CREATE2) {
-        let scene = Scene::new().await;
-        write(&scene.other).await.release().await.unwrap();
-        let broken = scene.cut(cut);
-        let reading = spawn_read(&scene.client);
-        scene.mend(broken, Meanwhile::Nothing).await;
-        let reader = soon(reading).await.unwrap();
-        let broken = scene.cut(cut);
-        let writing = spawn_write(&scene.client);
-        scene.mend(broken, Meanwhile::Nothing).await;
-        scene.space.until_queued(PATH, 2).await;
-        reader.verify().await.unwrap();
-        reader.release().await.unwrap();
-        soon(writing).await.unwrap().release().await.unwrap();
-        scene.space.until_empty(PATH).await;
     }
 }

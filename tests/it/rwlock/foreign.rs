@@ -1,10 +1,10 @@
 //! Contenders of Curator in the queue, as since 5.5 and as before.
 
-use zklock::{LockError, Standing};
+use zklock::Standing;
 use zookeeper_client as zk;
 
 use super::{PATH, queue, read, rwlock, spawn_read, spawn_write, until_waiting};
-use crate::support::{Space, failed, soon};
+use crate::support::{Space, soon};
 
 const UUID: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 
@@ -131,20 +131,4 @@ async fn names_without_protection_have_their_place_too() {
     assert!(rwlock(&client).try_read().await.unwrap().is_none());
     curator.leave(&format!("__WRIT__{}", created.1)).await;
     read(&client).await.release().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_mutex_at_the_path_of_a_read_write_lock_is_an_error_and_no_race() {
-    let space = Space::new();
-    let client = space.client().await;
-    let reader = read(&client).await;
-    let error = failed(client.mutex(PATH).unwrap().lock().await);
-    assert!(matches!(&error, LockError::MixedRecipes { path, .. } if path == PATH), "{error}");
-    reader.release().await.unwrap();
-    let mutex = client.mutex(PATH).unwrap().lock().await.unwrap();
-    for error in [failed(rwlock(&client).read().await), failed(rwlock(&client).write().await)] {
-        assert!(matches!(&error, LockError::MixedRecipes { path, .. } if path == PATH), "{error}");
-    }
-    mutex.release().await.unwrap();
-    space.until_empty(PATH).await;
 }

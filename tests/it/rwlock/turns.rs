@@ -158,24 +158,6 @@ async fn a_waiter_that_leaves_wakes_its_follower_only() {
 }
 
 #[tokio::test]
-async fn a_follower_goes_on_waiting_for_who_was_in_front_of_the_one_that_left() {
-    let space = Space::new();
-    let [a, b, c] = [space.client().await, space.client().await, space.client().await];
-    let held = write(&a).await;
-    let leaves = spawn_write(&b);
-    space.until_queued(PATH, 2).await;
-    let waiting = spawn_write(&c);
-    space.until_queued(PATH, 3).await;
-    let names = queue(&space).await;
-    until_waiting(&space, &c, &names[1]).await;
-    leaves.abort();
-    until_waiting(&space, &c, &names[0]).await;
-    assert!(!waiting.is_finished() && held.is_held());
-    held.release().await.unwrap();
-    soon(waiting).await.unwrap().release().await.unwrap();
-}
-
-#[tokio::test]
 async fn a_waiter_whose_node_is_deleted_enters_again_at_the_tail_on_either_side() {
     let space = Space::new();
     let [a, b, c, d] =

@@ -16,16 +16,6 @@ fn check_differ(error: &LockError, expected: (u32, u32)) {
     );
 }
 
-#[track_caller]
-fn check_mixed(error: &LockError, own: &str, other: &str) {
-    match error {
-        LockError::MixedRecipes { path, own: said, other: theirs, .. } => {
-            assert_eq!((path.as_str(), said.as_str(), theirs.as_str()), (PATH, own, other));
-        }
-        error => panic!("{error}"),
-    }
-}
-
 #[tokio::test]
 async fn another_number_of_permits_is_an_error_that_names_both_and_leaves_nothing() {
     let space = Space::new();
@@ -71,54 +61,6 @@ async fn data_that_is_no_number_is_left_alone_and_disturbs_nobody() {
     let guard = take(&semaphore(&client, 2), 2).await;
     assert!(semaphore(&client, 2).try_acquire().await.unwrap().is_none());
     assert_eq!(outsider.get_data(&space.full(PATH)).await.unwrap().0, b"127.0.0.1");
-    guard.release().await.unwrap();
-    until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
-async fn a_semaphore_at_the_path_of_a_mutex_is_refused_and_does_not_disturb_it() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
-    let mutex = client.mutex(PATH).unwrap();
-    let guard = mutex.lock().await.unwrap();
-    check_mixed(&failed(soon(semaphore(&other, 3).acquire()).await), "a semaphore", "a mutex");
-    check_mixed(&failed(soon(semaphore(&other, 3).try_acquire()).await), "a semaphore", "a mutex");
-    check_mixed(&failed(soon(other.exclusive(PATH).unwrap().lock()).await), "a semaphore", "a mutex");
-    assert_eq!((space.children(LEASES).await, space.children(GATE).await), (vec![], vec![]));
-    assert!(guard.is_held());
-    assert!(other.mutex(PATH).unwrap().try_lock().await.unwrap().is_none());
-    guard.release().await.unwrap();
-    other.mutex(PATH).unwrap().lock().await.unwrap().release().await.unwrap();
-    assert_eq!(mutex.participants().await.unwrap(), []);
-}
-
-#[tokio::test]
-async fn a_semaphore_at_the_path_of_a_read_write_lock_is_refused_and_does_not_disturb_it() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
-    let rwlock = client.rwlock(PATH).unwrap();
-    let guard = rwlock.read().await.unwrap();
-    check_mixed(&failed(soon(semaphore(&other, 3).acquire()).await), "a semaphore", "a read-write lock");
-    other.rwlock(PATH).unwrap().read().await.unwrap().release().await.unwrap();
-    guard.release().await.unwrap();
-    assert_eq!((space.children(LEASES).await, space.children(GATE).await), (vec![], vec![]));
-    assert_eq!(rwlock.participants().await.unwrap(), []);
-}
-
-#[tokio::test]
-async fn other_locks_at_the_path_of_a_semaphore_are_refused_and_do_not_disturb_it() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
-    let guard = take(&semaphore(&client, 2), 1).await;
-    check_mixed(&failed(soon(other.mutex(PATH).unwrap().lock()).await), "a mutex", "a semaphore");
-    check_mixed(&failed(soon(other.mutex(PATH).unwrap().try_lock()).await), "a mutex", "a semaphore");
-    let rwlock = other.rwlock(PATH).unwrap();
-    check_mixed(&failed(soon(rwlock.read()).await), "a read-write lock", "a semaphore");
-    check_mixed(&failed(soon(rwlock.write()).await), "a read-write lock", "a semaphore");
-    let mut children = space.children(PATH).await;
-    children.sort();
-    assert_eq!(children, ["leases", "locks"]);
-    take(&semaphore(&other, 2), 1).await.release().await.unwrap();
     guard.release().await.unwrap();
     until_nothing_is_left(&space).await;
 }

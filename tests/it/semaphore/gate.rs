@@ -38,28 +38,6 @@ async fn who_came_first_is_served_first_whatever_it_wants() {
 }
 
 #[tokio::test]
-async fn a_waiter_that_leaves_the_gate_lets_those_behind_pass() {
-    let space = Space::new();
-    let (holder, waiter) = (semaphore(&space.client().await, 2), semaphore(&space.client().await, 2));
-    let guard = take(&holder, 1).await;
-    space.until_empty(GATE).await;
-    let inside = spawn_take(&waiter, 2);
-    space.until_queued(LEASES, 3).await;
-    let quitter = spawn_take(&holder, 2);
-    space.until_queued(GATE, 2).await;
-    let last = spawn_take(&waiter, 1);
-    space.until_queued(GATE, 3).await;
-    quitter.abort();
-    space.until_queued(GATE, 2).await;
-    // The contender inside the gate leaves both queues, and the last one gets its single permit at once.
-    inside.abort();
-    soon(last).await.unwrap().unwrap().release().await.unwrap();
-    assert!(guard.is_held());
-    guard.release().await.unwrap();
-    until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
 async fn groups_whose_gate_is_deleted_under_them_do_not_wait_for_each_other_in_a_circle() {
     let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);

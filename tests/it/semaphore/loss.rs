@@ -1,30 +1,7 @@
 //! Nodes that an outsider deletes, and sessions that end, under holders and waiters.
 
-use zklock::LossReason;
-
 use super::{GATE, LEASES, semaphore, spawn_take, take, until_nothing_is_left};
-use crate::support::{Space, failed, soon, until};
-
-#[tokio::test]
-async fn a_holder_is_told_when_one_of_its_permits_is_deleted() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
-    let kept = take(&semaphore(&other, 3), 1).await;
-    let before = space.children(LEASES).await;
-    let guard = take(&semaphore(&client, 3), 2).await;
-    let node = space.children(LEASES).await.into_iter().find(|name| !before.contains(name)).unwrap();
-    let outsider = space.outsider().await;
-    outsider.delete(&space.full(&format!("{LEASES}/{node}")), None).await.unwrap();
-    assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
-    assert!(!guard.is_held());
-    assert!(failed(guard.run(std::future::pending::<()>()).await).is_lost());
-    assert!(failed(guard.release().await).is_lost());
-    // The other permit of the group was released with it.
-    space.until_queued(LEASES, 1).await;
-    assert!(kept.is_held());
-    kept.release().await.unwrap();
-    until_nothing_is_left(&space).await;
-}
+use crate::support::{Space, soon, until};
 
 #[tokio::test]
 async fn a_waiter_whose_node_is_deleted_waits_with_another_and_leaves_no_orphan() {
@@ -78,22 +55,6 @@ async fn a_waiter_that_loses_a_permit_it_had_already_takes_all_of_them_anew() {
     space.until_queued(LEASES, 3).await;
     assert!(!space.children(LEASES).await.contains(&own[0]));
     all.release().await.unwrap();
-    until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
-async fn a_holder_whose_session_ends_is_told_and_its_permits_are_free() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
-    let guard = take(&semaphore(&client, 3), 3).await;
-    let waiting = spawn_take(&semaphore(&other, 3), 3);
-    space.until_queued(LEASES, 4).await;
-    space.end_session_of(&client);
-    let next = soon(waiting).await.unwrap().unwrap();
-    soon(guard.lost()).await;
-    assert!(failed(guard.release().await).is_lost());
-    next.verify().await.unwrap();
-    next.release().await.unwrap();
     until_nothing_is_left(&space).await;
 }
 

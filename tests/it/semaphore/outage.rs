@@ -5,18 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use zklock::{Client, Config};
 
 use super::{Room, semaphore, take};
-use crate::support::{Server, TICK, soon, until};
+use crate::support::{Server, soon, until};
 
 /// A session timeout that outlasts the restart of a real server on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(40);
-
-async fn connect(server: &Server) -> Client {
-    let config = Config::new(server.connect_string()).session_timeout(PATIENCE).tick_time(TICK);
-    config.connect().await.expect("the server accepts a client")
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_who_come_before_and_during_an_outage_get_their_permits_after_it() {
@@ -25,7 +19,7 @@ async fn all_who_come_before_and_during_an_outage_get_their_permits_after_it() {
     let (stop, stopped) = tokio::sync::watch::channel(false);
     let mut clients = Vec::new();
     for number in 0..6 {
-        let client = connect(&server).await;
+        let client = server.client(PATIENCE).await;
         let (semaphore, room, rounds) = (semaphore(&client, 2), room.clone(), rounds.clone());
         let stopped = stopped.clone();
         clients.push(client);
@@ -59,7 +53,7 @@ async fn all_who_come_before_and_during_an_outage_get_their_permits_after_it() {
 #[tokio::test]
 async fn a_semaphore_that_nobody_uses_goes_with_all_its_nodes_and_starts_anew() {
     let server = Server::start_reaping();
-    let client = connect(&server).await;
+    let client = server.client(PATIENCE).await;
     let outsider = server.outsider().await;
     for permits in [2, 5] {
         let semaphore = semaphore(&client, permits);
@@ -76,7 +70,7 @@ async fn a_semaphore_that_nobody_uses_goes_with_all_its_nodes_and_starts_anew() 
 #[tokio::test]
 async fn containers_that_vanish_at_any_moment_are_created_again() {
     let server = Server::start_reaping();
-    let (client, other) = (connect(&server).await, connect(&server).await);
+    let (client, other) = (server.client(PATIENCE).await, server.client(PATIENCE).await);
     let (one, two) = (semaphore(&client, 2), semaphore(&other, 2));
     let outsider = server.outsider().await;
     let remover = tokio::spawn(async move {

@@ -79,37 +79,6 @@ async fn a_second_call_and_a_try_of_a_client_with_one_of_three_permits_get_one_e
 }
 
 #[tokio::test]
-async fn calls_that_are_dropped_in_line_are_skipped_and_the_last_one_takes_the_contender_with_it() {
-    let space = Space::new();
-    let (proxy, client) = patient(&space).await;
-    // Another client has the other permit, so that this one contends for it.
-    let other = take(&semaphore(&space.client().await, 2), 1).await;
-    let guard = take(&semaphore(&client, 2), 1).await;
-    let mut waiters = Vec::new();
-    for _ in 1..=100 {
-        waiters.push(spawn_take(&semaphore(&client, 2), 1));
-    }
-    until_in_line(&client, 2, 100).await;
-    space.until_queued(LEASES, 3).await;
-    let before = [Opcode::CREATE2, Opcode::DELETE].map(|opcode| proxy.requests(opcode));
-    let last = waiters.pop().unwrap();
-    for waiter in waiters {
-        waiter.abort();
-        assert!(failed(waiter.await).is_cancelled());
-    }
-    until_in_line(&client, 2, 1).await;
-    let after = [Opcode::CREATE2, Opcode::DELETE].map(|opcode| proxy.requests(opcode));
-    assert_eq!(after, before);
-    last.abort();
-    space.until_queued(LEASES, 2).await;
-    space.until_empty(GATE).await;
-    assert!(guard.is_held());
-    guard.release().await.unwrap();
-    other.release().await.unwrap();
-    until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
 async fn an_error_of_a_contender_is_that_of_all_calls_in_line() {
     let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);

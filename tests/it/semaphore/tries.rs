@@ -11,23 +11,6 @@ use zookeeper_client as zk;
 use super::{GATE, LEASES, PATH, semaphore, spawn_take, take, until_nothing_is_left};
 use crate::support::{Space, failed, soon};
 
-#[tokio::test]
-async fn a_try_takes_free_permits_and_leaves_taken_ones_without_a_trace() {
-    let space = Space::new();
-    let (client, other) = (semaphore(&space.client().await, 3), semaphore(&space.client().await, 3));
-    let guard = client.try_acquire_many(2).await.unwrap().expect("all are free");
-    assert!(other.try_acquire_many(2).await.unwrap().is_none());
-    assert_eq!(space.children(LEASES).await.len(), 2);
-    space.until_empty(GATE).await;
-    let last = other.try_acquire().await.unwrap().expect("one is free");
-    assert!(client.try_acquire().await.unwrap().is_none());
-    assert_eq!(space.children(LEASES).await.len(), 3);
-    last.release().await.unwrap();
-    guard.release().await.unwrap();
-    assert!(other.try_acquire_many(3).await.unwrap().is_some());
-    until_nothing_is_left(&space).await;
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn as_many_tries_at_once_as_there_are_permits_all_succeed() {
     let space = Space::new();

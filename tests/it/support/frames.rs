@@ -31,6 +31,13 @@ pub(crate) enum Meanwhile {
     SessionEnds,
 }
 
+/// The caller's reaction when the connection breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Caller {
+    Stays,
+    Leaves,
+}
+
 /// A client behind a proxy.
 pub(crate) struct Interrupted {
     pub(crate) space: Space,
@@ -104,14 +111,14 @@ impl Interrupted {
     }
 
     /// Starts `work` and breaks its connection at its n-th frame, for every n. `after` checks the result each
-    /// time.
+    /// time, if the caller stays.
     ///
     /// Returns the number of frames.
     pub(crate) async fn cut_at_each<T, F>(
         &self,
-        (frame, meanwhile): (Frame, Meanwhile),
+        (frame, meanwhile, caller): (Frame, Meanwhile, Caller),
         work: impl Fn() -> F,
-        after: impl AsyncFn(T),
+        after: impl AsyncFn(Option<T>),
     ) -> u64
     where
         T: Send + 'static,
@@ -134,8 +141,11 @@ impl Interrupted {
             .await;
             if let Some(done) = done {
                 self.proxy.clear();
-                soon(after(done)).await;
+                soon(after(Some(done))).await;
                 return n - 1;
+            }
+            if caller == Caller::Leaves {
+                working.abort();
             }
             let session = client.session_id();
             soon(return_.struck()).await;
@@ -143,7 +153,8 @@ impl Interrupted {
                 end_session(self.space.server().address(), session);
             }
             self.proxy.clear();
-            let done = soon(working).await.unwrap();
+            let done = soon(working).await.ok();
+            assert!(done.is_some() || caller == Caller::Leaves, "the work panicked");
             if meanwhile == Meanwhile::SessionEnds {
                 self.replace_client().await;
             }

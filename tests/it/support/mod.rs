@@ -36,6 +36,7 @@ const SESSION: Duration = Duration::from_secs(10);
 pub(crate) const QUICK_SESSION: Duration = Duration::from_millis(1_500);
 
 /// A test's namespace on a shared server.
+#[derive(Clone)]
 pub(crate) struct Space {
     server: &'static Server,
     pub(crate) namespace: String,
@@ -174,6 +175,26 @@ impl Space {
         watched.lines().any(|line| line == self.full(path))
     }
 
+    /// Returns whether any client watches the data of a node below this one.
+    pub(crate) fn is_watched_below(&self, path: &str) -> bool {
+        self.server.four_letter("wchp").expect("the server answers").contains(&self.full(&format!("{path}/")))
+    }
+
+    /// Returns whether the client's session watches the data of a node below this one.
+    pub(crate) fn is_watching(&self, client: &Client, path: &str) -> bool {
+        let watches = self.server.four_letter("wchp").expect("the server answers");
+        let (below, own) = (self.full(&format!("{path}/")), client.session_id().unwrap_or(0));
+        let own = format!("0x{own:x}");
+        let mut is_below = false;
+        watches.lines().any(|line| match line.trim().strip_prefix("0x") {
+            Some(_) => is_below && line.trim() == own,
+            None => {
+                is_below = line.starts_with(&below);
+                false
+            }
+        })
+    }
+
     /// Waits until this many contenders are in the queue.
     pub(crate) async fn until_queued(&self, path: &str, count: usize) {
         until(|| async { self.children(path).await.len() == count }, "the queue has its length").await;
@@ -188,6 +209,12 @@ impl Server {
     /// Returns a configuration with [`QUICK_SESSION`], for a server with [`QUICK_TICK`].
     pub(crate) fn quick_config(&self) -> Config {
         Config::new(self.connect_string()).session_timeout(QUICK_SESSION).tick_time(QUICK_TICK)
+    }
+
+    /// Connects a client with this session timeout to a server with [`TICK`].
+    pub(crate) async fn client(&self, session: Duration) -> Client {
+        let config = Config::new(self.connect_string()).session_timeout(session).tick_time(TICK);
+        config.connect().await.expect("the server accepts a client")
     }
 
     /// Opens a connection that does not use zklock.

@@ -1,0 +1,278 @@
+//! Holders and waiters whose node is deleted, or whose session ends.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use rstest_reuse::apply;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use zklock::{Client, LeaseState, LockError, LossReason, Standing};
+use zklock_testkit::wire::Opcode;
+use zklock_testkit::{How, Proxy};
+
+use super::PATH;
+use super::face::{Face, Held, Lock, every_lock_and_readers};
+use crate::support::{SOON, Space, failed, soon, until};
+
+const DATA: &str = "/data";
+
+/// A client that loses its nodes, and another one whose lock excludes that of the first.
+struct Scene {
+    space: Space,
+    proxy: Proxy,
+    client: Client,
+    lock: Lock,
+    rival: Lock,
+    face: Face,
+}
+
+impl Scene {
+    async fn new(face: Face) -> Self {
+        let space = Space::new();
+        let (proxy, client) = space.proxied().await;
+        let (lock, rival) = (face.of(&client, PATH), face.rival().of(&space.client().await, PATH));
+        Self { space, proxy, client, lock, rival, face }
+    }
+
+    async fn nodes(&self) -> Vec<String> {
+        self.space.children(&self.face.parent_of_nodes(PATH)).await
+    }
+
+    /// Deletes the node of the client that it entered last, or ends its session.
+    async fn lose(&self, cause: LossReason) {
+        if cause == LossReason::SessionEnded {
+            return self.space.end_session_of(&self.client);
+        }
+        let of_client = async |node: &String| {
+            let path = format!("{}/{node}", self.space.full(&self.face.parent_of_nodes(PATH)));
+            let stat = self.space.outsider().await.check_stat(&path).await.unwrap();
+            stat.is_some_and(|stat| Some(stat.ephemeral_owner) == self.client.session_id())
+        };
+        let mut own = Vec::new();
+        for node in self.nodes().await {
+            if of_client(&node).await {
+                own.push(node);
+            }
+        }
+        let last = own.into_iter().max_by_key(|node| node[node.len() - 10..].to_owned());
+        let path = format!("{}/{}", self.face.parent_of_nodes(PATH), last.expect("it has a node"));
+        self.space.outsider().await.delete(&self.space.full(&path), None).await.unwrap();
+    }
+
+    /// Takes the lock, and lets the other client wait for it.
+    async fn held_before_rival(&self) -> (Held, JoinHandle<Result<Held, LockError>>) {
+        let guard = self.lock.take().await;
+        let waiting = self.rival.spawn();
+        self.face.until_contending(&self.space, PATH, 2).await;
+        (guard, waiting)
+    }
+
+    /// Lets the client wait for the other one.
+    async fn waits_behind_rival(&self) -> (Held, JoinHandle<Result<Held, LockError>>) {
+        let held = self.rival.take().await;
+        let waiting = self.lock.spawn();
+        self.face.until_waiting(&self.space, PATH, &self.client).await;
+        (held, waiting)
+    }
+
+    /// Breaks the connection while this runs.
+    async fn cut_off_during(&self, meanwhile: impl Future<Output = ()>) {
+        let back = self.proxy.on_request(Opcode::CREATE_SESSION).hold();
+        self.proxy.cut(How::Rst);
+        soon(back.struck()).await;
+        meanwhile.await;
+        back.release();
+    }
+
+    async fn until_nothing_is_left(&self) {
+        self.face.until_contending(&self.space, PATH, 0).await;
+    }
+}
+
+/// Waits until the holder is told. The nodes of a session end with it, and its client may learn of them first.
+async fn told(guard: &Held, cause: LossReason) -> LossReason {
+    let reason = soon(guard.lost()).await;
+    assert!(reason == LossReason::NodeDeleted || reason == cause, "{reason}");
+    reason
+}
+
+#[apply(every_lock_and_readers)]
+#[tokio::test]
+async fn holder_that_loses_its_lock_is_told_and_writes_nothing_while_the_next_has_it(
+    face: Face,
+    #[values(LossReason::NodeDeleted, LossReason::SessionEnded)] cause: LossReason,
+) {
+    let scene = Scene::new(face).await;
+    let (guard, waiting) = scene.held_before_rival().await;
+    guard.create(DATA, "first").await.unwrap();
+    let (before, token) = (scene.nodes().await, guard.fencing_token());
+    scene.lose(cause).await;
+    let late = failed(guard.set_data(DATA, "late").await);
+    let reason = told(&guard, cause).await;
+    assert_eq!(guard.state(), LeaseState::Lost(reason));
+    assert!(!guard.is_held());
+    let mut errors = vec![failed(guard.verify().await), failed(guard.set_data(DATA, "late").await)];
+    errors.push(failed(guard.run(std::future::pending::<()>()).await));
+    match cause {
+        // Its outcome was unknown when the session ended.
+        LossReason::SessionEnded => until(async || waiting.is_finished(), "the next is let in").await,
+        _ => errors.push(late),
+    }
+    errors.push(failed(guard.release().await));
+    for error in errors {
+        assert!(error.is_lost(), "{error}");
+        if cause == LossReason::NodeDeleted {
+            assert!(matches!(&error, LockError::Lost { path, .. } if path == PATH), "{error}");
+        }
+    }
+    let data = scene.space.outsider().await.get_data(&scene.space.full(DATA)).await.unwrap().0;
+    assert_eq!(data, b"first");
+    let next = soon(waiting).await.unwrap().unwrap();
+    next.verify().await.unwrap();
+    assert!(scene.nodes().await.iter().all(|node| before.contains(node)), "it has the node it waited with");
+    assert!(next.fencing_token() > token);
+    next.release().await.unwrap();
+    scene.until_nothing_is_left().await;
+}
+
+#[apply(every_lock_and_readers)]
+#[tokio::test]
+async fn holder_is_told_although_other_contenders_came_and_went(face: Face) {
+    let scene = Scene::new(face).await;
+    let guard = scene.lock.take().await;
+    for _ in 0..3 {
+        assert!(scene.rival.try_lock().await.unwrap().is_none());
+    }
+    scene.lose(LossReason::NodeDeleted).await;
+    assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
+}
+
+#[apply(every_lock_and_readers)]
+#[tokio::test]
+async fn next_lock_of_a_client_whose_session_ended_is_in_its_next_session(face: Face) {
+    let scene = Scene::new(face).await;
+    let (guard, session) = (scene.lock.take().await, scene.client.session_id());
+    scene.lose(LossReason::SessionEnded).await;
+    told(&guard, LossReason::SessionEnded).await;
+    let next = scene.lock.take().await;
+    assert!(next.fencing_token() > guard.fencing_token());
+    assert_ne!(scene.client.session_id(), session);
+    let holder = &scene.lock.participants().await[0];
+    assert_eq!(Some(holder.session_id), scene.client.session_id());
+    assert!(failed(guard.release().await).is_lost());
+    assert!(next.is_held(), "the end of an old guard does not touch the new lock");
+    next.release().await.unwrap();
+    scene.until_nothing_is_left().await;
+}
+
+#[apply(every_lock_and_readers)]
+#[tokio::test]
+async fn waiter_whose_session_ends_waits_again_in_the_next_one(face: Face) {
+    let scene = Scene::new(face).await;
+    let (held, waiting) = scene.waits_behind_rival().await;
+    let before = scene.client.session_id();
+    scene.lose(LossReason::SessionEnded).await;
+    let waits_again = async || {
+        let (session, participants) = (scene.client.session_id(), scene.rival.participants().await);
+        let mut waiters = participants.iter().filter(|it| it.standing == Standing::Waits);
+        session != before && waiters.any(|waiter| Some(waiter.session_id) == session)
+    };
+    until(waits_again, "the waiter is back with its next session").await;
+    assert!(held.is_held());
+    held.release().await.unwrap();
+    let guard = soon(waiting).await.unwrap().unwrap();
+    guard.verify().await.unwrap();
+    guard.release().await.unwrap();
+    scene.until_nothing_is_left().await;
+}
+
+#[apply(every_lock_and_readers)]
+#[tokio::test]
+async fn waiter_whose_node_is_deleted_takes_the_lock_with_another_node(face: Face) {
+    let scene = Scene::new(face).await;
+    let (held, waiting) = scene.waits_behind_rival().await;
+    let before = scene.nodes().await;
+    scene.lose(LossReason::NodeDeleted).await;
+    let now = scene.nodes().await;
+    let deleted: Vec<_> = before.iter().filter(|node| !now.contains(node)).collect();
+    assert!(held.is_held() && deleted.len() == 1, "{deleted:?}");
+    held.release().await.unwrap();
+    let guard = soon(waiting).await.unwrap().unwrap();
+    guard.verify().await.unwrap();
+    assert!(!scene.nodes().await.contains(deleted[0]));
+    face.assert_held_once(&scene.space, PATH).await;
+    guard.release().await.unwrap();
+    scene.until_nothing_is_left().await;
+}
+
+#[apply(every_lock_and_readers)]
+#[tokio::test]
+async fn body_is_dropped_before_its_loss_is_returned(face: Face) {
+    struct SetOnDrop(Arc<AtomicBool>);
+    impl Drop for SetOnDrop {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+    let scene = Scene::new(face).await;
+    let ((started, has_started), is_dropped) = (oneshot::channel(), Arc::new(AtomicBool::new(false)));
+    let (lock, dropped) = (scene.lock.clone(), SetOnDrop(is_dropped.clone()));
+    let body = async move {
+        let _dropped = dropped;
+        started.send(()).unwrap();
+        std::future::pending::<()>().await;
+    };
+    let running = tokio::spawn(async move { lock.run(body).await });
+    soon(has_started).await.unwrap();
+    scene.lose(LossReason::NodeDeleted).await;
+    let error = failed(soon(running).await.unwrap());
+    let is_told =
+        matches!(&error, LockError::Lost { path, reason: LossReason::NodeDeleted, .. } if path == PATH);
+    assert!(is_told, "{error}");
+    assert!(is_dropped.load(Ordering::SeqCst));
+    scene.until_nothing_is_left().await;
+}
+
+#[apply(every_lock_and_readers)]
+#[tokio::test]
+async fn body_that_ends_after_the_loss_is_no_success(face: Face) {
+    let scene = Scene::new(face).await;
+    let guard = scene.lock.take().await;
+    let deletes = async {
+        scene.lose(LossReason::NodeDeleted).await;
+        // The body notices the loss and ends within one poll, which cannot be interrupted.
+        let deadline = Instant::now() + SOON;
+        while guard.is_held() {
+            assert!(Instant::now() < deadline, "the loss is not noticed");
+            std::thread::yield_now();
+        }
+    };
+    assert!(failed(guard.run(deletes).await).is_lost());
+}
+
+#[apply(every_lock_and_readers)]
+#[tokio::test]
+async fn node_that_is_deleted_while_its_holder_is_cut_off_is_lost(face: Face) {
+    let scene = Scene::new(face).await;
+    let guard = scene.lock.take().await;
+    scene.cut_off_during(scene.lose(LossReason::NodeDeleted)).await;
+    assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
+    assert!(failed(guard.set_data(DATA, "late").await).is_lost());
+    drop(guard);
+    scene.rival.take().await.release().await.unwrap();
+    scene.until_nothing_is_left().await;
+}
+
+#[apply(every_lock_and_readers)]
+#[tokio::test]
+async fn holder_that_goes_while_the_waiter_is_cut_off_is_noticed(face: Face) {
+    let scene = Scene::new(face).await;
+    let (held, waiting) = scene.waits_behind_rival().await;
+    scene.cut_off_during(async { held.release().await.unwrap() }).await;
+    let guard = soon(waiting).await.unwrap().unwrap();
+    guard.verify().await.unwrap();
+    face.assert_held_once(&scene.space, PATH).await;
+    guard.release().await.unwrap();
+    scene.until_nothing_is_left().await;
+}
