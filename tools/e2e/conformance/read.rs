@@ -1,72 +1,17 @@
 //! Reads of nodes, and the stats that they return.
 
-use bytes::Bytes;
-use zklock_testkit::wire::{CreateFlags, ErrorCode, Op, OpResult, Request, Response, Stat};
+use zklock_testkit::wire::{CreateFlags, ErrorCode, Op, Request, Response};
 
 use crate::case::cases;
 use crate::server::Server;
 
 cases! {
-    nothing_is_told_of_what_is_not_there,
-    a_child_changes_the_stat_of_its_parent_alone,
-    new_data_changes_the_stat_of_its_node_alone,
-    children_are_told_by_name,
     all_descendants_are_counted,
     ephemerals_are_told_to_their_session_alone,
     ephemerals_are_told_below_a_prefix_of_characters,
-    reads_in_one_request_fail_one_by_one,
     reads_in_one_request_set_no_watches,
     writes_among_reads_are_malformed,
     a_sync_tells_its_path,
-    a_ping_tells_the_last_transaction,
-}
-
-async fn nothing_is_told_of_what_is_not_there(server: &Server) {
-    let mut client = server.client().await;
-    let path = server.path("/a");
-    assert_eq!(client.stat(&path).await, Err(ErrorCode::NO_NODE));
-    assert_eq!(client.data(&path).await, Err(ErrorCode::NO_NODE));
-    assert_eq!(client.children(&path).await, Err(ErrorCode::NO_NODE));
-    assert_eq!(client.children2(&path).await, Err(ErrorCode::NO_NODE));
-    assert_eq!(client.acl(&path).await, Err(ErrorCode::NO_NODE));
-    assert_eq!(client.ask(Request::GetAllChildrenNumber { path }).await, Err(ErrorCode::NO_NODE));
-}
-
-async fn a_child_changes_the_stat_of_its_parent_alone(server: &Server) {
-    let mut client = server.client().await;
-    client.make(&server.path("/a")).await;
-    let root = client.stat(&server.path("")).await.unwrap();
-    let before = client.stat(&server.path("/a")).await.unwrap();
-    client.make(&server.path("/a/b")).await;
-    let child = client.stat(&server.path("/a/b")).await.unwrap();
-    let after = Stat { pzxid: child.czxid, cversion: 1, num_children: 1, ..before };
-    assert_eq!(client.stat(&server.path("/a")).await, Ok(after));
-    assert_eq!(client.stat(&server.path("")).await, Ok(root));
-    assert_eq!(client.data(&server.path("/a")).await.unwrap().1, after);
-    assert_eq!(client.children2(&server.path("/a")).await, Ok((vec!["b".into()], after)));
-    assert_eq!(client.acl(&server.path("/a")).await.unwrap().1, after);
-}
-
-async fn new_data_changes_the_stat_of_its_node_alone(server: &Server) {
-    let mut client = server.client().await;
-    client.make(&server.path("/a")).await;
-    let parent = client.stat(&server.path("")).await;
-    let before = client.stat(&server.path("/a")).await.unwrap();
-    let stat = client.set(&server.path("/a"), "three").await.unwrap();
-    let zxid = client.stat(&server.path("/a")).await.unwrap().mzxid;
-    assert!(zxid > before.mzxid && stat.mtime >= before.mtime);
-    let expected = Stat { mzxid: zxid, mtime: stat.mtime, version: 1, data_length: 5, ..before };
-    assert_eq!(stat, expected);
-    assert_eq!(client.stat(&server.path("")).await, parent);
-}
-
-async fn children_are_told_by_name(server: &Server) {
-    let mut client = server.client().await;
-    for name in ["/b", "/a", "/a/c", "/ä"] {
-        client.make(&server.path(name)).await;
-    }
-    assert_eq!(client.children(&server.path("")).await, Ok(vec!["a".into(), "b".into(), "ä".into()]));
-    assert_eq!(client.children(&server.path("/b")).await, Ok(vec![]));
 }
 
 async fn all_descendants_are_counted(server: &Server) {
@@ -117,26 +62,6 @@ fn list(path: String) -> Op {
     Op::GetChildren { path, watch: true }
 }
 
-async fn reads_in_one_request_fail_one_by_one(server: &Server) {
-    let mut client = server.client().await;
-    client.make(&server.path("/a")).await;
-    let stat = client.stat(&server.path("/a")).await.unwrap();
-    let ops = vec![
-        read(server.path("/no")),
-        list(server.path("")),
-        read(server.path("/a")),
-        list(server.path("/no")),
-    ];
-    let expected = vec![
-        OpResult::Failed(ErrorCode::NO_NODE),
-        OpResult::Children(vec!["a".into()]),
-        OpResult::Data { data: Some(Bytes::new()), stat },
-        OpResult::Failed(ErrorCode::NO_NODE),
-    ];
-    assert_eq!(client.ask(Request::MultiRead(ops)).await, Ok(Response::Multi(expected)));
-    assert_eq!(client.ask(Request::MultiRead(vec![])).await, Ok(Response::Multi(vec![])));
-}
-
 async fn reads_in_one_request_set_no_watches(server: &Server) {
     let mut client = server.client().await;
     client.make(&server.path("/a")).await;
@@ -164,13 +89,4 @@ async fn a_sync_tells_its_path(server: &Server) {
         let answer = client.ask(Request::Sync { path: path.into() }).await;
         assert_eq!(answer, Ok(Response::Path(path.into())));
     }
-}
-
-async fn a_ping_tells_the_last_transaction(server: &Server) {
-    let mut client = server.client().await;
-    client.make(&server.path("/a")).await;
-    let created = client.stat(&server.path("/a")).await.unwrap().czxid;
-    let reply = client.full(Request::Ping).await;
-    assert_eq!((reply.xid, reply.outcome), (-2, Ok(Response::Empty)));
-    assert!(reply.zxid >= created);
 }
