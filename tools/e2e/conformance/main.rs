@@ -23,7 +23,6 @@ mod auth;
 mod containers;
 mod create;
 mod frames;
-mod internal;
 mod multi;
 mod nulls;
 mod paths;
@@ -53,7 +52,6 @@ const THEMES: &[&[Case]] = &[
     containers::CASES,
     create::CASES,
     frames::CASES,
-    internal::CASES,
     multi::CASES,
     nulls::CASES,
     paths::CASES,
