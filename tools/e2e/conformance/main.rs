@@ -5,14 +5,12 @@
 //! that kind.
 //!
 //! What [`random`] scripts ask of both servers has no case of its own: the simple requests, their versions and paths,
-//! transactions, counters, one-shot watches, and those that are set again after a reconnect.
+//! transactions, counters, access, watches, and those that are set again after a reconnect.
 //!
 //! Nothing is asserted where ZooKeeper 3.8 and 3.9 differ. Since 3.9, `exists` and the events of a watch need
 //! the permission to read; an event carries its zxid; a one-shot watch does not replace a persistent one of
 //! the same path, and persistent watches are removed and checked by types of their own; a `check` outside of
 //! a multi is an unknown request instead of the end of the server; and a `create2` in a multi returns a stat.
-//! Where a client asks for the deletion of a container, a case accepts the answers of both versions; a test of the
-//! testkit's model asserts those of 3.9.
 
 mod case;
 mod client;

@@ -3,11 +3,10 @@
 use zklock_testkit::wire::{Request, Response, SetWatches, WatchEvent};
 
 use crate::case::cases;
-use crate::client::{Client, changed, children_changed, created, deleted};
+use crate::client::{Client, changed, children_changed};
 use crate::server::Server;
 
 cases! {
-    persistent_watches_tell_nothing_of_the_past,
     both_versions_do_the_same,
     watches_are_added_to_those_there_are,
 }
@@ -20,27 +19,6 @@ async fn set(client: &mut Client, watches: SetWatches) -> Vec<WatchEvent> {
 
 fn data(relative_zxid: i64, path: String) -> SetWatches {
     SetWatches { relative_zxid, data: vec![path], ..SetWatches::default() }
-}
-
-async fn persistent_watches_tell_nothing_of_the_past(server: &Server) {
-    let mut client = server.client().await;
-    client.make(&server.path("/a")).await;
-    let watches = SetWatches {
-        relative_zxid: 0,
-        persistent: vec![server.path("")],
-        persistent_recursive: vec![server.path("/a"), server.path("/no")],
-        ..SetWatches::default()
-    };
-    assert_eq!(set(&mut client, watches).await, []);
-    for _ in 0..2 {
-        client.set(&server.path(""), "x").await.unwrap();
-        client.make(&server.path("/a/b")).await;
-        client.delete(&server.path("/a/b")).await.unwrap();
-        let b = server.path("/a/b");
-        assert_eq!(client.seen().await, [changed(server.path("")), created(&b), deleted(&b)]);
-    }
-    client.make(&server.path("/no")).await;
-    assert_eq!(client.seen().await, [created(server.path("/no")), children_changed(server.path(""))]);
 }
 
 async fn both_versions_do_the_same(server: &Server) {

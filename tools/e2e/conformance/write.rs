@@ -1,6 +1,6 @@
 //! Data and ACLs are replaced.
 
-use zklock_testkit::wire::{Acl, ErrorCode, Request, SetAcl, SetData};
+use zklock_testkit::wire::{Request, SetData};
 
 use crate::case::cases;
 use crate::client::stat_of;
@@ -9,7 +9,6 @@ use crate::server::Server;
 cases! {
     data_becomes_null,
     the_root_has_data_too,
-    the_version_of_the_acl_must_be_right,
 }
 
 async fn data_becomes_null(server: &Server) {
@@ -29,18 +28,4 @@ async fn the_root_has_data_too(server: &Server) {
     let stat = client.set("/", "").await.unwrap();
     assert_eq!(stat.version, before.1.version + 1);
     assert_eq!((before.1.czxid, before.1.ctime), (0, 0));
-}
-
-async fn the_version_of_the_acl_must_be_right(server: &Server) {
-    let mut client = server.client().await;
-    let path = server.path("/a");
-    client.make(&path).await;
-    client.set(&path, "x").await.unwrap();
-    let set = |version| Request::SetAcl(SetAcl { path: path.clone(), acl: vec![Acl::open()], version });
-    for version in [1, -2] {
-        assert_eq!(client.ask(set(version)).await, Err(ErrorCode::BAD_VERSION));
-    }
-    for (version, next) in [(0, 1), (1, 2), (-1, 3)] {
-        assert_eq!(client.ask(set(version)).await.map(stat_of).unwrap().aversion, next);
-    }
 }
