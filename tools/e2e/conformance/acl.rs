@@ -1,9 +1,6 @@
 //! The permissions that an ACL grants, and the ACLs that are valid.
 
-use zklock_testkit::wire::{
-    Acl, ErrorCode, Id, Request,
-    permissions,
-};
+use zklock_testkit::wire::{Acl, ErrorCode, Id, Request, permissions};
 
 use crate::case::cases;
 use crate::client::world;

@@ -1,8 +1,6 @@
 //! Strings that are null, which kazoo sends in ACLs and no client library sends as a path. A null path is malformed.
 
-use zklock_testkit::wire::{
-    CreateFlags, ErrorCode, Opcode, Request, Writer, permissions,
-};
+use zklock_testkit::wire::{CreateFlags, ErrorCode, Opcode, Request, Writer, permissions};
 
 use crate::case::cases;
 use crate::server::Server;
