@@ -16,57 +16,43 @@ mod case;
 mod client;
 mod server;
 
-mod acl;
-mod auth;
+mod access;
 mod containers;
-mod create;
 mod frames;
 mod multi;
-mod nulls;
+mod nodes;
 mod paths;
-mod persistent_watches;
 mod queues;
 mod quotas;
 mod random;
-mod read;
 mod restart;
 mod sequence;
 mod sessions;
-mod set_watches;
-mod superuser;
 mod transactions;
 mod ttl;
-mod watches;
+mod watching;
 mod words;
-mod write;
 
 use case::Case;
 use libtest_mimic::{Arguments, Trial};
 use server::Kind;
 
 const THEMES: &[&[Case]] = &[
-    acl::CASES,
-    auth::CASES,
+    access::CASES,
     containers::CASES,
-    create::CASES,
     frames::CASES,
     multi::CASES,
-    nulls::CASES,
+    nodes::CASES,
     paths::CASES,
-    persistent_watches::CASES,
     queues::CASES,
     quotas::CASES,
-    read::CASES,
     restart::CASES,
     sequence::CASES,
     sessions::CASES,
-    set_watches::CASES,
-    superuser::CASES,
     transactions::CASES,
     ttl::CASES,
-    watches::CASES,
+    watching::CASES,
     words::CASES,
-    write::CASES,
 ];
 
 #[expect(clippy::print_stdout, reason = "the number of cases is shown to the user")]
