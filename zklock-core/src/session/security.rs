@@ -96,8 +96,8 @@ impl Security {
 
 /// How often a connection with credentials is tried again at once. The library sends them together with the request for a
 /// session, and a server that has encrypted ports answers them before that request, one time in three; the library then
-/// takes the answers for broken ones.
-const REPEATS: usize = 20;
+/// takes the answers for broken ones. There are few repeats, because a server that is down refuses each of them.
+const REPEATS: usize = 6;
 /// A failure that takes longer has another reason.
 const REPEATED_WITHIN: Duration = Duration::from_secs(1);
 
