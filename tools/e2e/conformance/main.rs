@@ -4,72 +4,55 @@
 //! case that fails on the real server is wrong. A case that fails only on another kind of server is a bug of
 //! that kind.
 //!
+//! What [`random`] scripts ask of both servers has no case of its own: the simple requests, their versions and paths,
+//! transactions, counters, access, watches, and those that are set again after a reconnect.
+//!
 //! Nothing is asserted where ZooKeeper 3.8 and 3.9 differ. Since 3.9, `exists` and the events of a watch need
 //! the permission to read; an event carries its zxid; a one-shot watch does not replace a persistent one of
 //! the same path, and persistent watches are removed and checked by types of their own; a `check` outside of
 //! a multi is an unknown request instead of the end of the server; and a `create2` in a multi returns a stat.
-//! Where a client asks for the deletion of a container, a case accepts the answers of both versions; a test of the
-//! testkit's model asserts those of 3.9.
 
 mod case;
 mod client;
 mod server;
 
-mod acl;
-mod auth;
+mod access;
 mod containers;
-mod create;
-mod delete;
 mod frames;
-mod internal;
 mod multi;
-mod nulls;
+mod nodes;
 mod paths;
-mod persistent_watches;
 mod queues;
 mod quotas;
 mod random;
-mod read;
 mod restart;
 mod sequence;
 mod sessions;
-mod set_watches;
-mod superuser;
 mod transactions;
 mod ttl;
-mod watches;
+mod watching;
 mod words;
-mod write;
 
 use case::Case;
 use libtest_mimic::{Arguments, Trial};
 use server::Kind;
 
 const THEMES: &[&[Case]] = &[
-    acl::CASES,
-    auth::CASES,
+    access::CASES,
     containers::CASES,
-    create::CASES,
-    delete::CASES,
     frames::CASES,
-    internal::CASES,
     multi::CASES,
-    nulls::CASES,
+    nodes::CASES,
     paths::CASES,
-    persistent_watches::CASES,
     queues::CASES,
     quotas::CASES,
-    read::CASES,
     restart::CASES,
     sequence::CASES,
     sessions::CASES,
-    set_watches::CASES,
-    superuser::CASES,
     transactions::CASES,
     ttl::CASES,
-    watches::CASES,
+    watching::CASES,
     words::CASES,
-    write::CASES,
 ];
 
 #[expect(clippy::print_stdout, reason = "the number of cases is shown to the user")]

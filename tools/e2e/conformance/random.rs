@@ -15,7 +15,7 @@ use libtest_mimic::{Failed, Trial};
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use tokio::runtime::Runtime;
 
-use crate::server::{Kind, Options, Running};
+use crate::server::{Extras, Kind, Options, Running};
 use script::Script;
 use side::Side;
 
@@ -54,7 +54,11 @@ impl Tally {
 #[expect(clippy::print_stdout, reason = "the tally is shown to the user")]
 fn compare(one: Kind, other: Kind) -> Result<(), Failed> {
     // Only the sessions of a run may cause transactions.
-    let options = Options { container_check_interval: Duration::from_secs(36_000), ..Options::default() };
+    let options = Options {
+        container_check_interval: Duration::from_secs(36_000),
+        extras: Extras::All,
+        ..Options::default()
+    };
     let servers = [one.start(&options), other.start(&options)];
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let tally = Tally::default();

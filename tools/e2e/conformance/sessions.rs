@@ -22,7 +22,6 @@ cases! {
     the_version_of_the_protocol_is_zero,
     a_session_is_attached_to_another_connection,
     a_session_that_is_attached_leaves_its_connection,
-    a_session_takes_its_ephemeral_nodes_along,
     a_session_may_get_another_timeout,
     a_wrong_password_gives_no_session,
     a_wrong_password_ends_the_connection_all_the_same,
@@ -32,8 +31,6 @@ cases! {
     a_server_that_is_not_behind_does_not_refuse,
     a_server_that_is_behind_refuses_sessions_it_knows,
     a_close_is_answered_and_ends_the_connection,
-    a_close_deletes_ephemeral_nodes,
-    a_close_deletes_no_other_nodes,
     what_follows_a_close_is_not_done,
     what_precedes_a_close_is_done,
     an_abandoned_session_stays_for_its_timeout,
@@ -158,16 +155,6 @@ async fn a_session_that_is_attached_leaves_its_connection(server: &Server) {
     assert_eq!(other.seen().await, []);
 }
 
-async fn a_session_takes_its_ephemeral_nodes_along(server: &Server) {
-    let mut client = server.client().await;
-    client.make_as(&server.path("/a"), CreateFlags::EPHEMERAL).await;
-    let session = client.abandon();
-    let mut client = Client::attach(server.address(), &session).await;
-    assert_eq!(client.stat(&server.path("/a")).await.unwrap().ephemeral_owner, session.session_id);
-    let answer = client.ask(Request::GetEphemerals { prefix: "/".into() }).await;
-    assert_eq!(answer, Ok(Response::Ephemerals(vec![server.path("/a")])));
-}
-
 async fn a_session_may_get_another_timeout(server: &Server) {
     let session = server.client().await.abandon();
     for (asked, given) in [(5000, 5000), (1, SHORT), (i32::MAX, 60_000)] {
@@ -252,30 +239,6 @@ async fn a_close_is_answered_and_ends_the_connection(server: &Server) {
     assert_eq!(reply.outcome, Ok(Response::Empty));
     assert!(reply.zxid > before);
     client.is_closed().await;
-}
-
-async fn a_close_deletes_ephemeral_nodes(server: &Server) {
-    let (mut one, mut other) = (server.client().await, server.client().await);
-    other.make(&server.path("/a")).await;
-    one.make_as(&server.path("/a/b"), CreateFlags::EPHEMERAL).await;
-    one.make_as(&server.path("/a/c-"), CreateFlags::EPHEMERAL_SEQUENTIAL).await;
-    let before = other.stat(&server.path("/a")).await.unwrap();
-    let zxid = one.full(Request::CloseSession).await.zxid;
-    let (children, stat) = other.children2(&server.path("/a")).await.unwrap();
-    assert_eq!(children, Vec::<String>::new());
-    assert_eq!((before.cversion, before.num_children), (2, 2));
-    assert_eq!((stat.cversion, stat.num_children, stat.pzxid), (4, 0, zxid));
-}
-
-async fn a_close_deletes_no_other_nodes(server: &Server) {
-    let (mut one, mut other) = (server.client().await, server.client().await);
-    one.make(&server.path("/a")).await;
-    other.make_as(&server.path("/b"), CreateFlags::EPHEMERAL).await;
-    let container = Create::new(server.path("/c"), "", CreateFlags::CONTAINER);
-    one.created(Request::CreateContainer(container)).await.unwrap();
-    one.close().await;
-    let expected = ["a", "b", "c"].map(String::from).to_vec();
-    assert_eq!(other.children(&server.path("")).await, Ok(expected));
 }
 
 async fn what_follows_a_close_is_not_done(server: &Server) {

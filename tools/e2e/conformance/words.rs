@@ -15,7 +15,6 @@ cases! {
     srvr_tells_the_mode,
     mntr_tells_numbers,
     numbers_are_those_of_the_server,
-    packets_are_counted,
     cons_tells_the_sessions,
     dump_tells_sessions_and_their_nodes,
     wchs_counts_watches,
@@ -119,14 +118,6 @@ async fn packets_of_requests_are_counted(server: std::net::SocketAddr, mut clien
         client.stat("/").await.unwrap();
     }
     assert_eq!(received().await, before + 11);
-}
-
-async fn packets_are_counted(server: &Server) {
-    let received = async || -> u64 {
-        table(server.address(), "mntr", '\t').await["zk_packets_received"].parse().unwrap()
-    };
-    let before = received().await;
-    assert!(received().await > before);
 }
 
 async fn cons_tells_the_sessions(server: &Server) {

@@ -65,13 +65,15 @@ const LENGTHS: Finding = finding("A frame may have any length", HOSTILE);
 const YIELD: Finding = finding("A flood of frames keeps the thread", HOSTILE);
 const CHALLENGES: Finding = finding("A challenge of a login is parsed without end", HOSTILE);
 const ESCAPES: Finding = finding("The name of a login is not escaped", "`Login::new` of `session::login`");
+const TOGETHER: Finding =
+    finding("A login is sent with the request for a session", "`connect` of `session::security`");
 const REASONS: Finding = finding("A refused handshake has no reason", "`session::tls::handshake`");
 const HOSTS: Finding =
     finding("A host that no certificate can name is a panic", "`Scheme::entry` of `client::connect_string`");
 const INLINE: Finding =
     finding("A constant access control list panics for long ids", "the choice against it in `session::acl`");
 
-const FINDINGS: [&Finding; 19] = [
+const FINDINGS: [&Finding; 20] = [
     &NO_DELAY,
     &WRITES,
     &PERSISTENT,
@@ -88,6 +90,7 @@ const FINDINGS: [&Finding; 19] = [
     &YIELD,
     &CHALLENGES,
     &ESCAPES,
+    &TOGETHER,
     &REASONS,
     &HOSTS,
     &INLINE,

@@ -5,7 +5,7 @@
 //! always produce the same outputs. Its results are those of a standalone ZooKeeper 3.9, and the names in its
 //! comments are those of ZooKeeper's source.
 //!
-//! Enforced quotas, users of SASL and reconfiguration are not supported.
+//! Enforced quotas, users of SASL, reconfiguration and the requests that servers send to themselves are not supported.
 //!
 //! This module may use only `session_password` and `wire`.
 
@@ -136,7 +136,6 @@ impl Model {
         let response = ConnectResponse { protocol_version: 0, timeout, session_id, password, read_only };
         if let Some(state) = self.connections.get_mut(&connection) {
             state.session = attached;
-            state.greeting = Some(response.clone());
         }
         self.send(connection, Message::Connected(response));
         if attached.is_none() {
@@ -170,7 +169,6 @@ impl Model {
                 self.reply(connection, xid, Ok(Response::Empty));
                 self.close(connection);
             }
-            Request::CreateSession { timeout } => self.greet_again(connection, session, timeout),
             // A server without users accepts any login, and knows nobody by it.
             Request::Unknown { opcode: Opcode::SASL, .. } => {
                 self.reply(connection, xid, Ok(Response::Token(None)));

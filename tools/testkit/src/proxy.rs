@@ -27,7 +27,7 @@ mod trigger;
 pub use counts::Counts;
 pub use fault::How;
 pub use link::Direction;
-use link::{Admission, Link, Pace, Passage};
+use link::{Admission, Link, Passage};
 pub use rule::{Hold, Rule, RuleBuilder};
 use state::State;
 use trigger::Matcher;
@@ -152,12 +152,7 @@ impl Proxy {
     /// Clients see the end at once, and lose the frames that were on their way to them. Frames on their way
     /// to the server still arrive, followed by the end of the connection.
     pub fn cut(&self, how: How) {
-        self.state.cut(how, |_| true);
-    }
-
-    /// Ends the connection of a session as [`cut`](Self::cut) does, and returns whether it had one.
-    pub fn cut_session(&self, session_id: i64, how: How) -> bool {
-        self.state.cut(how, |session| session == Some(session_id)) > 0
+        self.state.cut(how);
     }
 
     /// Returns the sessions that are attached to the current connections.
@@ -180,17 +175,6 @@ impl Proxy {
         self.change(|link| link.change(direction, |lane| lane.delay = delay));
     }
 
-    /// Limits the speed of each connection in a direction, until the link is healed.
-    ///
-    /// # Panics
-    ///
-    /// Panics if `bytes_per_second` is zero; use [`blackhole`](Self::blackhole) instead.
-    pub fn throttle(&self, direction: Direction, bytes_per_second: u64) {
-        assert!(bytes_per_second > 0, "`bytes_per_second` is zero; use `blackhole` instead");
-        let pace = Pace::BytesPerSecond(bytes_per_second);
-        self.change(|link| link.change(direction, |lane| lane.pace = pace));
-    }
-
     /// Resets new connections as soon as they are opened, until the link is healed. Current ones stay.
     ///
     /// The proxy still listens, so connecting may succeed; the first read or write then fails.
@@ -198,8 +182,8 @@ impl Proxy {
         self.change(|link| link.admission = Admission::Refuse);
     }
 
-    /// Ends the effects of [`blackhole`](Self::blackhole), [`delay`](Self::delay),
-    /// [`throttle`](Self::throttle) and [`refuse`](Self::refuse). Rules stay.
+    /// Ends the effects of [`blackhole`](Self::blackhole), [`delay`](Self::delay) and [`refuse`](Self::refuse). Rules
+    /// stay.
     pub fn heal(&self) {
         self.change(|link| *link = Link::default());
     }

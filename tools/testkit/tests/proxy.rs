@@ -97,10 +97,6 @@ fn answer(xid: i32) -> Bytes {
     ReplyHeader { xid, zxid: 1, error: ErrorCode::OK }.to_bytes()
 }
 
-fn inverted(body: &Bytes) -> Bytes {
-    body.iter().map(|byte| !byte).collect()
-}
-
 /// Returns how a stream ends. No frame may come before its end.
 async fn end(framed: &mut Framed) -> Result<(), ErrorKind> {
     framed.receive().await.map(|frame| assert_eq!(frame, None)).map_err(|error| error.kind())
@@ -248,17 +244,6 @@ async fn a_delayed_frame_delays_those_behind_it() {
 }
 
 #[tokio::test]
-async fn corrupt_frames_keep_their_length() {
-    let mut played = Played::start().await;
-    played.proxy.on_request(Opcode::PING).corrupt();
-    played.client.send(ping(1)).await.unwrap();
-    assert_eq!(played.server.receive().await.unwrap(), Some(inverted(&ping(1))));
-    played.proxy.on_reply(Opcode::PING).corrupt();
-    played.server.send(answer(1)).await.unwrap();
-    assert_eq!(played.client.receive().await.unwrap(), Some(inverted(&answer(1))));
-}
-
-#[tokio::test]
 async fn rewritten_frames_are_passed_on() {
     let mut played = Played::start().await;
     played.proxy.on_request(Opcode::PING).rewrite(|_| ping(9).to_vec());
@@ -305,7 +290,6 @@ async fn rules_strike_the_frames_they_count_to_and_the_first_wins() {
         assert_eq!(played.server.receive().await.unwrap(), Some(ping(9)));
     }
     assert_eq!([second.hits(), first.hits(), all.hits()], [2, 1, 2]);
-    assert!(all.struck_within(Duration::ZERO));
     played.proxy.clear();
     played.ask(6).await;
 }
@@ -342,19 +326,6 @@ async fn each_side_sees_how_the_other_ends() {
         quit(server);
         assert_eq!(end(&mut client).await, expected);
     }
-}
-
-#[tokio::test]
-async fn a_session_is_cut_alone() {
-    let proxy = proxy();
-    let mut one = Client::open(proxy.address()).await;
-    let mut other = Client::open(proxy.address()).await;
-    assert_eq!(proxy.sessions(), [one.session.id, other.session.id]);
-    assert!(proxy.cut_session(one.session.id, How::Rst));
-    assert!(!proxy.cut_session(one.session.id, How::Rst));
-    assert_eq!(one.end().await, RESET);
-    assert_eq!(proxy.sessions(), [other.session.id]);
-    other.ask(Request::Ping).await.unwrap();
 }
 
 #[tokio::test]
@@ -437,27 +408,6 @@ async fn a_slow_link_takes_its_time_in_each_direction() {
     wait_until("the request arrives", || played.proxy.requests(Opcode::PING) == 4).await;
     played.proxy.heal();
     assert_eq!(played.server.receive().await.unwrap(), Some(ping(2)));
-}
-
-#[tokio::test]
-async fn a_throttled_link_takes_time_for_each_byte() {
-    let mut played = Played::start().await;
-    let body = Bytes::from([&answer(1)[..], &[0; 1000]].concat());
-    played.proxy.throttle(Direction::ToClient, 5_000);
-    played.ask(1).await;
-    let start = Instant::now();
-    played.server.send(body.clone()).await.unwrap();
-    assert_eq!(played.client.receive().await.unwrap(), Some(body.clone()));
-    assert!(start.elapsed() >= Duration::from_millis(150));
-
-    played.proxy.throttle(Direction::Both, 1);
-    played.server.send(body.clone()).await.unwrap();
-    let mut first = [0];
-    soon(played.client.stream.read_exact(&mut first)).await.unwrap();
-    played.proxy.heal();
-    let mut rest = vec![0; 3 + body.len()];
-    soon(played.client.stream.read_exact(&mut rest)).await.unwrap();
-    assert_eq!(&rest[3..], &body[..]);
 }
 
 #[tokio::test]

@@ -1,5 +1,9 @@
 //! How a client proves who it is, and how it knows its servers.
 
+use std::time::{Duration, Instant};
+
+use zookeeper_client as zk;
+
 use super::addresses::Target;
 use super::connection::{Connection, OpenError};
 use super::diagnose::Certificates;
@@ -50,7 +54,21 @@ impl Security {
         if let Some(Login::Gssapi(kerberos)) = &self.login {
             return kerberos.connect(connector, target, number).await;
         }
-        Ok(Connection::open(connector, &target.address, number).await?)
+        let (begun, mut repeats) = (Instant::now(), if self.proves_a_name() { REPEATS } else { 0 });
+        loop {
+            match Connection::open(connector.clone(), &target.address, number).await {
+                Err(zk::Error::NoHosts) if repeats > 0 && begun.elapsed() < REPEATED_WITHIN => repeats -= 1,
+                opened => return Ok(opened?),
+            }
+        }
+    }
+
+    fn proves_a_name(&self) -> bool {
+        #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
+        let has_login = self.login.is_some();
+        #[cfg(not(any(feature = "sasl-digest", feature = "sasl-gssapi")))]
+        let has_login = false;
+        has_login || !self.digests.is_empty()
     }
 
     /// Returns an error if a server has opened a session without knowing the user of the login: one without users accepts
@@ -73,5 +91,46 @@ impl Security {
         return self.transport.as_ref().map(Transport::certificates);
         #[cfg(not(feature = "tls"))]
         None
+    }
+}
+
+/// How often a connection with credentials is tried again at once. The library sends them together with the request for a
+/// session, and a server that has encrypted ports answers them before that request, one time in three; the library then
+/// takes the answers for broken ones. There are few repeats, because a server that is down refuses each of them.
+const REPEATS: usize = 6;
+/// A failure that takes longer has another reason.
+const REPEATED_WITHIN: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// Returns how often a server is connected to that closes each connection.
+    async fn attempts(security: Security) -> usize {
+        let server = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = server.local_addr().unwrap().to_string();
+        let target = Target { host: "127.0.0.1".to_owned(), address };
+        let connector = security.equip(zk::Client::connector().with_fail_eagerly()).await;
+        let mut connecting = Box::pin(security.connect(connector, &target, 1));
+        let mut count = 0;
+        loop {
+            tokio::select! {
+                refused = &mut connecting => {
+                    assert!(matches!(refused, Err(OpenError::Unreachable(_))));
+                    return count + usize::from(server.accept().now_or_never().is_some());
+                }
+                accepted = server.accept() => count += usize::from(accepted.is_ok()),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_with_credentials_that_is_closed_at_once_is_tried_again_at_once() {
+        assert_eq!(attempts(Security::default()).await, 1);
+        let digests = vec!["user:password".to_owned()];
+        assert_eq!(attempts(Security { digests, ..Security::default() }).await, 1 + REPEATS);
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use zklock::{Config, LockError};
 use zookeeper_client as zk;
 
@@ -93,12 +93,23 @@ async fn find_reason(config: Config) -> Result<(), NoSession> {
 }
 
 async fn connect(server: &Server, settings: &Settings, config: Config) -> Result<zk::Client, String> {
-    let connector =
-        zk::Client::connector().with_session_timeout(settings.session_timeout).with_fail_eagerly();
+    let connector = zk::Client::connector()
+        .with_session_timeout(settings.session_timeout)
+        .with_connection_timeout(settings.connect_timeout / 8)
+        .with_fail_eagerly();
     let connector = config.equip(connector).await.map_err(|error| error.to_string())?;
     let scheme = if settings.is_encrypted() { "tcp+tls://" } else { "" };
     let address = format!("{scheme}{}", server.address);
-    within(settings.connect_timeout, connector.connect(&address)).await?.map_err(|error| error.to_string())
+    let attempts = async {
+        loop {
+            match connector.clone().connect(&address).await {
+                // A server with encrypted ports may answer a login before its session, which is a failure.
+                Err(zk::Error::NoHosts) => sleep(PAUSE).await,
+                connected => return connected,
+            }
+        }
+    };
+    within(settings.connect_timeout, attempts).await?.map_err(|error| error.to_string())
 }
 
 async fn within<T>(time: Duration, answer: impl Future<Output = T>) -> Result<T, String> {
@@ -211,6 +222,8 @@ impl fmt::Display for RoundTrips {
     }
 }
 
+/// The pause between two attempts to connect.
+const PAUSE: Duration = Duration::from_millis(10);
 const NAME: &str = "zklock-doctor";
 const READS: usize = 100;
 const WRITES: usize = 20;

@@ -61,17 +61,6 @@ async fn a_leader_that_is_cut_off_does_not_run_its_program_again() {
 }
 
 #[tokio::test]
-async fn a_loss_that_only_the_watchdog_noticed_has_its_code() {
-    let (space, beat) = (Space::new(), Beat::new());
-    let mut running = beat.under(space.brief(&format!("exec {PATH}")), Manners::Ends).start();
-    let program = beat.begun().await;
-    running.signal(Signal::SIGSTOP);
-    until(async || !is_alive(program), "the watchdog ends the program").await;
-    running.signal(Signal::SIGCONT);
-    assert_eq!(running.code().await, 79);
-}
-
-#[tokio::test]
 async fn a_program_is_asked_once_to_end() {
     let space = Space::new();
     let proxy = space.proxy();

@@ -136,8 +136,11 @@ fn a_doctor_says_whether_the_servers_accept_the_credentials() {
         let zklock = zklock.env("ZKLOCK_CONNECT", secure.zookeeper.connect_string());
         zklock.arg("--sasl-digest-file").arg(secure.file(login)).run()
     };
-    let good = look("login");
-    assert!(good.out.contains("  access      at /: create granted"), "{}", good.out);
+    // A server with encrypted ports answers the login of every third connection before its session.
+    let good = [(); 4].map(|()| look("login"));
+    for good in &good {
+        assert!(good.out.contains("  access      at /: create granted"), "{}", good.out);
+    }
     let wrong = look("wrong");
     assert_eq!(wrong.code, 69, "{}", wrong.err);
     assert!(wrong.out.contains("to change   correct the credentials here"), "{}", wrong.out);
@@ -148,7 +151,7 @@ fn a_doctor_says_whether_the_servers_accept_the_credentials() {
     let ignored = look("wrong");
     assert_eq!(ignored.code, 69, "{}", ignored.err);
     assert!(ignored.out.contains("to change   correct the credentials here"), "{}", ignored.out);
-    for ended in [good, wrong, ignored] {
+    for ended in good.into_iter().chain([wrong, ignored]) {
         assert!(!ended.out.contains("secret") && !ended.err.contains("secret"));
     }
 }

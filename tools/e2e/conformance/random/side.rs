@@ -4,13 +4,13 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use zklock_testkit::conversation::Message;
 use zklock_testkit::wire::{
-    Acl, CheckVersion, Create, CreateFlags, Delete, Op, Request, SetAcl, SetData, SetWatches, WatcherType,
-    permissions,
+    AddWatch, CheckVersion, Create, CreateFlags, Delete, Op, Request, SetAcl, SetData, SetWatches,
+    WatcherType,
 };
 
 use super::script::{Ask, Node, PATHS, Read, Since, Turn, Watch, Watches, Way, Write};
 use super::view::View;
-use crate::client::{Client, world};
+use crate::client::Client;
 use crate::server::Running;
 
 /// One of the servers, and the sessions of a run on it.
@@ -110,7 +110,7 @@ impl Side {
             let message = client.receive().await.expect("the server answers");
             if let Message::Reply(reply) = &message {
                 unanswered -= 1;
-                self.last[session] = reply.zxid;
+                self.last[session] = self.last[session].max(reply.zxid);
             }
             seen.push(self.view.of(message));
         }
@@ -141,7 +141,8 @@ impl Side {
             data: paths(&watches.data),
             exist: paths(&watches.exist),
             child: paths(&watches.child),
-            ..SetWatches::default()
+            persistent: paths(&watches.persistent),
+            persistent_recursive: paths(&watches.recursive),
         }
     }
 
@@ -175,7 +176,18 @@ impl Side {
             Ask::GetChildren(at, watch) => Request::GetChildren { path: path(at), watch: set(watch) },
             Ask::GetChildren2(at, watch) => Request::GetChildren2 { path: path(at), watch: set(watch) },
             Ask::GetAcl(at) => Request::GetAcl { path: path(at) },
-            Ask::SetAcl(at, bits) => Request::SetAcl(SetAcl { path: path(at), acl: acl(*bits), version: -1 }),
+            Ask::SetAcl(at, acl, version) => {
+                Request::SetAcl(SetAcl { path: path(at), acl: acl.clone(), version: *version })
+            }
+            Ask::CreateFor(node, acl) => Request::Create(Create { acl: acl.clone(), ..self.create(*node) }),
+            Ask::MultiFor(node, acl) => {
+                Request::Multi(vec![Op::Create(Create { acl: acl.clone(), ..self.create(*node) })])
+            }
+            Ask::Auth(proof) => {
+                Request::Auth { scheme: "digest".into(), auth: Some(Bytes::from_static(proof.as_bytes())) }
+            }
+            Ask::WhoAmI => Request::WhoAmI,
+            Ask::AddWatch(at, mode) => Request::AddWatch(AddWatch { path: path(at), mode: *mode }),
             Ask::Sync(at) => Request::Sync { path: path(at) },
             Ask::Ping => Request::Ping,
             Ask::Multi(writes) => Request::Multi(writes.iter().map(|write| self.write(write)).collect()),
@@ -205,9 +217,4 @@ impl Side {
             Read::Children(path) => Op::GetChildren { path: self.path(path), watch: false },
         }
     }
-}
-
-/// Everyone may always read, because versions of ZooKeeper differ in the answers to clients that may not.
-fn acl(bits: i32) -> Vec<Acl> {
-    vec![world(bits | permissions::READ)]
 }

@@ -64,7 +64,15 @@ impl View {
             Response::Created { path, stat } => Response::Created { path, stat: self.stat(stat) },
             Response::Stat(stat) => Response::Stat(self.stat(stat)),
             Response::Data { data, stat } => Response::Data { data, stat: self.stat(stat) },
-            Response::Acl { acl, stat } => Response::Acl { acl, stat: self.stat(stat) },
+            // Those who have proven several identities have no order.
+            Response::Acl { mut acl, stat } => {
+                acl.sort_by_key(|line| format!("{line:?}"));
+                Response::Acl { acl, stat: self.stat(stat) }
+            }
+            Response::WhoAmI(mut infos) => {
+                infos.sort_by(|one, other| (&one.scheme, &one.user).cmp(&(&other.scheme, &other.user)));
+                Response::WhoAmI(infos)
+            }
             Response::Children(names) => Response::Children(sorted(names)),
             Response::Children2 { children, stat } => {
                 Response::Children2 { children: sorted(children), stat: self.stat(stat) }

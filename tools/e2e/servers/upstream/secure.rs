@@ -11,7 +11,7 @@ use zklock_testkit::Authority;
 use zookeeper_client as zk;
 
 use super::peer::{Peer, SESSION};
-use super::{ESCAPES, HOSTS, INLINE, REASONS};
+use super::{ESCAPES, HOSTS, INLINE, REASONS, TOGETHER};
 use crate::support::soon;
 
 /// Returns a connector that trusts a new authority.
@@ -74,6 +74,24 @@ async fn the_name_of_a_login_is_not_escaped() {
     });
     let token = String::from_utf8(token.await.to_vec()).unwrap();
     assert!(token.starts_with(r#"username="a"b\c","#), "{ESCAPES}: {token}");
+}
+
+#[tokio::test]
+async fn an_answer_to_a_login_in_front_of_the_session_is_a_failure() {
+    let peer = Peer::granting(Duration::from_secs(60)).await;
+    let login = zk::SaslOptions::digest_md5("user", "password");
+    let connector = zk::Client::connector().with_sasl(login).with_fail_eagerly();
+    let server = peer.address().to_string();
+    let answering = async {
+        let mut connection = peer.accept().await;
+        let challenge = br#"realm="r",nonce="n",qop="auth",charset=utf-8,algorithm=md5-sess"#;
+        let _session = connection.request().await;
+        connection.challenge(challenge).await;
+        connection
+    };
+    let (refused, _connection) = soon(async { join!(connector.connect(&server), answering) }).await;
+    let error = refused.expect_err("the answer is not that to the request for a session");
+    assert_eq!(error, zk::Error::NoHosts, "{TOGETHER}");
 }
 
 #[test]

@@ -29,16 +29,6 @@ impl Model {
         }
     }
 
-    /// Answers a request for a session on a connection that has one: `ZooKeeperServer.finishSessionInit`.
-    pub(super) fn greet_again(&mut self, connection: ConnectionId, session: i64, timeout: i32) {
-        self.next_txn();
-        self.sessions.expire_after(session, timeout, self.now);
-        let greeting = self.connections.get(&connection).and_then(|state| state.greeting.clone());
-        if let Some(greeting) = greeting {
-            self.send(connection, Message::Connected(greeting));
-        }
-    }
-
     /// Answers a request that neither authenticates nor closes the connection.
     pub(super) fn answer(
         &mut self,
@@ -51,14 +41,6 @@ impl Model {
             Request::CreateContainer(create) => self.write(connection, &Op::CreateContainer(create)),
             Request::CreateTtl { create, ttl } => self.write(connection, &Op::CreateTtl { create, ttl }),
             Request::Delete(delete) => self.write(connection, &Op::Delete(delete)),
-            Request::DeleteContainer { path } => {
-                self.transaction(connection, Form::Single, |mut transaction| {
-                    match transaction.delete_container(&path) {
-                        Ok(()) => (Ok(Response::Empty), transaction.commit()),
-                        Err(error) => (Err(error), Vec::new()),
-                    }
-                })
-            }
             Request::SetData(set) => self.write(connection, &Op::SetData(set)),
             Request::Multi(ops) if ops.iter().any(Op::is_read) => Err(ErrorCode::MARSHALLING_ERROR),
             Request::MultiRead(ops) if !ops.iter().all(Op::is_read) => Err(ErrorCode::MARSHALLING_ERROR),

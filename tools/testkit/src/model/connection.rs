@@ -3,7 +3,6 @@
 use std::net::IpAddr;
 
 use super::acl::Identities;
-use crate::wire::ConnectResponse;
 
 /// The state of a connection.
 #[derive(Clone, Debug)]
@@ -11,13 +10,11 @@ pub(super) struct Connection {
     pub(super) from: IpAddr,
     /// The attached session: `None` before the first frame, and after a session was refused.
     pub(super) session: Option<i64>,
-    /// The answer to the first frame, if the connection has a session.
-    pub(super) greeting: Option<ConnectResponse>,
     pub(super) identities: Identities,
 }
 
 impl Connection {
     pub(super) fn new(from: IpAddr) -> Self {
-        Self { from, session: None, greeting: None, identities: Identities::of_address(from) }
+        Self { from, session: None, identities: Identities::of_address(from) }
     }
 }

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use super::*;
-use crate::wire::{Acl, Create, CreateFlags, Delete, Id, SetAcl};
+use crate::wire::{Create, CreateFlags, Delete};
 
 const CALLED: i32 = 1;
 
@@ -75,34 +75,6 @@ fn the_end_of_time_is_no_overflow() {
         model.restart(Duration::MAX);
         model.advance(Duration::MAX);
     }
-}
-
-#[test]
-fn a_client_may_delete_any_node_that_has_no_child_and_no_session() {
-    let (mut model, connection, _) = model();
-    make(&mut model, connection, "/e", CreateFlags::EPHEMERAL);
-    make(&mut model, connection, "/a", CreateFlags::PERSISTENT);
-    make(&mut model, connection, "/a/b", CreateFlags::PERSISTENT);
-    ask(&mut model, connection, Request::CreateContainer(create("/k", CreateFlags::CONTAINER)));
-    let deny = vec![Acl::new(0, Id::new("world", "anyone"))];
-    ask(&mut model, connection, Request::SetAcl(SetAcl { path: "/".into(), acl: deny, version: -1 }));
-    model.take_outputs();
-    for (path, expected) in [
-        ("/k", ErrorCode::OK),
-        ("/a", ErrorCode::NOT_EMPTY),
-        ("/a/b", ErrorCode::OK),
-        ("/a", ErrorCode::OK),
-        ("/e", ErrorCode::BAD_VERSION),
-        ("/no", ErrorCode::NO_NODE),
-        ("no", ErrorCode::BAD_ARGUMENTS),
-        ("/zookeeper/quota", ErrorCode::BAD_ARGUMENTS),
-    ] {
-        ask(&mut model, connection, Request::DeleteContainer { path: path.into() });
-        let outputs = model.take_outputs();
-        let [Output::Send(_, Message::Reply(header, _))] = &outputs[..] else { panic!("{outputs:?}") };
-        assert_eq!(header.error, expected, "{path}");
-    }
-    assert_eq!(model.children("/").unwrap(), ["e", "zookeeper"]);
 }
 
 #[test]

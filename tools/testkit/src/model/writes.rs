@@ -147,21 +147,6 @@ impl<'a> Transaction<'a> {
         Ok(OpResult::Deleted)
     }
 
-    /// Deletes a node that has no child and no session, as a server does to a used-up container. This is no
-    /// operation of multis.
-    pub(super) fn delete_container(&mut self, path: &str) -> Result<(), ErrorCode> {
-        checked_parent_of(path)?;
-        let node = self.tree.find(path)?;
-        if !node.children.is_empty() {
-            return Err(ErrorCode::NOT_EMPTY);
-        }
-        if matches!(node.kind, Kind::Ephemeral { .. }) {
-            return Err(ErrorCode::BAD_VERSION);
-        }
-        self.remove(path);
-        Ok(())
-    }
-
     /// Deletes an existing node without checking permissions.
     pub(super) fn remove(&mut self, path: &str) {
         let parent_path = parent_of(path).expect("the caller has found the node");

@@ -54,11 +54,6 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    /// Returns the fault that inverts every byte.
-    pub(super) fn corrupt() -> Self {
-        Self::Rewrite(Arc::new(|body| body.iter().map(|byte| !byte).collect()))
-    }
-
     /// Returns the parcel that replaces a frame with this body, if any.
     pub(super) fn applied_to(self, body: Bytes) -> Option<Parcel> {
         let content = match self {

@@ -53,7 +53,6 @@ impl Link {
 pub(super) struct Lane {
     pub(super) passage: Passage,
     pub(super) delay: Duration,
-    pub(super) pace: Pace,
 }
 
 /// Whether anything arrives.
@@ -62,15 +61,6 @@ pub(super) enum Passage {
     #[default]
     Open,
     Blackhole,
-}
-
-/// The speed at which bytes travel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Pace {
-    #[default]
-    Unlimited,
-    /// A speed of at least one byte per second.
-    BytesPerSecond(u64),
 }
 
 /// The time at which a parcel arrives, as far as it is known.
@@ -82,9 +72,6 @@ pub(super) enum Arrival {
     Unknown,
 }
 
-/// The number of portions that a throttled link passes each second.
-const PORTIONS_PER_SECOND: u64 = 20;
-
 impl Lane {
     /// Returns the arrival of a parcel that was sent at `sent` and is delayed by `longer` than others.
     pub(super) fn arrival(&self, sent: Instant, longer: Duration, now: Instant) -> Arrival {
@@ -94,18 +81,6 @@ impl Lane {
             (Passage::Blackhole, _) | (Passage::Open, None) => Arrival::Unknown,
             (Passage::Open, Some(due)) if due <= now => Arrival::Now,
             (Passage::Open, Some(due)) => Arrival::At(due),
-        }
-    }
-
-    /// Returns how many of the remaining bytes travel next, and how long they take.
-    pub(super) fn portion(&self, bytes: usize) -> (usize, Duration) {
-        match self.pace {
-            Pace::Unlimited => (bytes, Duration::ZERO),
-            Pace::BytesPerSecond(rate) => {
-                let portion = bytes.min(usize::try_from(rate.div_ceil(PORTIONS_PER_SECOND)).unwrap_or(bytes));
-                let nanos = (portion as u128 * 1_000_000_000).div_ceil(rate.into());
-                (portion, Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
-            }
         }
     }
 }

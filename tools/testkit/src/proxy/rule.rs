@@ -9,7 +9,6 @@ use tokio::sync::watch;
 use super::fault::{Fault, Gate, How};
 use super::state::{Armed, State};
 use super::trigger::{Matcher, Repeat, Trigger};
-use crate::eventually;
 
 /// A rule whose fault is not chosen yet.
 ///
@@ -90,11 +89,6 @@ impl<'a> RuleBuilder<'a> {
         Hold { rule: self.arm(Fault::Hold(gate.clone())), gate }
     }
 
-    /// Inverts every byte of the frame's body, and keeps its length.
-    pub fn corrupt(self) -> Rule {
-        self.arm(Fault::corrupt())
-    }
-
     /// Replaces the frame's body by the one that `rewriter` returns.
     pub fn rewrite(self, rewriter: impl Fn(&[u8]) -> Vec<u8> + Send + Sync + 'static) -> Rule {
         self.arm(Fault::Rewrite(Arc::new(rewriter)))
@@ -139,12 +133,6 @@ impl Rule {
     pub async fn struck_times(&self, times: u64) {
         // `self` owns the sender, so the channel cannot be closed.
         let _ = self.hits.subscribe().wait_for(|&hits| hits >= times).await;
-    }
-
-    /// Blocks the thread until the rule has struck a frame or this time has passed; returns whether it has.
-    #[must_use]
-    pub fn struck_within(&self, within: Duration) -> bool {
-        eventually(within, || (self.hits() > 0).then_some(())).is_some()
     }
 }
 

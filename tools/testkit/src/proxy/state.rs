@@ -112,17 +112,9 @@ impl State {
         self.books().peers.values().filter_map(|peer| peer.session).collect()
     }
 
-    /// Cuts the connections that `chosen` selects by their session, if any, and returns their number.
-    pub(super) fn cut(&self, how: How, chosen: impl Fn(Option<i64>) -> bool) -> usize {
-        let mut books = self.books();
-        let before = books.peers.len();
-        books.peers.retain(|_, peer| {
-            let is_chosen = chosen(peer.session);
-            if is_chosen {
-                peer.cut.send_replace(Some(how));
-            }
-            !is_chosen
-        });
-        before - books.peers.len()
+    pub(super) fn cut(&self, how: How) {
+        for (_, peer) in std::mem::take(&mut self.books().peers) {
+            peer.cut.send_replace(Some(how));
+        }
     }
 }

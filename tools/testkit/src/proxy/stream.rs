@@ -7,7 +7,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::codec::Decoder;
 
 use super::fault::{Content, How, Parcel};
@@ -124,21 +124,12 @@ impl<W: AsyncWrite + Unpin> Outlet<W> {
         }
     }
 
-    /// Writes a frame's full length and the first `keep` bytes of its body, as fast as the link allows.
+    /// Writes a frame's full length and the first `keep` bytes of its body.
     async fn write(&mut self, body: &[u8], keep: usize) -> io::Result<()> {
         let length = u32::try_from(body.len()).map_err(io::Error::other)?;
         let mut frame = BytesMut::with_capacity(4 + body.len());
         frame.put_u32(length);
         frame.put_slice(&body[..keep.min(body.len())]);
-        while !frame.is_empty() {
-            let (portion, pause) = (self.lane)(&self.link.borrow_and_update()).portion(frame.len());
-            self.stream.write_all(&frame.split_to(portion)).await?;
-            // Even a sleep of zero length takes up to a millisecond. No sleep takes more than a second, so
-            // healing the link need not end it.
-            if !pause.is_zero() {
-                sleep(pause).await;
-            }
-        }
-        Ok(())
+        self.stream.write_all(&frame).await
     }
 }

@@ -117,23 +117,4 @@ mod tests {
             assert_eq!(kinds.map(|kind| matcher.matches(kind)), expected, "{matcher:?}");
         }
     }
-
-    #[test]
-    fn a_trigger_strikes_from_the_nth_match_as_often_as_it_should() {
-        let cases = [
-            (0, Repeat::Times(1), [true, false, false, false]),
-            (2, Repeat::Times(1), [false, false, true, false]),
-            (1, Repeat::Times(2), [false, true, true, false]),
-            (0, Repeat::Times(0), [false, false, false, false]),
-            (1, Repeat::Always, [false, true, true, true]),
-        ];
-        for (skip, repeat, expected) in cases {
-            let mut trigger = Trigger { matcher: Matcher::Notification, skip, repeat };
-            let strikes = [(); 4].map(|()| {
-                assert!(!trigger.strikes(Kind::Unasked));
-                trigger.strikes(Kind::Notification)
-            });
-            assert_eq!(strikes, expected, "{skip} {repeat:?}");
-        }
-    }
 }

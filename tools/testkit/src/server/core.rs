@@ -118,16 +118,12 @@ impl Core {
     }
 
     pub(super) async fn request(&self, id: ConnectionId, xid: i32, request: Request) {
-        let may_expire_sooner = matches!(request, Request::CreateSession { .. });
         self.when_running(|state| {
             state.count_received(id);
             state.model.request(id, xid, request, self.clock.now());
             state.dispatch();
         })
         .await;
-        if may_expire_sooner {
-            self.deadlines.notify_one();
-        }
     }
 
     /// Waits until the server is not paused, and calls `act` before it can be paused again.

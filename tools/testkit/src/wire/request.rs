@@ -117,17 +117,6 @@ pub enum Request {
     WhoAmI,
     /// [`Opcode::CLOSE_SESSION`].
     CloseSession,
-    /// [`Opcode::DELETE_CONTAINER`], which servers do not refuse from a client.
-    DeleteContainer {
-        /// The node.
-        path: String,
-    },
-    /// [`Opcode::CREATE_SESSION`] on a connection that has a session, answered by a
-    /// [`ConnectResponse`](super::ConnectResponse) without a header.
-    CreateSession {
-        /// The time in milliseconds after which the session expires unless another request arrives.
-        timeout: i32,
-    },
     /// A request with any other opcode.
     Unknown {
         /// The opcode.
@@ -168,8 +157,6 @@ impl Request {
             Self::GetAllChildrenNumber { .. } => Opcode::GET_ALL_CHILDREN_NUMBER,
             Self::WhoAmI => Opcode::WHO_AM_I,
             Self::CloseSession => Opcode::CLOSE_SESSION,
-            Self::DeleteContainer { .. } => Opcode::DELETE_CONTAINER,
-            Self::CreateSession { .. } => Opcode::CREATE_SESSION,
             Self::Unknown { opcode, .. } => *opcode,
         }
     }
@@ -224,8 +211,6 @@ impl Request {
             Opcode::GET_ALL_CHILDREN_NUMBER => Self::GetAllChildrenNumber { path: reader.string()? },
             Opcode::WHO_AM_I => Self::WhoAmI,
             Opcode::CLOSE_SESSION => Self::CloseSession,
-            Opcode::DELETE_CONTAINER => Self::DeleteContainer { path: reader.string()? },
-            Opcode::CREATE_SESSION => Self::CreateSession { timeout: reader.int()? },
             _ => Self::Unknown { opcode, body: reader.rest() },
         })
     }
@@ -253,7 +238,6 @@ impl Request {
             Self::GetAcl { path }
             | Self::Sync { path }
             | Self::GetEphemerals { prefix: path }
-            | Self::DeleteContainer { path }
             | Self::GetAllChildrenNumber { path } => writer.string(path),
             Self::Check(check) => check.write(writer),
             Self::Multi(ops) | Self::MultiRead(ops) => multi::write_ops(ops, writer),
@@ -269,7 +253,6 @@ impl Request {
                 writer.string(path);
                 kind.write(writer);
             }
-            Self::CreateSession { timeout } => writer.int(*timeout),
             Self::Ping | Self::WhoAmI | Self::CloseSession => {}
             Self::Unknown { body, .. } => writer.raw(body),
         }
