@@ -31,12 +31,10 @@ impl LocalQueue {
     pub(super) fn start(self: &Arc<Self>) {
         // Made here rather than in the future, which may be dropped before its first poll.
         let task = Task { queue: self.clone(), is_over: false };
-        // Boxed, because Tokio aligns tasks in a way that keeps the C library from using the memory of a large one
-        // for the next one.
-        self.worker.spawn(Box::pin(async move {
+        self.worker.spawn(async move {
             task.queue.run().await;
             task.end();
-        }));
+        });
     }
 
     /// Does what the calls need until nobody waits.
