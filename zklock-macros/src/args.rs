@@ -96,7 +96,7 @@ impl Args {
         let one = |value: &Expr| Path::read_one(value, "an election has one path: `path = \"/leader\"`");
         let default = || Path::read(&parse_quote_spanned!(mixed()=> "/leader")).expect("it is a path");
         self.path = list.value("path", one).unwrap_or_else(default);
-        let wait = self.wait.as_ref().and(list.place("wait"));
+        let wait = self.wait.as_ref().and_then(|_| list.place("wait"));
         match (self.otherwise.get_or_insert(Otherwise::Skip), wait) {
             (Otherwise::Wait(_), Some(_)) => {}
             (Otherwise::Wait(_), None) => self.wait = Some(Wait::Forever),
@@ -118,7 +118,7 @@ impl Args {
             (None, Some(Otherwise::Wait(value))) => return Err(Error::new(*value, ALREADY_WAITS)),
             (None, _) => {}
         }
-        let wait = self.wait.as_ref().and(list.place("wait"));
+        let wait = self.wait.as_ref().and_then(|_| list.place("wait"));
         match (wait, list.place("no_wait"), &self.otherwise) {
             (Some(wait), Some(_), _) => {
                 return Err(Error::new(wait, "`wait` and `no_wait` exclude each other"));
