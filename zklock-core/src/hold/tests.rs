@@ -16,11 +16,6 @@ use super::*;
 use crate::client::connected;
 use crate::{Config, Member, Mutex as Lock, held};
 
-/// Makes a step of an entry so long that other threads take theirs meanwhile.
-pub(super) fn let_others_in() {
-    std::thread::sleep(std::time::Duration::from_micros(1));
-}
-
 #[tokio::test]
 async fn what_is_inside_of_an_entry_keeps_siblings_out_after_its_end() {
     let (_server, client) = connected().await;
