@@ -129,27 +129,26 @@ impl Opening {
         let silence = self.silence.of(first.timeout());
         if silence < self.silence.of(self.timeout) {
             // The servers granted less, so that a silent one has to be given up earlier.
-            let known = Known { info: first.info(), session: None, number: 2 };
+            let info = first.live().session().clone();
             drop(first);
-            first = self.connect(Some(known), silence).await?;
+            first = self.connect(Some(Known { info: &info, clock: None, number: 2 }), silence).await?;
         }
         self.compare(first.timeout());
         #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
-        if let Err(unknown) = self.security.check_login(&mut first.connection).await {
-            timeout(CLOSE_WITHIN, first.connection.close()).await.ok();
+        if let Err(unknown) = self.security.check_login(&mut first).await {
+            timeout(CLOSE_WITHIN, first.close()).await.ok();
             return Err(unknown);
         }
         let terms = self.terms(first.timeout()).map_err(OpenError::Invalid)?;
-        let Opened { connection, fenced } = first;
-        let clock = LeaseClock::since(connection.begun, terms);
-        let live = connection.live().clone();
+        let clock = LeaseClock::since(first.begun, terms);
+        let live = first.live().clone();
         let (id, number) = (live.session_id().0, live.number);
         let requests = Requests::new(live, clock, self.acls.clone(), self.tally.clone());
-        requests.note_fence(fenced);
+        requests.note_fence(first.fenced);
         let session = Session::new(id, number, requests);
         self.tally.note_session();
         tracing::info!(session = format_args!("{:#x}", session.id), "session opened");
-        session.spawn(tasks, keep(session.clone(), self.clone(), connection));
+        session.spawn(tasks, keep(session.clone(), self.clone(), first));
         session.spawn(tasks, heartbeat::keep(session.clone()));
         session.spawn(tasks, heartbeat::watch(session.clone()));
         Ok(session)
@@ -157,7 +156,7 @@ impl Opening {
 
     /// Tries each address once, in random order, until one of them accepts the session. Without a known session, a new
     /// one is opened.
-    async fn connect(&self, known: Option<Known>, silence: Duration) -> Result<Opened, OpenError> {
+    async fn connect(&self, known: Option<Known<'_>>, silence: Duration) -> Result<Connection, OpenError> {
         let connector = zk::Client::connector()
             .with_session_timeout(self.timeout)
             .with_connection_timeout(silence)
@@ -165,7 +164,7 @@ impl Opening {
         let connector = self.security.equip(connector).await;
         let mut failure = OpenError::from(zk::Error::NoHosts);
         for target in self.addresses.shuffled(silence).await {
-            let attempt = self.attempt(connector.clone(), &target, known.as_ref());
+            let attempt = self.attempt(connector.clone(), &target, known);
             let attempt = match known {
                 // One that is given up opens no session, so that there may be many of them.
                 Some(_) => timeout(silence, attempt).await.unwrap_or_else(|_| Err(zk::Error::Timeout.into())),
@@ -185,8 +184,8 @@ impl Opening {
         &self,
         connector: zk::Connector,
         target: &Target,
-        known: Option<&Known>,
-    ) -> Result<Opened, OpenError> {
+        known: Option<Known<'_>>,
+    ) -> Result<Connection, OpenError> {
         let (connector, number) = match known {
             Some(known) => (connector.with_session(known.info.clone()), known.number),
             None => (connector, 1),
@@ -196,17 +195,17 @@ impl Opening {
             tracing::warn!("the server replaced the session by another one");
             return Err(OpenError::Expired);
         }
-        if let Some(session) = known.and_then(|known| known.session.as_ref())
+        if let Some(clock) = known.and_then(|known| known.clock)
             && let Ok(terms) = self.terms(connection.live().session_timeout())
         {
             // A shorter session counts from now on, whether or not the fence is answered.
-            session.clock().reconnected(connection.begun, terms);
+            clock.reconnected(connection.begun, terms);
         }
-        let fenced = Instant::now();
+        connection.fenced = Instant::now();
         let live = connection.live().clone();
         let fence = timeout(self.timeout / 3, connection.answer(requests::fence(&live))).await;
         match fence {
-            Ok(Some(Ok(()))) => Ok(Opened { connection, fenced }),
+            Ok(Some(Ok(()))) => Ok(connection),
             _ => Err(zk::Error::Timeout.into()),
         }
     }
@@ -235,29 +234,13 @@ impl Session {
 }
 
 /// A session that is to be kept.
-struct Known {
-    info: zk::SessionInfo,
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    info: &'a zk::SessionInfo,
     /// `None` while it is being opened.
-    session: Option<Arc<Session>>,
+    clock: Option<&'a LeaseClock>,
     /// The number of its next connection.
     number: u64,
-}
-
-/// A connection that the servers have confirmed, by an answer to a request that was sent at that time.
-struct Opened {
-    connection: Connection,
-    fenced: Instant,
-}
-
-impl Opened {
-    /// Returns the session timeout that the server has granted.
-    fn timeout(&self) -> Duration {
-        self.connection.live().session_timeout()
-    }
-
-    fn info(&self) -> zk::SessionInfo {
-        self.connection.live().session().clone()
-    }
 }
 
 struct Keeper {
@@ -271,33 +254,30 @@ impl Keeper {
         loop {
             tokio::select! {
                 biased;
-                () = connection.over() => {}
-                () = self.session.requests.closed() => match connection.close().await {
-                    true => return,
-                    false => {
-                        let Some(next) = self.next().await else { return };
-                        connection = next.connection;
-                        continue;
+                () = connection.over() => {
+                    self.session.disconnect();
+                    drop(connection);
+                }
+                () = self.session.requests.closed() => {
+                    if connection.close().await {
+                        return;
                     }
-                },
+                }
             }
-            self.session.disconnect();
-            drop(connection);
             let Some(next) = self.next().await else { return };
-            connection = self.resume(next);
+            self.info = next.live().session().clone();
+            self.session.connect(next.live(), next.fenced);
+            connection = next;
         }
     }
 
     /// Connects again. Returns `None` if the session is over.
-    async fn next(&self) -> Option<Opened> {
+    async fn next(&self) -> Option<Connection> {
         let session = &self.session;
         let granted = session.clock().terms().session();
         loop {
-            let known = Known {
-                info: self.info.clone(),
-                session: Some(session.clone()),
-                number: session.link().connection + 1,
-            };
+            let number = session.link().connection + 1;
+            let known = Known { info: &self.info, clock: Some(session.clock()), number };
             match self.connect(known, granted).await {
                 Ok(next) => return Some(next),
                 Err(error) if !matches!(error, OpenError::Unreachable(_)) => {
@@ -317,18 +297,10 @@ impl Keeper {
         }
     }
 
-    async fn connect(&self, known: Known, granted: Duration) -> Result<Opened, OpenError> {
-        let opened = self.opening.connect(Some(known), self.opening.silence.of(granted)).await?;
-        self.opening.terms(opened.timeout()).map_err(OpenError::Invalid)?;
-        Ok(opened)
-    }
-
-    /// Goes on with another connection.
-    fn resume(&mut self, Opened { connection, fenced }: Opened) -> Connection {
-        let live = connection.live();
-        self.info = live.session().clone();
-        self.session.connect(live, fenced);
-        connection
+    async fn connect(&self, known: Known<'_>, granted: Duration) -> Result<Connection, OpenError> {
+        let connection = self.opening.connect(Some(known), self.opening.silence.of(granted)).await?;
+        self.opening.terms(connection.timeout()).map_err(OpenError::Invalid)?;
+        Ok(connection)
     }
 }
 
