@@ -62,7 +62,7 @@ pub use rwlock::{ReadGuard, Reading, RwLock, WriteGuard, Writing};
 pub use semaphore::{Permits, Semaphore, SemaphoreGuard};
 pub use session::acl::Acl;
 #[cfg(feature = "sasl-gssapi")]
-pub use session::login::Gssapi;
+pub use session::gssapi::Gssapi;
 #[cfg(feature = "tls")]
 pub use session::tls::Tls;
 pub use session::{Health, Heartbeat};

@@ -5,8 +5,8 @@
 //! A session lives on its client's own thread, so heartbeats and withdrawals
 //! continue while the user's runtimes are blocked, shut down or absent.
 //!
-//! * [`connection`] is one connection to one server, with its watches. [`addresses`] has the servers, [`opening`] the
-//!   settings of sessions, and [`reconnect`] opens the session and keeps it by one connection after the other.
+//! * [`connection`] is one connection to one server, with its watches. [`addresses`] has the servers, and
+//!   [`reconnect`] opens the session and keeps it by one connection after the other.
 //! * [`requests`] performs the requests, and [`request_error`] classifies those that fail.
 //!   [`counts`] counts them, and bounds those of contenders.
 //! * [`clock`] is the lease clock: until when the session is certain to be alive. [`heartbeat`] keeps it running.
@@ -14,9 +14,9 @@
 //!   of a held node's watches, and detects that the node is gone.
 //! * [`queues`] remembers queues, and the numbers by which a contender knows without a list that it is first.
 //! * [`counter`] reads and sets a shared number.
-//! * [`acl`] has the access control lists of nodes, [`security`] the credentials and the certificates of a client, `login` its
-//!   login by SASL, and `tls` its encrypted connections. [`bounded`] reads their files, and
-//!   [`diagnose`] finds the reason of each server that opens no session.
+//! * [`acl`] has the access control lists of nodes, [`security`] the credentials and the certificates of a client, `gssapi`
+//!   its login by Kerberos, and `tls` its encrypted connections. [`bounded`] reads their files, and [`diagnose`] finds the
+//!   reason of each server that opens no session.
 //!
 //! # Connections
 //!
@@ -32,10 +32,9 @@ pub(crate) mod counter;
 pub(crate) mod counts;
 pub(crate) mod diagnose;
 pub(crate) mod drive;
+#[cfg(feature = "sasl-gssapi")]
+pub(crate) mod gssapi;
 pub(crate) mod heartbeat;
-#[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
-pub(crate) mod login;
-mod opening;
 pub(crate) mod own_node;
 mod queues;
 mod reconnect;
@@ -67,7 +66,7 @@ use crate::time::timeout;
 pub(crate) use self::addresses::Addresses;
 pub(crate) use self::connection::OpenError;
 pub(crate) use self::diagnose::Diagnosis;
-pub(crate) use self::opening::{Opening, Silence};
+pub(crate) use self::reconnect::{Opening, Silence};
 
 pub use self::clock::Heartbeat;
 

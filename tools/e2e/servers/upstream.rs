@@ -64,10 +64,11 @@ const LISTS: Finding = finding("A list reserves memory for as many elements as i
 const LENGTHS: Finding = finding("A frame may have any length", HOSTILE);
 const YIELD: Finding = finding("A flood of frames keeps the thread", HOSTILE);
 const CHALLENGES: Finding = finding("A challenge of a login is parsed without end", HOSTILE);
-const ESCAPES: Finding = finding("The name of a login is not escaped", "`Login::new` of `session::login`");
+const ESCAPES: Finding =
+    finding("The name of a login is not escaped", "`Digest::new` of `session::security`");
 const TOGETHER: Finding =
     finding("A login is sent with the request for a session", "`connect` of `session::security`");
-const REASONS: Finding = finding("A refused handshake has no reason", "`session::tls::handshake`");
+const REASONS: Finding = finding("A refused handshake has no reason", "`session::diagnose`");
 const HOSTS: Finding =
     finding("A host that no certificate can name is a panic", "`Scheme::entry` of `client::connect_string`");
 const INLINE: Finding =

@@ -14,7 +14,7 @@ use crate::error::LockError;
 use crate::path;
 use crate::session::acl::Acl;
 #[cfg(feature = "sasl-gssapi")]
-use crate::session::login::Gssapi;
+use crate::session::gssapi::Gssapi;
 use crate::session::own_node::REVOKE;
 #[cfg(feature = "tls")]
 use crate::session::tls::Tls;

@@ -16,6 +16,7 @@ use std::ops::Deref;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
+use std::time::Duration;
 
 use asyncs::task::{Spawn, Task, enter};
 use futures_util::FutureExt;
@@ -57,6 +58,8 @@ pub(super) struct Connection {
     states: zk::StateWatcher,
     /// The time before the request that opened it.
     pub(super) begun: Instant,
+    /// The time before the request by whose answer the servers confirm it.
+    pub(super) fenced: Instant,
 }
 
 type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -74,11 +77,16 @@ impl Connection {
         let (states, over) = (client.state_watcher(), CancellationToken::new());
         let guard = over.clone().drop_guard();
         let live = Arc::new(Live { client, over, number });
-        Ok(Self { _over: guard, driver: taken.driver()?, live, states, begun })
+        Ok(Self { _over: guard, driver: taken.driver()?, live, states, begun, fenced: begun })
     }
 
     pub(super) fn live(&self) -> &Arc<Live> {
         &self.live
+    }
+
+    /// Returns the session timeout that the server has granted.
+    pub(super) fn timeout(&self) -> Duration {
+        self.live.session_timeout()
     }
 
     /// Polls the task of the library until the connection is over. It must be dropped then.
@@ -267,7 +275,6 @@ impl From<zk::Error> for OpenError {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::time::Duration;
 
     use futures_util::future::join_all;
     use tokio::time::timeout;

@@ -1,26 +1,121 @@
-//! Opens a session, and keeps it by one connection after the other.
+//! Opens a session, or tells why not, and keeps it by one connection after the other.
 //!
 //! All addresses are tried in random order, each within the time for which a server may be silent. A pause of half a
 //! second to a second follows each round, or a shorter one in short sessions, so that a lease survives as long an outage as
 //! possible.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
 use zookeeper_client as zk;
 
+use crate::error::LockError;
 use crate::tasks::Tasks;
 use crate::time::{sleep, timeout};
 
-use super::addresses::Target;
-use super::clock::Instant;
-use super::clock::LeaseClock;
+use super::acl::NodeAcls;
+use super::addresses::{Addresses, Target};
+use super::clock::{Heartbeat, Instant, LeaseClock, Terms};
 use super::connection::{Connection, OpenError};
-use super::opening::Opening;
+use super::counts::Tally;
+use super::diagnose::Diagnosis;
 use super::requests::{self, Requests};
+use super::security::Security;
 use super::{CLOSE_WITHIN, Session, heartbeat};
 
+/// The settings with which a session is opened.
+#[derive(Clone)]
+pub(crate) struct Opening {
+    /// The servers of the connect string, without the chroot.
+    pub(crate) servers: String,
+    pub(crate) addresses: Addresses,
+    pub(crate) timeout: Duration,
+    /// How long a server may be silent, for each length of a session.
+    pub(crate) silence: Silence,
+    pub(crate) tick: Duration,
+    pub(crate) sync_limit: Duration,
+    pub(crate) heartbeat: Heartbeat,
+    pub(crate) security: Security,
+    pub(crate) acls: NodeAcls,
+    pub(crate) tally: Arc<Tally>,
+    /// How long to look for the reason why a server opens no session.
+    pub(crate) look_within: Duration,
+    pub(crate) diagnosis: Diagnosis,
+}
+
+/// How long a server may be silent before the client turns to another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Silence {
+    Fixed(Duration),
+    /// A twelfth of the session timeout, such that several attempts fit into this time to connect.
+    ForConnecting(Duration),
+}
+
+impl Silence {
+    /// Returns how long a server may be silent in a session with this timeout.
+    ///
+    /// The twelfth is short enough for a lease that was proved right before a server fell silent to be proved
+    /// on another one, after attempts at other silent servers: see the tests.
+    pub(crate) fn of(self, session: Duration) -> Duration {
+        match self {
+            // The servers may have granted a shorter session than the one that the setting was made for.
+            Self::Fixed(silence) => silence.min(session * 2 / 5),
+            Self::ForConnecting(within) => {
+                // Shorter stalls of busy machines must not break connections.
+                let shortest = Duration::from_millis(500).min(session * 2 / 5);
+                (session / 12).min(within / 4).max(shortest)
+            }
+        }
+    }
+}
+
 impl Opening {
+    /// Logs a warning if the servers granted another session timeout than the one that was asked for.
+    fn compare(&self, granted: Duration) {
+        if granted.as_millis() != self.timeout.as_millis() {
+            tracing::warn!(
+                asked = ?self.timeout,
+                ?granted,
+                "the servers grant another session timeout: ask for this one, or change their limits"
+            );
+        }
+    }
+
+    /// Looks at each server once, if no session has been opened for some time. Never returns otherwise.
+    ///
+    /// The library may try servers that do not answer for longer than callers wait.
+    pub(crate) async fn reason_of_delay(&self) -> OpenError {
+        sleep(self.look_within).await;
+        match self.diagnosed().await {
+            Some(reason) => reason,
+            None => pending().await,
+        }
+    }
+
+    async fn diagnosed(&self) -> Option<OpenError> {
+        self.diagnosis.of(&self.servers, self.security.certificates(), self.look_within).await
+    }
+
+    fn terms(&self, timeout: Duration) -> Result<Terms, LockError> {
+        Terms::new(timeout, (self.tick, self.sync_limit), self.heartbeat)
+    }
+
+    /// Returns the error for a caller that waited this long for a session.
+    pub(crate) fn failure(&self, error: &OpenError, waited: Duration) -> LockError {
+        let endpoints = self.servers.clone();
+        match error {
+            OpenError::Unreachable(reason) => {
+                LockError::Connect { endpoints, waited, reason: reason.clone() }
+            }
+            OpenError::AuthFailed => LockError::AuthFailed { endpoints },
+            #[cfg(feature = "tls")]
+            OpenError::Untrusted(reason) => LockError::Tls { endpoints, reason: reason.clone() },
+            OpenError::Expired => LockError::Connect { endpoints, waited, reason: error.to_string() },
+            OpenError::Invalid(error) => error.clone(),
+        }
+    }
+
     /// Opens a session, whose tasks are among those of its client.
     pub(crate) async fn open(&self, tasks: &Tasks) -> Result<Arc<Session>, OpenError> {
         let silence = self.silence.of(self.timeout);
@@ -34,27 +129,26 @@ impl Opening {
         let silence = self.silence.of(first.timeout());
         if silence < self.silence.of(self.timeout) {
             // The servers granted less, so that a silent one has to be given up earlier.
-            let known = Known { info: first.info(), session: None, number: 2 };
+            let info = first.live().session().clone();
             drop(first);
-            first = self.connect(Some(known), silence).await?;
+            first = self.connect(Some(Known { info: &info, clock: None, number: 2 }), silence).await?;
         }
         self.compare(first.timeout());
         #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
-        if let Err(unknown) = self.security.check_login(&mut first.connection).await {
-            timeout(CLOSE_WITHIN, first.connection.close()).await.ok();
+        if let Err(unknown) = self.security.check_login(&mut first).await {
+            timeout(CLOSE_WITHIN, first.close()).await.ok();
             return Err(unknown);
         }
         let terms = self.terms(first.timeout()).map_err(OpenError::Invalid)?;
-        let Opened { connection, fenced } = first;
-        let clock = LeaseClock::since(connection.begun, terms);
-        let live = connection.live().clone();
+        let clock = LeaseClock::since(first.begun, terms);
+        let live = first.live().clone();
         let (id, number) = (live.session_id().0, live.number);
         let requests = Requests::new(live, clock, self.acls.clone(), self.tally.clone());
-        requests.note_fence(fenced);
+        requests.note_fence(first.fenced);
         let session = Session::new(id, number, requests);
         self.tally.note_session();
         tracing::info!(session = format_args!("{:#x}", session.id), "session opened");
-        session.spawn(tasks, keep(session.clone(), self.clone(), connection));
+        session.spawn(tasks, keep(session.clone(), self.clone(), first));
         session.spawn(tasks, heartbeat::keep(session.clone()));
         session.spawn(tasks, heartbeat::watch(session.clone()));
         Ok(session)
@@ -62,7 +156,7 @@ impl Opening {
 
     /// Tries each address once, in random order, until one of them accepts the session. Without a known session, a new
     /// one is opened.
-    async fn connect(&self, known: Option<Known>, silence: Duration) -> Result<Opened, OpenError> {
+    async fn connect(&self, known: Option<Known<'_>>, silence: Duration) -> Result<Connection, OpenError> {
         let connector = zk::Client::connector()
             .with_session_timeout(self.timeout)
             .with_connection_timeout(silence)
@@ -70,7 +164,7 @@ impl Opening {
         let connector = self.security.equip(connector).await;
         let mut failure = OpenError::from(zk::Error::NoHosts);
         for target in self.addresses.shuffled(silence).await {
-            let attempt = self.attempt(connector.clone(), &target, known.as_ref());
+            let attempt = self.attempt(connector.clone(), &target, known);
             let attempt = match known {
                 // One that is given up opens no session, so that there may be many of them.
                 Some(_) => timeout(silence, attempt).await.unwrap_or_else(|_| Err(zk::Error::Timeout.into())),
@@ -90,8 +184,8 @@ impl Opening {
         &self,
         connector: zk::Connector,
         target: &Target,
-        known: Option<&Known>,
-    ) -> Result<Opened, OpenError> {
+        known: Option<Known<'_>>,
+    ) -> Result<Connection, OpenError> {
         let (connector, number) = match known {
             Some(known) => (connector.with_session(known.info.clone()), known.number),
             None => (connector, 1),
@@ -101,17 +195,17 @@ impl Opening {
             tracing::warn!("the server replaced the session by another one");
             return Err(OpenError::Expired);
         }
-        if let Some(session) = known.and_then(|known| known.session.as_ref())
+        if let Some(clock) = known.and_then(|known| known.clock)
             && let Ok(terms) = self.terms(connection.live().session_timeout())
         {
             // A shorter session counts from now on, whether or not the fence is answered.
-            session.clock().reconnected(connection.begun, terms);
+            clock.reconnected(connection.begun, terms);
         }
-        let fenced = Instant::now();
+        connection.fenced = Instant::now();
         let live = connection.live().clone();
         let fence = timeout(self.timeout / 3, connection.answer(requests::fence(&live))).await;
         match fence {
-            Ok(Some(Ok(()))) => Ok(Opened { connection, fenced }),
+            Ok(Some(Ok(()))) => Ok(connection),
             _ => Err(zk::Error::Timeout.into()),
         }
     }
@@ -140,29 +234,13 @@ impl Session {
 }
 
 /// A session that is to be kept.
-struct Known {
-    info: zk::SessionInfo,
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    info: &'a zk::SessionInfo,
     /// `None` while it is being opened.
-    session: Option<Arc<Session>>,
+    clock: Option<&'a LeaseClock>,
     /// The number of its next connection.
     number: u64,
-}
-
-/// A connection that the servers have confirmed, by an answer to a request that was sent at that time.
-struct Opened {
-    connection: Connection,
-    fenced: Instant,
-}
-
-impl Opened {
-    /// Returns the session timeout that the server has granted.
-    fn timeout(&self) -> Duration {
-        self.connection.live().session_timeout()
-    }
-
-    fn info(&self) -> zk::SessionInfo {
-        self.connection.live().session().clone()
-    }
 }
 
 struct Keeper {
@@ -176,33 +254,30 @@ impl Keeper {
         loop {
             tokio::select! {
                 biased;
-                () = connection.over() => {}
-                () = self.session.requests.closed() => match connection.close().await {
-                    true => return,
-                    false => {
-                        let Some(next) = self.next().await else { return };
-                        connection = next.connection;
-                        continue;
+                () = connection.over() => {
+                    self.session.disconnect();
+                    drop(connection);
+                }
+                () = self.session.requests.closed() => {
+                    if connection.close().await {
+                        return;
                     }
-                },
+                }
             }
-            self.session.disconnect();
-            drop(connection);
             let Some(next) = self.next().await else { return };
-            connection = self.resume(next);
+            self.info = next.live().session().clone();
+            self.session.connect(next.live(), next.fenced);
+            connection = next;
         }
     }
 
     /// Connects again. Returns `None` if the session is over.
-    async fn next(&self) -> Option<Opened> {
+    async fn next(&self) -> Option<Connection> {
         let session = &self.session;
         let granted = session.clock().terms().session();
         loop {
-            let known = Known {
-                info: self.info.clone(),
-                session: Some(session.clone()),
-                number: session.link().connection + 1,
-            };
+            let number = session.link().connection + 1;
+            let known = Known { info: &self.info, clock: Some(session.clock()), number };
             match self.connect(known, granted).await {
                 Ok(next) => return Some(next),
                 Err(error) if !matches!(error, OpenError::Unreachable(_)) => {
@@ -222,18 +297,10 @@ impl Keeper {
         }
     }
 
-    async fn connect(&self, known: Known, granted: Duration) -> Result<Opened, OpenError> {
-        let opened = self.opening.connect(Some(known), self.opening.silence.of(granted)).await?;
-        self.opening.terms(opened.timeout()).map_err(OpenError::Invalid)?;
-        Ok(opened)
-    }
-
-    /// Goes on with another connection.
-    fn resume(&mut self, Opened { connection, fenced }: Opened) -> Connection {
-        let live = connection.live();
-        self.info = live.session().clone();
-        self.session.connect(live, fenced);
-        connection
+    async fn connect(&self, known: Known<'_>, granted: Duration) -> Result<Connection, OpenError> {
+        let connection = self.opening.connect(Some(known), self.opening.silence.of(granted)).await?;
+        self.opening.terms(connection.timeout()).map_err(OpenError::Invalid)?;
+        Ok(connection)
     }
 }
 
@@ -254,7 +321,6 @@ mod tests {
     use zklock_testkit::{EmbeddedServer, How, Proxy};
 
     use super::super::clock::{Ack, Heartbeat, Terms};
-    use super::super::opening::Silence;
     use super::super::{Addresses, Health, Link};
     use super::*;
     use crate::client::config::Config;

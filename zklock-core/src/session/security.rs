@@ -7,8 +7,8 @@ use zookeeper_client as zk;
 use super::addresses::Target;
 use super::connection::{Connection, OpenError};
 use super::diagnose::Certificates;
-#[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
-use super::login::Login;
+#[cfg(feature = "sasl-gssapi")]
+use super::gssapi::Kerberos;
 #[cfg(feature = "tls")]
 use super::tls::Transport;
 
@@ -94,6 +94,59 @@ impl Security {
     }
 }
 
+/// The proof of a name by SASL. It may be secret, so this type does not implement `Debug`.
+#[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
+#[derive(Clone)]
+pub(crate) enum Login {
+    #[cfg(feature = "sasl-digest")]
+    Digest(Digest),
+    #[cfg(feature = "sasl-gssapi")]
+    Gssapi(Kerberos),
+}
+
+#[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
+impl Login {
+    fn options(&self) -> zk::SaslOptions {
+        match self {
+            #[cfg(feature = "sasl-digest")]
+            Self::Digest(digest) => digest.options(),
+            #[cfg(feature = "sasl-gssapi")]
+            Self::Gssapi(kerberos) => kerberos.options(None),
+        }
+    }
+}
+
+/// A user and a password, for the mechanism DIGEST-MD5. The password is secret, so this type does not implement `Debug`.
+#[cfg(feature = "sasl-digest")]
+#[derive(Clone)]
+pub(crate) struct Digest {
+    user: String,
+    password: String,
+}
+
+#[cfg(feature = "sasl-digest")]
+impl Digest {
+    /// Checks what the mechanism can carry. The error shows nothing of the password.
+    pub(crate) fn new(login: &str) -> Result<Self, &'static str> {
+        let (user, password) = login.split_once(':').ok_or("it is not `user:password`")?;
+        if user.is_empty() {
+            return Err("the user is empty");
+        }
+        // The client library does not escape the name, and servers disagree about other characters.
+        if !user.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '"' | '\\')) {
+            return Err("the user has characters other than printable ASCII, or a quote or a backslash");
+        }
+        if password.is_empty() || !password.chars().all(|c| matches!(c, ' '..='~')) {
+            return Err("the password is empty, or has characters other than printable ASCII");
+        }
+        Ok(Self { user: user.to_owned(), password: password.to_owned() })
+    }
+
+    fn options(&self) -> zk::SaslOptions {
+        zk::SaslOptions::digest_md5(self.user.clone(), self.password.clone()).into()
+    }
+}
+
 /// How often a connection with credentials is tried again at once. The library sends them together with the request for a
 /// session, and a server that has encrypted ports answers them before that request, one time in three; the library then
 /// takes the answers for broken ones. There are few repeats, because a server that is down refuses each of them.
@@ -132,5 +185,15 @@ mod tests {
         assert_eq!(attempts(Security::default()).await, 1);
         let digests = vec!["user:password".to_owned()];
         assert_eq!(attempts(Security { digests, ..Security::default() }).await, 1 + REPEATS);
+    }
+
+    #[cfg(feature = "sasl-digest")]
+    #[test]
+    fn a_login_that_the_mechanism_cannot_carry_is_refused() {
+        assert!(Digest::new(r#"billing@EXAMPLE:a "secret" \ word: 1"#).is_ok());
+        for login in ["secret", ":secret", "a b:secret", "a\":secret", "ü:secret", "a:", "a:sécret"] {
+            let error = Digest::new(login).err().expect("it is refused");
+            assert!(!error.contains("secret"), "{error}");
+        }
     }
 }

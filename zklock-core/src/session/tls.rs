@@ -1,16 +1,21 @@
-//! Encrypted connections.
-//!
-//! * [`material`] reads and checks the certificates.
-//! * [`transport`] has those that connections use, and reads rotated ones.
-
-mod material;
-mod transport;
+//! Encrypted connections: their certificates, which are read, checked, and read again when they may have been rotated.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-pub(crate) use self::transport::Transport;
+use blocking::unblock;
+use rustls::client::WebPkiServerVerifier;
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore};
+use zookeeper_client as zk;
+
+use crate::time::timeout;
+
+use super::bounded;
 
 /// The certificates of encrypted connections.
 ///
@@ -97,6 +102,22 @@ impl Pem {
     fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into().into())
     }
+
+    fn read(&self) -> Result<String, String> {
+        match self {
+            Self::Text(text) => Ok(text.to_string()),
+            Self::File(file) => bounded::read(file, LONGEST_FILE)
+                .map_err(|error| format!("cannot read {}: {error}", file.display())),
+        }
+    }
+
+    /// Returns the error that names this text, a part of the configuration.
+    fn wrong(&self, part: &str, reason: impl fmt::Display) -> String {
+        match self {
+            Self::File(file) => format!("{part} in {}: {reason}", file.display()),
+            Self::Text(_) => format!("{part}: {reason}"),
+        }
+    }
 }
 
 impl fmt::Debug for Pem {
@@ -130,6 +151,172 @@ impl TryFrom<Files> for Tls {
         }
     }
 }
+
+/// The certificates of a client, which are read again for each connection, because they may have been rotated.
+#[derive(Clone)]
+pub(crate) struct Transport(Arc<Inner>);
+
+struct Inner {
+    tls: Tls,
+    used: Mutex<Used>,
+    /// Held by the thread that reads the files.
+    reading: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// The certificates that are in use.
+struct Used {
+    material: Material,
+    /// Why later ones could not be used.
+    failure: Option<String>,
+}
+
+impl Transport {
+    /// Reads and checks the certificates. Blocks the thread for as long as the files take.
+    pub(crate) fn new(tls: Tls) -> Result<Self, String> {
+        let used = Used { material: Material::load(&tls)?, failure: None };
+        Ok(Self(Arc::new(Inner { tls, used: Mutex::new(used), reading: Arc::default() })))
+    }
+
+    /// Returns the options of a connection.
+    pub(super) fn options(&self) -> zk::TlsOptions {
+        zk::TlsOptions::new().with_certs(self.0.used().material.certs.clone())
+    }
+
+    /// Reads the certificates again. Those that cannot be used are logged, and the earlier ones stay.
+    pub(super) async fn renew(&self) {
+        // No other thread waits for files that have not answered in time.
+        let Ok(turn) = self.0.reading.clone().try_lock_owned() else { return };
+        let inner = self.0.clone();
+        let renewed = unblock(move || {
+            let renewed = inner.renew();
+            drop(turn);
+            renewed
+        });
+        self.0.tell(match timeout(RENEW_WITHIN, renewed).await {
+            Ok(renewed) => renewed.err(),
+            Err(_) => Some("the files were not read in time".to_owned()),
+        });
+    }
+
+    /// Returns the certificates for a handshake of zklock's own.
+    pub(super) fn certificates(&self) -> Arc<ClientConfig> {
+        self.0.used().material.config.clone()
+    }
+}
+
+impl Inner {
+    fn used(&self) -> MutexGuard<'_, Used> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn renew(&self) -> Result<(), String> {
+        // A pipe may have no writer any more, and the thread would wait for one for ever.
+        if let Some(file) = self.tls.files().find(|file| !file.is_file()) {
+            return Err(format!("{} is not a regular file", file.display()));
+        }
+        let material = Material::load(&self.tls)?;
+        self.used().material = material;
+        Ok(())
+    }
+
+    /// Logs why the certificates cannot be used, if that is news.
+    fn tell(&self, failure: Option<String>) {
+        let mut used = self.used();
+        if let Some(error) = failure.as_deref().filter(|_| failure != used.failure) {
+            tracing::warn!(error, "cannot use the certificates for TLS; the earlier ones stay in use");
+        }
+        used.failure = failure;
+    }
+}
+
+/// Certificates that connections can use.
+struct Material {
+    certs: zk::TlsCerts,
+    /// The same, for a handshake of zklock's own.
+    config: Arc<ClientConfig>,
+}
+
+impl Material {
+    /// Reads and checks the certificates. Blocks the thread for as long as the files take. The error names the text that
+    /// is wrong, and shows nothing of it.
+    fn load(tls: &Tls) -> Result<Self, String> {
+        let authorities = |reason: String| tls.authorities.wrong("the authorities", reason);
+        let revocations = |reason: String| tls.authorities.wrong("the revocation lists", reason);
+        let text = tls.authorities.read()?;
+        let roots = roots_of(&text).map_err(authorities)?;
+        let ca = zk::TlsCa::from_pem(&text).map_err(|error| authorities(error.to_string()))?;
+        let lists = items(&text).map_err(revocations)?;
+        let provider = provider();
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone());
+        let verifier = verifier.with_crls(lists).build().map_err(|error| revocations(error.to_string()))?;
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?
+            .with_webpki_verifier(verifier);
+        let certs = zk::TlsCerts::builder().with_ca(ca);
+        let (certs, config) = match &tls.identity {
+            Some((chain_pem, key_pem)) => {
+                let (chain, key) = (chain_pem.read()?, key_pem.read()?);
+                let own = chain_of(&chain).map_err(|reason| chain_pem.wrong("the certificate", reason))?;
+                let own_key = key_of(&key).map_err(|reason| key_pem.wrong("the key", reason))?;
+                let config = builder.with_client_auth_cert(own, own_key);
+                let config = config.map_err(|error| key_pem.wrong("the key", error))?;
+                let identity = zk::TlsIdentity::from_pem(&chain, &key)
+                    .map_err(|error| chain_pem.wrong("the certificate", error))?;
+                (certs.with_identity(identity), config)
+            }
+            None => (certs, builder.with_no_client_auth()),
+        };
+        let certs = certs.build().map_err(|error| error.to_string())?;
+        Ok(Self { certs, config: Arc::new(config) })
+    }
+}
+
+/// Returns the provider of the process, as the client library uses it. Without one, that library panics if the process
+/// was built with several.
+fn provider() -> Arc<CryptoProvider> {
+    CryptoProvider::get_default().cloned().unwrap_or_else(|| {
+        let own = aws_lc_rs::default_provider();
+        // Another thread may have installed one meanwhile.
+        own.clone().install_default().ok();
+        CryptoProvider::get_default().cloned().unwrap_or_else(|| Arc::new(own))
+    })
+}
+
+fn roots_of(text: &str) -> Result<RootCertStore, String> {
+    let certificates: Vec<CertificateDer<'_>> = items(text)?;
+    let mut roots = RootCertStore::empty();
+    // A bundle of a system may have certificates in old formats.
+    let (used, unused) = roots.add_parsable_certificates(certificates);
+    if used == 0 {
+        let reason =
+            if unused == 0 { "it has no certificate" } else { "none of its certificates can be used" };
+        return Err(reason.to_owned());
+    }
+    Ok(roots)
+}
+
+fn chain_of(text: &str) -> Result<Vec<CertificateDer<'static>>, String> {
+    let chain: Vec<_> = items(text)?;
+    if chain.is_empty() { Err("it has no certificate".to_owned()) } else { Ok(chain) }
+}
+
+/// Returns all certificates, or all revocation lists, of a text.
+fn items<T: PemObject>(text: &str) -> Result<Vec<T>, String> {
+    T::pem_slice_iter(text.as_bytes()).collect::<Result<_, _>>().map_err(|_| "it is malformed PEM".to_owned())
+}
+
+fn key_of(text: &str) -> Result<PrivateKeyDer<'static>, String> {
+    PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|error| match error {
+        pem::Error::NoItemsFound => "it has no private key, or an encrypted one".to_owned(),
+        _ => "it is malformed PEM".to_owned(),
+    })
+}
+
+/// The longest wait for the files, which may be on a file system that does not answer.
+const RENEW_WITHIN: Duration = Duration::from_secs(5);
+/// The longest file in bytes. The authorities of a system take a quarter of it.
+const LONGEST_FILE: u64 = 1024 * 1024;
 
 #[cfg(test)]
 mod tests {

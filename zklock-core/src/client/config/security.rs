@@ -7,12 +7,12 @@ use crate::error::LockError;
 use crate::session::acl::{Acl, NodeAcls};
 use crate::session::addresses::Address;
 use crate::session::bounded;
-#[cfg(feature = "sasl-digest")]
-use crate::session::login::Digest;
-#[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
-use crate::session::login::Login;
 #[cfg(feature = "sasl-gssapi")]
-use crate::session::login::{Gssapi, Kerberos};
+use crate::session::gssapi::{Gssapi, Kerberos};
+#[cfg(feature = "sasl-digest")]
+use crate::session::security::Digest;
+#[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
+use crate::session::security::Login;
 use crate::session::security::{Connector, Security};
 #[cfg(feature = "tls")]
 use crate::session::tls::{Tls, Transport};

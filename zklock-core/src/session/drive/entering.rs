@@ -71,12 +71,17 @@ impl Driver {
             return self.founded(founded);
         }
         let entered = pin!(session.requests().enter(newcomer, self.way));
-        let (mut entry, counted) = self.with_count(entered).await;
-        if counted.is_err() {
+        let (entered, counted) = self.with_count(entered).await;
+        match entered {
+            Ok(entry) if counted.is_ok() => self.arrived(entry),
             // The list is repeated, with the number.
-            entry.children = None;
+            Ok(entry) => self.arrived(Entry { children: None, ..entry }),
+            Err(RequestError::NoNode) => {
+                self.session.queues.forget(&self.path, self.connection);
+                Event::ParentMissing
+            }
+            Err(error) => self.failed(error),
         }
-        self.arrived(entry)
     }
 
     /// Prepares to create a contender.
@@ -133,25 +138,18 @@ impl Driver {
     }
 
     /// Translates the answers to a create and the requests sent with it.
-    pub(super) fn arrived(&mut self, entry: Entry) -> Event {
+    fn arrived(&mut self, entry: Entry) -> Event {
         let Entry { node, children, queue } = entry;
-        match node {
-            Ok(node) if node.owner != self.session.id() => self.session_replaced(),
-            Ok(node) => {
-                self.note_queue(&node, queue);
-                let sight = match self.way {
-                    Way::After(last, watch) if self.watch == Some(watch) => Sight::After(last),
-                    Way::After(..) => Sight::Nothing,
-                    _ => self.among(&node, children),
-                };
-                Event::Entered(node, sight)
-            }
-            Err(RequestError::NoNode) => {
-                self.session.queues.forget(&self.path, self.connection);
-                Event::ParentMissing
-            }
-            Err(error) => self.failed(error),
+        if node.owner != self.session.id() {
+            return self.session_replaced();
         }
+        self.note_queue(&node, queue);
+        let sight = match self.way {
+            Way::After(last, watch) if self.watch == Some(watch) => Sight::After(last),
+            Way::After(..) => Sight::Nothing,
+            _ => self.among(&node, children),
+        };
+        Event::Entered(node, sight)
     }
 
     /// Notes that the queue exists, and which watch tells of its end, now that the answer to the create is there.

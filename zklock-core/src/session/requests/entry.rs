@@ -26,13 +26,6 @@ pub(crate) struct Newcomer<'a> {
     pub(crate) data: &'a [u8],
 }
 
-impl Entry {
-    /// Returns the outcomes of a create that failed.
-    fn failed(error: RequestError) -> Self {
-        Self { node: Err(error), children: None, queue: None }
-    }
-}
-
 impl Newcomer<'_> {
     /// Returns the path to create, to which the server appends the number.
     pub(crate) fn path(&self) -> String {
@@ -40,9 +33,9 @@ impl Newcomer<'_> {
     }
 }
 
-/// The outcomes of creating a contender, and of the requests in the same round trip.
+/// A contender that was created, and what the requests in the same round trip have shown.
 pub(crate) struct Entry {
-    pub(crate) node: Result<Node, RequestError>,
+    pub(crate) node: Node,
     pub(crate) children: Option<Children>,
     pub(crate) queue: Option<Queue>,
 }
@@ -72,17 +65,16 @@ pub(crate) enum Unfounded {
 
 impl Requests {
     /// Creates a contender, and sends the other requests of its way into the queue in the same round trip.
-    pub(in crate::session) async fn enter(&self, newcomer: Newcomer<'_>, way: Way) -> Entry {
+    pub(in crate::session) async fn enter(
+        &self,
+        newcomer: Newcomer<'_>,
+        way: Way,
+    ) -> Result<Entry, RequestError> {
         let Newcomer { dir, data, .. } = newcomer;
-        let client = match self.client().await {
-            Ok(client) => client,
-            Err(over) => return Entry::failed(over),
-        };
+        let client = self.client().await?;
         let path = newcomer.path();
         let acls = self.acls.own.acls();
-        if let Err(error) = Length::of_create(&path, data, acls).check() {
-            return Entry::failed(error);
-        }
+        Length::of_create(&path, data, acls).check()?;
         let options = zk::CreateMode::EphemeralSequential.with_acls(acls);
         let sent = Instant::now();
         let create = client.create(&path, data, &options);
@@ -91,16 +83,16 @@ impl Requests {
         let watch = (way == Way::ListAndWatch).then(|| watching(&client, dir));
         let (created, listed, watched) = join!(create, OptionFuture::from(list), OptionFuture::from(watch));
         let created = self.note(Ack::Write, sent, created);
-        let created = created.map_err(|error| error.lacking(Permission::Create));
-        let node = created.map(|(stat, sequence)| Node {
+        let children = listed.and_then(|listed| self.note(Ack::Read, sent, listed).ok());
+        let queue = watched.and_then(|watched| self.note(Ack::Read, sent, watched).ok());
+        let (stat, sequence) = created.map_err(|error| error.lacking(Permission::Create))?;
+        let node = Node {
             // The server prints the number as a signed 32-bit number, and the library widens it.
             name: format!("{}{:010}", &path[dir.len() + 1..], sequence.into_i64()),
             zxid: stat.czxid,
             owner: stat.ephemeral_owner,
-        });
-        let children = listed.and_then(|listed| self.note(Ack::Read, sent, listed).ok());
-        let queue = watched.and_then(|watched| self.note(Ack::Read, sent, watched).ok());
-        Entry { node, children, queue }
+        };
+        Ok(Entry { node, children, queue })
     }
 
     /// Creates a queue and its first contender, whose data has the version 1 then.

@@ -8,8 +8,8 @@ use futures_lite::future::block_on;
 use tokio::sync::Mutex;
 use zookeeper_client as zk;
 
-use crate::session::addresses::Target;
-use crate::session::connection::{Connection, OpenError};
+use super::addresses::Target;
+use super::connection::{Connection, OpenError};
 
 /// A login by SASL with the mechanism GSSAPI, which is Kerberos: the name of the servers.
 ///
@@ -126,7 +126,7 @@ impl Kerberos {
 
     /// Connects to one address, on another thread: the login blocks it for as long as the Kerberos library waits for the
     /// network. A login that an earlier call has given up is waited for, because it may be the one that succeeds.
-    pub(in crate::session) async fn connect(
+    pub(super) async fn connect(
         &self,
         connector: zk::Connector,
         target: &Target,
