@@ -1,5 +1,6 @@
 //! The contract of every lock that excludes all others: Curator's `TestInterProcessMutexBase`.
 
+mod costs;
 mod face;
 mod interruptions;
 mod losses;

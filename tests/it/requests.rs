@@ -33,42 +33,6 @@ pub(crate) async fn requests(server: &Server, future: impl Future<Output = ()>) 
     server.packets_received() - before - 1
 }
 
-/// The requests of a free lock at a path that nobody has used, and then again and again.
-const NEW: [(u64, [u64; 3]); 4] = [(2, [1, 0, 1]), (4, [0, 1, 1]), (2, [0, 1, 1]), (2, [0, 1, 1])];
-/// Those at a path that another client has used.
-const MET: [(u64, [u64; 3]); 4] = [(4, [1, 1, 1]), (4, [0, 1, 1]), (2, [0, 1, 1]), (2, [0, 1, 1])];
-
-#[tokio::test]
-async fn a_free_lock_costs_two_requests_at_a_new_path_and_again_and_again() {
-    let server = Server::start_granting(PATIENCE);
-    let proxy = Proxy::start(server.address()).unwrap();
-    let (client, other) = (quiet_client_at(proxy.connect_string()).await, quiet_client(&server).await);
-    other.mutex("/met").unwrap().lock().await.unwrap().release().await.unwrap();
-    let of_locks = [Opcode::MULTI, Opcode::CREATE2, Opcode::DELETE];
-    let counted = || of_locks.map(|opcode| proxy.requests(opcode));
-    for (path, costs) in [("/new", NEW), ("/met", MET)] {
-        let mutex = client.mutex(path).unwrap();
-        for (cost, each) in costs {
-            let before = counted();
-            let free = async { mutex.lock().await.unwrap().release().await.unwrap() };
-            let all = requests(&server, free).await;
-            // On a busy machine, it may hold the lock for so long that it looks around.
-            assert!((cost..=cost + 1).contains(&all), "{path}: {all} requests instead of {cost}");
-            assert_eq!([0, 1, 2].map(|index| counted()[index] - before[index]), each, "{path}");
-        }
-    }
-    let mutex = client.mutex("/new").unwrap();
-    let (guard, before) = (mutex.lock().await.unwrap(), proxy.requests(Opcode::GET_CHILDREN));
-    until(|| async { proxy.replies(Opcode::GET_CHILDREN) > before }, "the holder looks around").await;
-    let again = guard.scope(async {
-        for _ in 0..10 {
-            mutex.lock().await.unwrap().release().await.unwrap();
-        }
-    });
-    assert_eq!(requests(&server, again).await, 0);
-    guard.release().await.unwrap();
-}
-
 #[tokio::test]
 async fn a_lock_at_a_new_path_costs_one_request_more_if_it_is_held_for_longer() {
     let server = Server::start_granting(PATIENCE);
@@ -101,7 +65,7 @@ async fn a_lock_whose_connection_breaks_before_its_first_list_is_listed_once_on_
 }
 
 #[tokio::test]
-async fn a_taken_lock_costs_five_requests_and_a_try_three() {
+async fn a_taken_lock_costs_five_requests() {
     let server = Server::start_granting(PATIENCE);
     let (holder, waiter) = (quiet(&server).await, quiet(&server).await);
     let guard = holder.lock().await.unwrap();
@@ -109,9 +73,6 @@ async fn a_taken_lock_costs_five_requests_and_a_try_three() {
     assert!(waiter.try_lock().await.unwrap().is_none());
     let own = holder.participants().await.unwrap().remove(0).node;
     until(|| async { server.four_letter("wchp").unwrap().contains(&own) }, "the holder watches").await;
-    let tried = async { assert!(waiter.try_lock().await.unwrap().is_none()) };
-    assert_eq!(requests(&server, tried).await, 3);
-
     assert_eq!(wait_until_watched(&server, (guard, &waiter), 6).await, 5);
 }
 
@@ -255,45 +216,6 @@ async fn a_free_lock_that_is_not_reentrant_costs_what_a_permit_does() {
     let again = guard.scope(async {
         for _ in 0..10 {
             mutex.lock().await.unwrap_err();
-        }
-    });
-    assert_eq!(requests(&server, again).await, 0);
-    guard.release().await.unwrap();
-}
-
-#[tokio::test]
-async fn two_free_members_cost_what_two_mutexes_cost_one_after_the_other() {
-    let server = Server::start_granting(PATIENCE);
-    let proxy = Proxy::start(server.address()).unwrap();
-    let (client, other) = (quiet_client_at(proxy.connect_string()).await, quiet_client(&server).await);
-    // Another client creates the parents.
-    other.lock_all(["/cost/met/a", "/cost/met/b", "/cost/new/z"]).await.unwrap().release().await.unwrap();
-    let of_locks = [Opcode::MULTI, Opcode::CREATE2, Opcode::DELETE];
-    let counted = || of_locks.map(|opcode| proxy.requests(opcode));
-    for (paths, costs) in [(["/cost/new/a", "/cost/new/b"], NEW), (["/cost/met/a", "/cost/met/b"], MET)] {
-        let multi = client.multi(paths).unwrap();
-        for (cost, each) in costs {
-            let before = counted();
-            let free = async { multi.lock().await.unwrap().release().await.unwrap() };
-            let (all, cost) = (requests(&server, free).await, 2 * cost);
-            // On a busy machine, the members may be held for so long that their holder looks around.
-            assert!((cost..=cost + 2).contains(&all), "{paths:?}: {all} requests instead of {cost}");
-            let two = each.map(|count| 2 * count);
-            assert_eq!([0, 1, 2].map(|index| counted()[index] - before[index]), two, "{paths:?}");
-        }
-    }
-}
-
-#[tokio::test]
-async fn members_that_are_entered_again_inside_cost_none() {
-    let server = Server::start_granting(PATIENCE);
-    let multi = quiet_client(&server).await.multi(["/cost/a", "/cost/b"]).unwrap();
-    let guard = multi.lock().await.unwrap();
-    // The lists have set watches on the children.
-    until(|| async { server.watch_count() == 2 }, "the holder watches the two queues").await;
-    let again = guard.scope(async {
-        for _ in 0..10 {
-            multi.lock().await.unwrap().release().await.unwrap();
         }
     });
     assert_eq!(requests(&server, again).await, 0);

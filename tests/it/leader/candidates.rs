@@ -1,11 +1,8 @@
 //! The candidates of an election, their list, and candidates whose nodes are deleted.
 
 use std::future::{pending, ready};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use zklock::{Ended, LockError, LossReason, Policy, Standing};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Direction, How};
@@ -14,51 +11,6 @@ use crate::support::session_end::end_session;
 use crate::support::{Space, failed, soon, until};
 
 const PATH: &str = "/sweeper";
-
-#[tokio::test]
-async fn ten_candidates_see_the_same_list_and_one_leader() {
-    let space = Space::new();
-    let mut selectors = Vec::new();
-    for index in 0..10 {
-        let election = space.client().await.election(PATH).unwrap();
-        selectors.push(election.identity(format!("candidate-{index}")).unwrap().select(|_| pending::<()>()));
-    }
-    space.until_queued(PATH, 10).await;
-    until(|| async { selectors.iter().any(|selector| selector.has_leadership()) }, "one leads").await;
-    let seen = join_all(selectors.iter().map(|selector| selector.participants())).await;
-    let first = seen[0].as_ref().unwrap();
-    assert!(seen.iter().all(|other| other.as_ref().unwrap() == first));
-    let leaders: Vec<_> = first.iter().filter(|one| one.standing == Standing::Holds).collect();
-    let leads = |index: usize| selectors[index].has_leadership();
-    let [leader] = leaders[..] else { panic!("{leaders:?}") };
-    let index: usize = leader.identity.strip_prefix("candidate-").unwrap().parse().unwrap();
-    assert_eq!((0..10).filter(|index| leads(*index)).collect::<Vec<_>>(), [index]);
-    assert_eq!(selectors[0].leader().await.unwrap().as_ref(), Some(leader));
-}
-
-#[tokio::test]
-async fn each_of_ten_who_leave_after_their_term_leads_once_and_alone() {
-    let space = Space::new();
-    let (leading, terms) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let mut tasks = Vec::new();
-    for _ in 0..10 {
-        let (client, leading, terms) = (space.client().await, leading.clone(), terms.clone());
-        tasks.push(tokio::spawn(async move {
-            let latch = client.leader_latch(PATH).unwrap();
-            latch.leadership().await.unwrap();
-            assert_eq!(leading.fetch_add(1, Ordering::SeqCst), 0, "another one leads");
-            tokio::task::yield_now().await;
-            leading.fetch_sub(1, Ordering::SeqCst);
-            terms.fetch_add(1, Ordering::SeqCst);
-            latch.close().await.unwrap();
-        }));
-    }
-    for task in tasks {
-        soon(task).await.unwrap();
-    }
-    assert_eq!(terms.load(Ordering::SeqCst), 10);
-    space.until_empty(PATH).await;
-}
 
 #[tokio::test]
 async fn nobody_leads_where_nobody_ran_yet() {
