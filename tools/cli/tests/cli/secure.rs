@@ -169,7 +169,7 @@ fn a_wrong_login_and_files_that_cannot_be_used_are_refused() {
     let several = plain("digests");
     assert_eq!(several.code, 78, "{}", several.err);
     assert!(
-        several.err.contains("has several lines") && !several.err.contains("topsecret"),
+        several.err.contains("`sasl_digest`: there are several") && !several.err.contains("topsecret"),
         "{}",
         several.err
     );
