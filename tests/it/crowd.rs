@@ -80,6 +80,24 @@ fn wait_for(client: &Client, numbers: Range<usize>) -> JoinSet<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_that_wait_together_go_on_without_requests_once_no_other_client_waits() {
+    const CALLS: u32 = 2_000;
+    let crowd = Crowd::of().await;
+    let held = crowd.holder("/one").await;
+    let mutex = crowd.client.mutex("/one").unwrap();
+    let waiting: JoinSet<_> = iter::repeat_n(mutex.clone(), CALLS as usize)
+        .map(async |mutex| mutex.lock_timeout(Duration::MAX).await.unwrap().release().await.unwrap())
+        .collect();
+    until_in_line(&mutex, CALLS).await;
+    let before = crowd.proxy.requests_total();
+    held.release().await.unwrap();
+    tokio::time::timeout(LONG, waiting.join_all()).await.expect("all are served in time");
+    // The turn of a node that has waited is bounded, and that of the next one is not.
+    let requests = crowd.proxy.requests_total() - before;
+    assert!(requests < 20, "{requests} requests");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_that_wait_for_many_locks_disturb_nobody_and_are_served() {
     let crowd = Crowd::of().await;
     let held = crowd.client.mutex("/held").unwrap().lock().await.unwrap();

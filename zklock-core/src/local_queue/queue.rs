@@ -83,7 +83,11 @@ impl LocalQueue {
         self: &Arc<Self>,
         change: impl FnOnce(&mut CallState, Instant) -> Effects<Caller, Claims>,
     ) {
-        let effects = change(&mut self.state(), Instant::now());
+        let mut state = self.state();
+        let mut effects = change(&mut state, Instant::now());
+        // The nodes are ordered to leave before the task can create another one, so that this client is not behind itself.
+        effects.left.clear();
+        drop(state);
         self.deliver(effects);
         let wake = self.state().wake(Instant::now());
         match wake {
@@ -110,10 +114,9 @@ impl LocalQueue {
             }
             let now = Instant::now();
             effects = Effects::default();
+            let mut state = self.state();
             for node in vain {
-                let more = self.state().given_back(node, now);
-                effects.grants.extend(more.grants);
-                effects.left.extend(more.left);
+                effects.grants.extend(state.given_back(node, now).grants);
             }
         }
     }

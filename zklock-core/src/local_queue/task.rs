@@ -51,6 +51,8 @@ impl LocalQueue {
             let (need, until) = self.state().next(Instant::now());
             match need {
                 Need::Contend(entry) => {
+                    // The tasks of nodes that leave delete them before.
+                    yield_now().await;
                     let cancel = cancel.insert(CancellationToken::new());
                     contest.set(Some(self.contend(entry, cancel)));
                 }

@@ -140,7 +140,7 @@ impl Driver {
             action,
             refusal: None,
             children: None,
-            seen: Seen::Others,
+            seen: Seen::Alone,
             own_node: Arc::default(),
             counted: 0,
             way: Way::List,

@@ -86,7 +86,7 @@ impl Driver {
 
     /// Prepares to create a contender.
     pub(super) fn set_out(&mut self) {
-        (self.seen, self.version, self.watch) = (Seen::Others, 0, None);
+        (self.seen, self.version, self.watch) = (Seen::Alone, 0, None);
         self.own_node = Arc::default();
         self.renew_connection();
     }
