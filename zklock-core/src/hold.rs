@@ -6,13 +6,13 @@
 //! ```text
 //!  Guard ─ owns ─► Hold ─► Entry ◄─ refers to ─ Scope of the body (does not keep the lock)
 //!                           │ alive: until the hold ends
-//!                           ├─► Owner        one per lock: counts holds and writers, has the grant
-//!                           └─► ChildPermit  a permit of the gate of each entry around it
+//!                           ├─► Owner        one per grant: counts its holds and writers
+//!                           └─► ChildPermit  a permit of the gate of each entry around it that had not ended
 //! ```
 //!
-//! Below, a *grant* is what an acquisition yields: the last reference to it that is dropped gives the lock back. A
-//! *lease* is what the client knows of the node that it holds, above all whether it is lost. Several grants can have one
-//! lease, one after the other or together to read, and a *share* is the part of one of them.
+//! Below, a *grant* is what an acquisition yields. The lock is given back when the last reference to its grant is dropped.
+//! A *lease* is what the client knows of the node that it holds, above all whether it is lost. Several grants can use one
+//! lease: one after the other, or together if they read. A *share* is one grant's part of a lease.
 //!
 //! An entry admits one child at a time, or several children that read, so that siblings, such as the two sides of a `join!`,
 //! exclude each other. Holds end in any order. The last one gives the lock back. If the last one that writes ends before
@@ -21,19 +21,20 @@
 //!
 //! * [`access`]: the ways to enter a lock, and what an entry inside of another one means.
 //! * [`owner`]: how many holds and writers a lock has.
+//! * [`lock_ref`]: a lock, and the way to enter it.
 //! * [`mod@scope`]: the locks and terms around the present call.
 //! * [`mod@enter`]: enters a lock, again or by an acquisition.
 //! * [`release`]: ends holds, and waits for the servers.
-//! * [`lock_ref`]: a lock, and the way to enter it.
 //!
 //! Uses the layers below: `local_queue`, `contend`, `deadline`, `client`, `lease`, `session`, `queue`, `events`, `event`,
 //! `path`, `mode`, `token` and `error`.
 //!
 //! # Invariants
 //!
-//! 1. The mutexes are locked in this order: that of an entry, those of the entries around it, and that of the owner. No
+//! 1. Nested mutexes are locked in this order: that of an entry, those of the entries around it, and that of the owner. No
 //!    wake-up, send or code of users runs under one of them.
-//! 2. The downgrade is ordered while the hold of the last writer counts, so that nobody else has the lock by then.
+//! 2. The downgrade is ordered while the hold of the last writer counts, so that the lock cannot pass to another call
+//!    before.
 //! 3. The grant is given back before the client is dropped: the end of the last client ends the session, whose locks are lost.
 
 mod access;
@@ -83,7 +84,7 @@ pub(crate) struct Entry {
     share: Arc<Share>,
     /// The identity of the client, which this does not keep.
     worker: Weak<Worker>,
-    /// Admits the entries inside of this one: one alone, or several that read. Made for the first one.
+    /// Admits the entries inside of this one: either one, or several that read. Made for the first one.
     gate: OnceLock<Arc<Semaphore>>,
     /// Made for the first that waits for the end.
     ended: OnceLock<CancellationToken>,
@@ -158,15 +159,16 @@ impl Hold {
         if let (Some(span), Some(reason)) = (&alive.span, self.lease().loss()) {
             span.note(&self.lease().lost_error(reason));
         }
-        Some((alive.owner.leave(self.0.access), alive))
+        Some((alive.owner.remove_hold(self.0.access), alive))
     }
 
     /// Makes this hold, which writes, one that reads. It gets an entry of its own: scopes inside of the writer refer to the
     /// old one, which ends.
     fn become_reader(&mut self) -> Option<Downgrade> {
         let Alive { owner, permits, span } = self.0.end()?;
-        owner.join(Access::Read);
-        let remaining = owner.leave(Access::Write);
+        // Counted first, so that the lock has a reader and is not given back.
+        owner.add_hold(Access::Read);
+        let remaining = owner.remove_hold(Access::Write);
         let (share, worker) = (self.0.share.clone(), self.0.worker.clone());
         *self = Self::new(Access::Read, (share, worker), Alive { owner, permits, span });
         match remaining {
@@ -235,15 +237,15 @@ impl Entry {
         alive
     }
 
-    /// Returns the hold of an entry that has this permit, or `None` if this entry has ended.
+    /// Returns the hold of a new entry inside of this one, which keeps the permit; or `None` if this entry has ended.
     fn join(self: &Arc<Self>, access: Access, permit: OwnedSemaphorePermit) -> Option<Hold> {
         // Until it is unlocked, this entry cannot end, so the lock is held.
         let alive = self.lock();
         let Alive { owner, permits, span } = alive.as_ref()?;
-        // So long a step that other threads take theirs meanwhile.
+        // Lengthens this step, so that other threads take theirs meanwhile.
         #[cfg(test)]
         std::thread::sleep(std::time::Duration::from_micros(1));
-        owner.join(access);
+        owner.add_hold(access);
         // Nobody can enter an entry that has ended, so a place in it is of no use.
         let around = permits.iter().filter(|permit| !permit.outer.is_over()).cloned();
         let own = Arc::new(ChildPermit { outer: self.clone(), _permit: permit });

@@ -18,7 +18,7 @@ pub(crate) enum Access {
 /// The meaning of an entry inside of another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reentry {
-    /// It takes this many permits of the outer entry: all of them, or one of a reader.
+    /// It takes this many permits of the outer entry: all of them, or one if it reads.
     Inside(u32),
     /// The call would wait for itself.
     Deadlock,

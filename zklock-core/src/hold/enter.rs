@@ -69,7 +69,7 @@ async fn acquire(
     }
 }
 
-/// Returns the holds of a lock that was acquired, with their span, and has their ends told to the listeners.
+/// Returns the holds of an acquired lock, with their span. The listeners are told when they end.
 fn first_holds(client: &Client, lock: &LockRef, attempt: Attempt, grants: Vec<Arc<Grant>>) -> Vec<Hold> {
     let Some(token) = grants.iter().map(|grant| grant.token()).min() else { return Vec::new() };
     for (grant, holding) in iter::zip(&grants, attempt.acquired(token, grants.len())) {
@@ -81,7 +81,7 @@ fn first_holds(client: &Client, lock: &LockRef, attempt: Attempt, grants: Vec<Ar
 
 /// Waits until the siblings in front have ended. Returns `None` if there are some and the caller does not want to wait.
 ///
-/// The wait does not keep the lock.
+/// The wait does not keep the lock. The end of the outer entry does not end the wait: the caller looks again behind it.
 pub(super) async fn admit(
     (outer, permits): (&Entry, u32),
     deadline: impl FnOnce() -> Deadline,

@@ -1,4 +1,4 @@
-//! The lock that a logical call holds, and the number of its holds.
+//! The grant that the holds of a logical call share, and their number.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,11 +19,13 @@ struct Counts {
     /// `None` once the last hold has ended.
     grant: Option<Arc<Grant>>,
     holds: usize,
-    /// The holds that write.
+    /// The holds that read.
+    readers: usize,
+    /// The holds that write, and are not about to end.
     writers: usize,
 }
 
-/// The outcome of a downgrade that has been ordered.
+/// The outcome of a downgrade that has been ordered. Dropping it changes nothing, and it does not keep the grant.
 pub(super) type Downgrade = Pin<Box<dyn Future<Output = Result<(), LockError>> + Send>>;
 
 /// What remains of a lock after the end of a hold.
@@ -38,30 +40,34 @@ pub(super) enum Remaining {
 
 impl Owner {
     pub(super) fn new(client: Client, access: Access, grant: Arc<Grant>) -> Self {
-        let writers = usize::from(access == Access::Write);
-        Self { counts: Mutex::new(Counts { grant: Some(grant), holds: 1, writers }), client }
+        let counts = Counts { grant: Some(grant), holds: 0, readers: 0, writers: 0 };
+        let owner = Self { counts: Mutex::new(counts), client };
+        owner.add_hold(access);
+        owner
     }
 
     pub(super) fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Counts one more hold, inside of one that counts meanwhile. A writer is inside of a writer.
-    pub(super) fn join(&self, access: Access) {
+    /// Counts one more hold. The one around it counts meanwhile.
+    pub(super) fn add_hold(&self, access: Access) {
         let mut counts = self.lock();
         counts.holds += 1;
+        counts.readers += usize::from(access == Access::Read);
         counts.writers += usize::from(access == Access::Write);
     }
 
-    /// Counts a hold no more.
-    pub(super) fn leave(&self, access: Access) -> Remaining {
+    /// Stops counting a hold.
+    pub(super) fn remove_hold(&self, access: Access) -> Remaining {
         // Ordered while this hold counts: nobody else has the lock yet, and the release will be behind it.
         let downgrade = if access == Access::Write { self.stop_writing() } else { None };
         let mut counts = self.lock();
         counts.holds -= 1;
+        counts.readers -= usize::from(access == Access::Read);
         let grant = if counts.holds == 0 { counts.grant.take() } else { None };
         drop(counts);
-        // Nobody else owns the grant: a writer that orders a downgrade gives its clone back before it counts no more.
+        // This is the only reference: a writer that orders a downgrade drops its own before its hold stops counting.
         match (grant.and_then(Arc::into_inner), downgrade) {
             (Some(grant), _) => Remaining::Nobody(grant),
             (None, Some(downgrade)) => Remaining::Readers(downgrade),
@@ -69,12 +75,13 @@ impl Owner {
         }
     }
 
-    /// Counts a writer no more, whose hold still counts. Orders the downgrade if it was the last one and readers are left.
+    /// Stops counting a hold as a writer. It still counts as a hold. Orders the downgrade if it was the last writer and
+    /// readers are left.
     fn stop_writing(&self) -> Option<Downgrade> {
         let mut counts = self.lock();
         counts.writers -= 1;
-        let has_readers = counts.writers == 0 && counts.holds > 1;
-        let grant = if has_readers { counts.grant.clone() } else { None };
+        let is_due = counts.writers == 0 && counts.readers > 0;
+        let grant = if is_due { counts.grant.clone() } else { None };
         drop(counts);
         grant.map(|grant| Box::pin(grant.downgrade()) as _)
     }

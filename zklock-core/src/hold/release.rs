@@ -57,7 +57,7 @@ pub(crate) async fn released(ends: Vec<End>, within: Duration) -> Result<(), Loc
     first.map_or(Ok(()), Err)
 }
 
-/// Ends the holds of a call that cannot have all of its locks. A failure is logged, but for a loss, which was told before.
+/// Ends the holds of a call that cannot have all of its locks. Logs a failure, unless it is a loss, which was told before.
 pub(crate) async fn give_up(holds: Vec<Hold>, within: Duration) {
     match released(begin_release(holds), within).await {
         Err(error) if !error.is_lost() => log(&error),
@@ -65,7 +65,7 @@ pub(crate) async fn give_up(holds: Vec<Hold>, within: Duration) {
     }
 }
 
-/// Ends holds after a body. It does not wait for the servers, unless the client is configured so. Failures are logged.
+/// Ends holds after a body. Waits for the servers only if the client is configured to. Failures are logged.
 pub(crate) async fn finish(holds: Vec<Hold>) {
     let Some(worker) = holds.first().and_then(|hold| hold.entry().worker()) else { return };
     match worker.settings().release {
@@ -95,8 +95,8 @@ impl End {
             Outstanding::Nothing => return share.lease().check(),
             Outstanding::Downgrade(downgrade) => answered(&share, (downgrade, deadline)).await,
             Outstanding::Release(release) => {
-                // The call that has the lock now, or is about to come for it, may wait for this thread. The present
-                // task goes on right behind it, and not when this thread is idle, as after Tokio's `yield_now`.
+                // Lets the call that has the lock now run first, because it may wait for this thread. Unlike Tokio's
+                // `yield_now`, this one resumes the present task right behind it, and not when the thread is idle.
                 yield_now().await;
                 match release.outcome() {
                     Some(outcome) => outcome,
@@ -110,7 +110,8 @@ impl End {
         outcome
     }
 
-    /// Waits until the request that gives the lock back has been handed to the connection.
+    /// Waits until the request that gives the lock back has been handed to the connection. A downgrade is not waited for,
+    /// because the lock is still held.
     async fn handed_over(self) {
         if let Outstanding::Release(release) = self.outstanding {
             yield_now().await;
@@ -134,7 +135,7 @@ async fn answered(
     })
 }
 
-/// Makes the hold of a writer that of a reader. Waits for writers inside, and until the servers have applied it.
+/// Turns a writer's hold into a reader's. Waits for writers inside, and then for the servers to apply it.
 pub(crate) async fn downgraded(hold: &mut Hold, deadline: Deadline) -> Result<(), LockError> {
     let started = Instant::now();
     let inside = admit((hold.entry(), 1), || deadline).await?;

@@ -26,8 +26,8 @@ thread_local! {
     static SCOPE: RefCell<Scope> = const { RefCell::new(Scope(Vec::new())) };
 }
 
-/// The locks and terms around a call, the innermost first. It keeps none of them held: an entry that has ended has no grant,
-/// and terms are weak.
+/// The locks and terms around a call, the innermost first. It keeps no lock held: the end of a hold takes the grant out of its
+/// entry. It refers to terms weakly.
 struct Scope(Vec<Frame>);
 
 /// The locks that were taken as one, or the term, around a body.
@@ -107,7 +107,7 @@ impl Frame {
 }
 
 impl Scope {
-    /// Looks at the scope of the present call. A thread that ends has none any more.
+    /// Looks at the scope of the present call. While a thread ends, its scope may be gone, and counts as empty.
     fn present<T>(look: impl Fn(&[Frame]) -> T) -> T {
         SCOPE.try_with(|present| look(&present.borrow().0)).unwrap_or_else(|_| look(&[]))
     }
@@ -128,12 +128,12 @@ impl Scope {
     }
 
     fn swap(&mut self) {
-        // A thread that ends has none any more.
+        // While a thread ends, its scope may be gone.
         let _ = SCOPE.try_with(|present| mem::swap(&mut *present.borrow_mut(), self));
     }
 }
 
-/// The stay of a thread in a scope, in whose place is the scope before.
+/// Restores the thread's previous scope, which is stored here meanwhile.
 struct Entered<'a>(&'a mut Scope);
 
 impl Drop for Entered<'_> {
@@ -169,7 +169,7 @@ pub(super) fn nearest(client: &Client, lock: &LockRef) -> Option<(Arc<Entry>, Re
     })
 }
 
-/// A future whose steps are taken, and which is dropped, inside of a scope. It is boxed, so that the futures of nested bodies
+/// Polls and drops a future inside of a scope. The future is boxed, so that the futures of nested bodies
 /// do not multiply in size.
 pub(crate) struct Scoped<F, K = ()> {
     scope: Scope,

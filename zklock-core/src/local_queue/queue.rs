@@ -25,6 +25,8 @@ pub(super) struct LocalQueue {
     /// What the calls want. Readers and writers share a queue, which has that of a writer.
     key: Wanted,
     state: Mutex<CallState>,
+    /// The nodes that the task gives up before it creates another one.
+    leaving: Mutex<Vec<Claims>>,
     /// The contender of another client, or another node of this one, that the contender waits for.
     front: Mutex<Option<Holder>>,
     /// Wakes the task.
@@ -85,13 +87,16 @@ impl LocalQueue {
     ) {
         let mut state = self.state();
         let mut effects = change(&mut state, Instant::now());
-        // The nodes are ordered to leave before the task can create another one, so that this client is not behind itself.
-        effects.left.clear();
+        if state.waiting() > 0 {
+            // The task deletes them before it creates another one, so that this client is not behind itself.
+            self.leaving().append(&mut effects.left);
+        }
         drop(state);
         self.deliver(effects);
         let wake = self.state().wake(Instant::now());
         match wake {
-            Wake::Nobody => {}
+            Wake::Nobody if self.leaving().is_empty() => {}
+            Wake::Nobody => self.changed.notify_one(),
             Wake::Task => self.changed.notify_one(),
             Wake::NewTask => self.start(),
         }
@@ -114,9 +119,10 @@ impl LocalQueue {
             }
             let now = Instant::now();
             effects = Effects::default();
-            let mut state = self.state();
             for node in vain {
-                effects.grants.extend(state.given_back(node, now).grants);
+                let more = self.state().given_back(node, now);
+                effects.grants.extend(more.grants);
+                effects.left.extend(more.left);
             }
         }
     }
@@ -180,6 +186,10 @@ impl LocalQueue {
     pub(super) fn state(&self) -> MutexGuard<'_, CallState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    pub(super) fn leaving(&self) -> MutexGuard<'_, Vec<Claims>> {
+        self.leaving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl GiveBack for LocalQueue {
@@ -227,6 +237,7 @@ impl Registry {
                 path: path.clone(),
                 state: Mutex::new(State::new(worker.settings().queueing, kind(&key))),
                 key,
+                leaving: Mutex::default(),
                 front: Mutex::default(),
                 changed: Notify::new(),
                 registry: Arc::downgrade(self),

@@ -1,6 +1,7 @@
 //! The task of a local queue, on the client's thread: it contends for the lock, leaves its queue, and watches deadlines.
 
 use std::future::pending;
+use std::mem;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Instant;
@@ -49,10 +50,14 @@ impl LocalQueue {
             let log = self.log_long_wait(&mut warning);
             self.expire();
             let (need, until) = self.state().next(Instant::now());
+            let leaving = mem::take(&mut *self.leaving());
+            if !leaving.is_empty() {
+                drop(leaving);
+                // The tasks of these nodes delete them meanwhile.
+                yield_now().await;
+            }
             match need {
                 Need::Contend(entry) => {
-                    // The tasks of nodes that leave delete them before.
-                    yield_now().await;
                     let cancel = cancel.insert(CancellationToken::new());
                     contest.set(Some(self.contend(entry, cancel)));
                 }
@@ -221,6 +226,8 @@ impl Drop for Task {
     fn drop(&mut self) {
         if !self.is_over {
             self.queue.meet(None);
+            let leaving = mem::take(&mut *self.queue.leaving());
+            drop(leaving);
             // What is held stays with its present holders.
             let (calls, claims) = self.queue.state().abandon();
             drop(claims);
