@@ -282,10 +282,10 @@ mod tests {
 
     #[test]
     fn a_panic_of_a_task_ends_the_session() {
-        let (session, (tasks, spawned)) = (Session::staged(1), Tasks::new());
+        let (session, tasks) = (Session::staged(1), Tasks::new());
         session.spawn(&tasks, async {});
         session.spawn(&tasks, async { panic!("on purpose") });
-        spawned.run_until(session.over());
+        tasks.run_until(session.over());
         assert_eq!(session.link().health, Health::Lost);
     }
 }

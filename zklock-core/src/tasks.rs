@@ -1,22 +1,25 @@
 //! The tasks of one client, on its own thread.
 
-use std::panic::AssertUnwindSafe;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
 
 /// Runs tasks on the thread of one client.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Tasks(Arc<Thread>);
 
-#[derive(Debug)]
 struct Thread {
     tracker: TaskTracker,
-    spawned: mpsc::UnboundedSender<Task>,
+    /// The tasks that the thread has not taken yet. `None` once it takes none any more.
+    spawned: Mutex<Option<Vec<Task>>>,
+    /// Told when there are some.
+    arrived: Notify,
     /// Told of each panic of a task.
     panics: Notify,
     /// The process that has the thread.
@@ -24,9 +27,6 @@ struct Thread {
 }
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// The tasks that their thread has not taken yet. It drops all tasks when it ends.
-pub(crate) struct Spawned(mpsc::UnboundedReceiver<Task>);
 
 /// Runs a task to its end. Returns whether it panicked.
 ///
@@ -36,10 +36,38 @@ pub(crate) fn panics(task: impl Future<Output = ()>) -> impl Future<Output = boo
 }
 
 impl Tasks {
-    pub(crate) fn new() -> (Self, Spawned) {
-        let (tracker, panics, process) = (TaskTracker::new(), Notify::new(), std::process::id());
-        let (spawned, taken) = mpsc::unbounded_channel();
-        (Self(Arc::new(Thread { tracker, spawned, panics, process })), Spawned(taken))
+    pub(crate) fn new() -> Self {
+        let (spawned, process) = (Mutex::new(Some(Vec::new())), std::process::id());
+        let (tracker, arrived, panics) = Default::default();
+        Self(Arc::new(Thread { tracker, spawned, arrived, panics, process }))
+    }
+
+    /// Runs the tasks on this thread until `main` ends, and then drops those that are left.
+    pub(crate) fn run_until(&self, main: impl Future<Output = ()>) {
+        let mut tasks = FuturesUnordered::new();
+        async_io::block_on(async {
+            let mut main = pin!(panics(main));
+            loop {
+                tokio::select! {
+                    biased;
+                    _ = &mut main => return,
+                    () = self.0.arrived.notified() => {
+                        let arrived = self.spawned().as_mut().map(mem::take);
+                        tasks.extend(arrived.into_iter().flatten());
+                    }
+                    Some(()) = tasks.next() => {}
+                }
+            }
+        });
+        let untaken = self.spawned().take().unwrap_or_default();
+        for task in tasks.into_iter().chain(untaken) {
+            // A panic must not keep the others from their ends, which their callers wait for.
+            catch_unwind(AssertUnwindSafe(|| drop(task))).ok();
+        }
+    }
+
+    fn spawned(&self) -> MutexGuard<'_, Option<Vec<Task>>> {
+        self.0.spawned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns whether this process was forked from that of the thread, and so has neither the thread nor its connection.
@@ -66,7 +94,13 @@ impl Tasks {
                 Self(thread).note_panic();
             }
         });
-        self.0.spawned.send(Box::pin(watched)).ok();
+        let task: Task = Box::pin(watched);
+        match &mut *self.spawned() {
+            Some(spawned) => spawned.push(task),
+            // The task is dropped behind the mutex.
+            None => return,
+        }
+        self.0.arrived.notify_one();
     }
 
     /// Takes note of a panic, which costs the session.
@@ -90,25 +124,11 @@ impl Tasks {
 impl Tasks {
     /// Returns tasks that run on a thread until the test program ends.
     pub(crate) fn started() -> Self {
-        let (tasks, spawned) = Self::new();
-        std::thread::spawn(|| spawned.run_until(std::future::pending()));
-        tasks
-    }
-}
-
-impl Spawned {
-    /// Runs the tasks on this thread until `main` ends.
-    pub(crate) fn run_until(mut self, main: impl Future<Output = ()>) {
-        async_io::block_on(async move {
-            let (mut tasks, mut main) = (FuturesUnordered::new(), pin!(main));
-            loop {
-                tokio::select! {
-                    biased;
-                    () = &mut main => return,
-                    Some(task) = self.0.recv() => tasks.push(task),
-                    Some(()) = tasks.next() => {}
-                }
-            }
+        let tasks = Self::new();
+        std::thread::spawn({
+            let tasks = tasks.clone();
+            move || tasks.run_until(std::future::pending())
         });
+        tasks
     }
 }

@@ -89,11 +89,11 @@ impl Worker {
             // Dropped after the tasks, some of which may still wait for servers that do not answer, and after the last
             // report.
             let _done = done.clone().drop_guard();
-            let (tasks, spawned) = Tasks::new();
-            let worker = Arc::new(Self::new(settings, tasks, done));
+            let tasks = Tasks::new();
+            let worker = Arc::new(Self::new(settings, tasks.clone(), done));
             if ready.send(worker.clone()).is_ok() {
                 // The tasks that are left tell their ends to listeners, which need the worker for that.
-                spawned.run_until(worker.supervise());
+                tasks.run_until(worker.supervise());
             }
             #[cfg(feature = "metrics")]
             worker.reports.get().into_iter().for_each(Reports::finish);

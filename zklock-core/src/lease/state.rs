@@ -127,8 +127,10 @@ impl Lease {
     /// or the lock is lost. After a loss it may take long until the servers report the outcome, so this does not wait for it.
     pub(crate) fn downgrade(self: &Arc<Self>) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
         let (report, outcome) = oneshot::channel();
-        self.lock_downgrades().push(report);
-        self.changed.notify();
+        if !self.is_forked() {
+            self.lock_downgrades().push(report);
+            self.changed.notify();
+        }
         let lease = self.clone();
         async move {
             tokio::select! {

@@ -42,10 +42,16 @@ impl Writes {
         }
     }
 
+    /// Waits until this is so. Looks again when no write is under way any more, or one is doubtful.
+    pub(super) fn until(&self, is_so: impl Fn() -> bool) -> impl Future<Output = ()> {
+        self.changed.until(move || is_so().then_some(()))
+    }
+
     /// Waits until no write is under way, or one is doubtful. Returns `Idle` or `Doubtful`.
+    #[cfg(test)]
     pub(crate) async fn drained(&self) -> Writing {
-        let is_drained = |state: &Writing| !matches!(state, Writing::UnderWay);
-        self.changed.until(|| Some(self.state()).filter(is_drained)).await
+        self.until(|| self.state() != Writing::UnderWay).await;
+        self.state()
     }
 
     /// Counts a write, which ends with [`settle`](Self::settle) or [`doubt`](Self::doubt).

@@ -348,9 +348,10 @@ impl Driver {
                         }
                     };
                 }
+                Action::Downgrade(_) => self.proceed(&CancellationToken::new()).await,
                 Action::Finish(End::Lost) => return Err(Undone::SessionOver),
-                Action::Finish(_) => return Err(Undone::Gone),
-                _ => self.proceed(&CancellationToken::new()).await,
+                // The holder is told now. The withdrawal that follows deletes both nodes.
+                _ => return Err(Undone::Gone),
             }
         }
     }

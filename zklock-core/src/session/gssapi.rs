@@ -1,7 +1,9 @@
 //! The login by Kerberos, whose tickets the client library gets.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::str::FromStr;
 use std::sync::Arc;
+use std::thread;
 
 use blocking::{Task, unblock};
 use futures_lite::future::block_on;
@@ -108,7 +110,7 @@ pub(crate) struct Kerberos {
     under_way: Arc<Mutex<Option<Connecting>>>,
 }
 
-type Connecting = Task<Result<Connection, zk::Error>>;
+type Connecting = Task<thread::Result<Result<Connection, zk::Error>>>;
 
 impl Kerberos {
     pub(crate) fn new(gssapi: Gssapi) -> Self {
@@ -136,15 +138,18 @@ impl Kerberos {
         // The principal of the server has its name.
         let connector = connector.with_sasl(self.options(Some(&target.host)));
         let mut under_way = self.under_way.lock().await;
-        let login = under_way
-            .get_or_insert_with(|| unblock(move || block_on(Connection::open(connector, &address, number))));
+        let login = under_way.get_or_insert_with(|| {
+            let connect = move || block_on(Connection::open(connector, &address, number));
+            unblock(|| catch_unwind(AssertUnwindSafe(connect)))
+        });
         let connected = login.await;
         *under_way = None;
         match connected {
-            Ok(connection) if connection.live().number == number => Ok(connection),
-            Ok(_) => Err(OpenError::Unreachable("an earlier login was under way".to_owned())),
-            Err(zk::Error::NoHosts) => Err(OpenError::Unreachable(FAILED.to_owned())),
-            Err(error) => Err(error.into()),
+            Ok(Ok(connection)) if connection.live().number == number => Ok(connection),
+            Ok(Ok(_)) => Err(OpenError::Unreachable("an earlier login was under way".to_owned())),
+            Ok(Err(zk::Error::NoHosts)) => Err(OpenError::Unreachable(FAILED.to_owned())),
+            Ok(Err(error)) => Err(error.into()),
+            Err(_) => Err(OpenError::Unreachable("the login panicked".to_owned())),
         }
     }
 }

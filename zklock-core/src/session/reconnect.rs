@@ -195,9 +195,8 @@ impl Opening {
             tracing::warn!("the server replaced the session by another one");
             return Err(OpenError::Expired);
         }
-        if let Some(clock) = known.and_then(|known| known.clock)
-            && let Ok(terms) = self.terms(connection.live().session_timeout())
-        {
+        if let Some(clock) = known.and_then(|known| known.clock) {
+            let terms = self.terms(connection.live().session_timeout()).map_err(OpenError::Invalid)?;
             // A shorter session counts from now on, whether or not the fence is answered.
             clock.reconnected(connection.begun, terms);
         }
@@ -298,9 +297,7 @@ impl Keeper {
     }
 
     async fn connect(&self, known: Known<'_>, granted: Duration) -> Result<Connection, OpenError> {
-        let connection = self.opening.connect(Some(known), self.opening.silence.of(granted)).await?;
-        self.opening.terms(connection.timeout()).map_err(OpenError::Invalid)?;
-        Ok(connection)
+        self.opening.connect(Some(known), self.opening.silence.of(granted)).await
     }
 }
 
