@@ -104,3 +104,125 @@ fn the_runbook_has_each_exit_code_of_the_command() {
     assert_eq!(others, ["128 + n"]);
     assert_rows(ours.into_iter().map(|cell| cell.parse().unwrap()).collect(), codes);
 }
+
+/// The bounds of the code, each with its file, its place there, and the words of the runbook.
+const BOUNDS: [(&str, &str, &str); 14] = [
+    (
+        "zklock-core/src/last_start/cache.rs",
+        "MOST: usize = 100_000;",
+        "that one client remembers | 100,000 |",
+    ),
+    (
+        "zklock-core/src/session/counts.rs",
+        "REQUESTS: usize = 128;",
+        "requests of contenders of one client that are under way | 128 |",
+    ),
+    (
+        "zklock-core/src/session/counts.rs",
+        "BYTES: usize = 900 * 1024;",
+        "paths of 900 KiB (921,600 bytes) together",
+    ),
+    (
+        "zklock-core/src/session/requests/length.rs",
+        "LONGEST: usize = (1 << 20) - 1;",
+        "included | 1,048,575 bytes",
+    ),
+    ("zklock-core/src/path.rs", "MAX_BYTES: usize = 1_000_000;", "length of a path | 1,000,000 bytes"),
+    (
+        "zklock-core/src/client/config.rs",
+        "LONGEST_IDENTITY: usize = 1024;",
+        "| identity of a client | 1,024 bytes |",
+    ),
+    (
+        "zklock-core/src/metrics.rs",
+        "MOST_NAMES: usize = 1_000;",
+        "names of locks in the metrics of one client | 1,000 |",
+    ),
+    ("zklock-core/src/survey.rs", "NODES: u32 = 10_000;", "look at | 10,000, and 16 levels"),
+    ("zklock-core/src/survey.rs", "DEPTH: u32 = 16;", "look at | 10,000, and 16 levels"),
+    ("zklock-core/src/survey.rs", "LONGEST: u32 = 10_000;", "a node with more than 10,000 children"),
+    (
+        "zklock-core/src/leader/latch.rs",
+        "Backoff::new(Duration::from_millis(100), Duration::from_secs(30))",
+        "It tries again within 30 s.",
+    ),
+    (
+        "zklock-core/src/leader/leadership.rs",
+        "GRACE: Duration = Duration::from_secs(5);",
+        "still runs 5 s after its leadership",
+    ),
+    (
+        "zklock-core/src/client/worker.rs",
+        "LONGEST_PAUSE: Duration = Duration::from_secs(3);",
+        "tries again after at most 3 s",
+    ),
+    (
+        "zklock-core/src/session.rs",
+        "CLOSE_WITHIN: Duration = Duration::from_secs(2);",
+        "end of the session within 2 s",
+    ),
+];
+
+#[test]
+fn the_runbook_has_the_bounds_of_the_code() {
+    let runbook = document(RUNBOOK);
+    for (path, bound, words) in BOUNDS {
+        assert!(
+            document(path).contains(bound),
+            "{path} has no {bound}, which the runbook states as {words:?}"
+        );
+        assert!(runbook.contains(words), "the runbook has no {words:?}");
+    }
+}
+
+#[test]
+fn the_runbook_counts_the_paths_that_fit_into_the_bounds() {
+    let runbook = document(RUNBOOK);
+    let lock = between(&runbook, "10,971 at `", '`').next().expect("an example");
+    // A name of a contender at a mutex, as Curator has it.
+    let name = format!("_c_{}-lock-{:010}", "00000000-0000-0000-0000-000000000000", 0);
+    let (path, prefix) = (format!("{lock}/{name}"), size_of::<u32>());
+    for (bytes, length, words) in [
+        (900 * 1024, path.len(), format!("together: {{}} at `{lock}`")),
+        (
+            0xf_ffff,
+            name.len() + prefix,
+            format!("| {{}} mutexes; a name has {} bytes and a prefix of {prefix} |", name.len()),
+        ),
+    ] {
+        let count = with_commas(bytes / length);
+        let words = words.replace("{}", &count);
+        assert!(runbook.contains(&words), "the runbook has no {words:?}");
+    }
+}
+
+/// Returns a number of up to six digits as the runbook writes it.
+fn with_commas(number: usize) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        _ => format!("{},{:03}", number / 1_000, number % 1_000),
+    }
+}
+
+/// The arguments of an instruction in a container file.
+fn instructions<'a>(file: &'a str, name: &'a str) -> impl Iterator<Item = Vec<&'a str>> {
+    file.lines()
+        .filter(move |line| line.split(' ').next() == Some(name))
+        .map(|line| line.split(' ').skip(1).collect())
+}
+
+#[test]
+fn the_container_file_copies_each_member_of_the_workspace_and_runs_the_command_as_a_user() {
+    let file = document("docs/operations/Containerfile");
+    let copied: Vec<_> = instructions(&file, "COPY").flatten().collect();
+    for folder in ["src", "examples", "tests", "tools", "zklock-core", "zklock-macros"] {
+        assert!(copied.contains(&folder), "{folder} is not copied");
+    }
+    let bases: Vec<_> = instructions(&file, "FROM").map(|base| base[0]).collect();
+    assert_eq!((bases.len(), bases[1]), (2, "scratch"));
+    let [user] = instructions(&file, "USER").next().expect("a user")[..] else { panic!("two users") };
+    // Kubernetes checks that a number is not root. It cannot check a name.
+    assert!(user.split(':').all(|id| id.parse::<u32>().is_ok_and(|id| id > 0)), "{user}");
+    assert_eq!(instructions(&file, "ENTRYPOINT").next().expect("an entry")[..], ["[\"/zklock\"]"]);
+    assert_eq!(copied.last(), Some(&"/zklock"));
+}
