@@ -173,6 +173,7 @@ impl Hold {
         *self = Self::new(Access::Read, (share, worker), Alive { owner, permits, span });
         match remaining {
             Remaining::Readers(downgrade) => Some(downgrade),
+            // `Nobody` cannot be, because the new reader counts.
             Remaining::Others | Remaining::Nobody(_) => None,
         }
     }

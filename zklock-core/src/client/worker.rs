@@ -240,16 +240,6 @@ impl Worker {
         }
     }
 
-    /// Waits on the client's thread, independently of the caller's runtime, for as long as the caller waits.
-    pub(crate) async fn pause(&self, wait: Duration) {
-        let (mut reply, elapsed) = oneshot::channel();
-        self.spawn(async move {
-            timeout(wait, reply.closed()).await.ok();
-            reply.send(()).ok();
-        });
-        elapsed.await.ok();
-    }
-
     /// Asks the servers about `path`, in the current session or the next one.
     pub(crate) async fn ask<T, R>(
         self: &Arc<Self>,

@@ -34,7 +34,7 @@ pub(super) enum Remaining {
     Others,
     /// The last writer has ended, and readers are left.
     Readers(Downgrade),
-    /// It was the last hold. Dropping the grant gives the lock back.
+    /// It was the last hold. Dropping the grant gives the lock back, and [`Grant::give_back`] also lets the caller wait for it.
     Nobody(Grant),
 }
 

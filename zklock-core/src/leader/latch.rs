@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
-use crate::client::worker::{Backoff, Unanswered};
+use crate::client::worker::Backoff;
 use crate::contend;
 use crate::error::{LockError, LossReason, Phase};
 use crate::events::{Candidacy, WaitSpan};
@@ -16,7 +17,7 @@ use crate::lease::Claim;
 use crate::participant::Participant;
 use crate::session::drive::{Contention, Progress};
 use crate::tasks::panics;
-use crate::time::sleep;
+use crate::time::{Elapsed, sleep, timeout};
 
 use super::candidate::CandidateConfig;
 use super::leadership::Leadership;
@@ -241,13 +242,9 @@ impl LeaderLatch {
         phase: Phase,
         answer: impl Future<Output = Result<T, LockError>>,
     ) -> Result<T, LockError> {
-        tokio::select! {
-            biased;
-            answer = answer => answer,
-            () = self.config.worker.pause(wait) => {
-                Err(LockError::Timeout { path: self.path().to_owned(), waited: wait, phase, holder: None })
-            }
-        }
+        timeout(wait, answer).await.unwrap_or_else(|Elapsed| {
+            Err(LockError::Timeout { path: self.path().to_owned(), waited: wait, phase, holder: None })
+        })
     }
 
     /// Returns the changes between leading and not leading, beginning with the present state.
@@ -298,12 +295,7 @@ impl LeaderLatch {
         self.config.check()?;
         self.leave();
         let waited = self.config.worker.default_wait();
-        // If the client's thread has ended, so has the latch.
-        if let Err(Unanswered::InTime) = self.config.worker.call(waited, self.ended()).await {
-            let path = self.path().to_owned();
-            return Err(LockError::Timeout { path, waited, phase: Phase::Releasing, holder: None });
-        }
-        Ok(())
+        self.within(waited, Phase::Releasing, self.ended().map(Ok)).await
     }
 }
 

@@ -13,9 +13,10 @@ use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
-use crate::client::worker::{Backoff, Unanswered};
+use crate::client::worker::Backoff;
 use crate::error::{LockError, LossReason, Phase};
 use crate::participant::Participant;
+use crate::time::{Elapsed, sleep, timeout};
 
 use super::candidate::CandidateConfig;
 use super::latch::{LeaderLatch, Position, backoff};
@@ -177,17 +178,11 @@ impl LeaderSelector {
     pub async fn close(self) -> Result<Ended, LockError> {
         self.candidate.config.check()?;
         self.candidate.leave();
-        let (waited, mut ended) = (self.client.default_wait(), self.ended.clone());
-        let end = async move { reason_of(ended.wait_for(Option::is_some).await.as_deref().ok()) };
-        match self.client.worker().call(waited, end).await {
-            Ok(reason) => Ok(reason),
-            Err(Unanswered::InTime) => {
-                let path = self.path().to_owned();
-                Err(LockError::Timeout { path, waited, phase: Phase::Releasing, holder: None })
-            }
-            // The client's thread has ended, and the candidate with it.
-            Err(_) => Ok(reason_of(Some(&*self.ended.borrow()))),
-        }
+        let waited = self.client.default_wait();
+        timeout(waited, self.ended()).await.map_err(|Elapsed| {
+            let path = self.path().to_owned();
+            LockError::Timeout { path, waited, phase: Phase::Releasing, holder: None }
+        })
     }
 }
 
@@ -308,7 +303,7 @@ impl Candidate {
 
     /// Waits for `pause`, and then until the candidate is to run again.
     async fn queued(&self, pause: Duration) {
-        self.config.worker.pause(pause).await;
+        sleep(pause).await;
         if self.requeue == Requeue::WhenAsked {
             self.is_queued.subscribe().wait_for(|is_queued| *is_queued).await.ok();
         }

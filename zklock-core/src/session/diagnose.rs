@@ -180,6 +180,7 @@ fn encrypted(
     certificates: &Certificates,
     within: Duration,
 ) -> Finding {
+    stream.set_read_timeout(Some(within)).ok();
     match shake(&mut stream, host, certificates) {
         Ok(()) => Finding::Fine("its certificate is accepted, and it opened no session in time".to_owned()),
         Err(Shaken::Distrust(reason)) => Finding::Distrust(reason),
