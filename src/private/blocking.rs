@@ -9,7 +9,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::{block_in_place, coop};
 use zklock_core::LockError;
 
-use super::take::Taking;
+use super::take::{Asked, Taking};
 
 /// Takes the lock or the term of an annotated function.
 ///
@@ -17,8 +17,8 @@ use super::take::Taking;
 ///
 /// [`LockError::WouldBlockRuntime`] where the thread must not block, and those of the call.
 pub fn wait<H>(taking: Taking<H>) -> Result<H, LockError> {
-    let (_client, taken) = taking.asked?;
-    block(taken).unwrap_or(Err(LockError::WouldBlockRuntime { path: taking.path }))
+    let Asked { path, client: _client, taken } = taking.0?;
+    block(taken).unwrap_or(Err(LockError::WouldBlockRuntime { path }))
 }
 
 /// Returns the body of an annotated function. The bound tells the compiler that the closure is called once.

@@ -44,16 +44,19 @@ impl Wait {
 ///
 /// The future is boxed, so that those of annotated functions are small and quick to compile.
 #[must_use = "a lock is taken by a future that is polled"]
-pub struct Taking<H> {
+pub struct Taking<H>(pub(super) Result<Asked<H>, LockError>);
+
+/// A call with valid arguments, and the client that it asks.
+pub(super) struct Asked<H> {
     /// The path of the lock, or of the first of several locks.
     pub(super) path: String,
-    /// The client, and the future that asks it.
-    pub(super) asked: Result<(Client, BoxFuture<'static, Result<H, LockError>>), LockError>,
+    pub(super) client: Client,
+    pub(super) taken: BoxFuture<'static, Result<H, LockError>>,
 }
 
 impl<H> fmt::Debug for Taking<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Taking").field("path", &self.path).finish_non_exhaustive()
+        f.debug_tuple("Taking").field(&self.0.as_ref().map(|asked| &asked.path)).finish()
     }
 }
 
@@ -61,8 +64,8 @@ impl<H> Future for Taking<H> {
     type Output = Result<H, LockError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        match &mut self.asked {
-            Ok((_, taken)) => taken.as_mut().poll(context),
+        match &mut self.0 {
+            Ok(asked) => asked.taken.as_mut().poll(context),
             Err(error) => Poll::Ready(Err(error.clone())),
         }
     }
@@ -73,30 +76,18 @@ impl<H> Taking<H> {
     fn one<F>(
         client: Result<Client, LockError>,
         paths: Paths,
-        take: impl FnOnce(Client, LockPath) -> F,
+        take: impl FnOnce(&Client, &LockPath) -> Result<F, LockError>,
     ) -> Self
     where
         F: Future<Output = Result<H, LockError>> + Send + 'static,
     {
-        // An attribute has at least one path.
-        Self::all(client, paths, |client, mut paths| take(client, paths.swap_remove(0)))
-    }
-
-    fn all<F>(
-        client: Result<Client, LockError>,
-        paths: Paths,
-        take: impl FnOnce(Client, Vec<LockPath>) -> F,
-    ) -> Self
-    where
-        F: Future<Output = Result<H, LockError>> + Send + 'static,
-    {
-        let path = paths.first().to_owned();
-        let asked = paths.finish().and_then(|paths| {
-            let client = client.map_err(|error| about(error, &path))?;
-            let taken: BoxFuture<'_, _> = Box::pin(take(client.clone(), paths));
-            Ok((client, taken))
-        });
-        Self { path, asked }
+        Self(paths.finish().and_then(|mut paths| {
+            // An attribute has at least one path.
+            let at = paths.swap_remove(0);
+            let client = client.map_err(|error| about(error, &at.path))?;
+            let taken = Box::pin(take(&client, &at)?);
+            Ok(Asked { path: at.path, client, taken })
+        }))
     }
 
     /// Adds steps to the call, which take the value, the client and the future. If there is no value, the call fails before
@@ -109,12 +100,11 @@ impl<H> Taking<H> {
     where
         F: Future<Output = Result<T, LockError>> + Send + 'static,
     {
-        let asked = value.and_then(|value| {
-            let (client, taken) = self.asked?;
-            let taken: BoxFuture<'_, _> = Box::pin(steps(value, client.clone(), taken));
-            Ok((client, taken))
-        });
-        Taking { path: self.path, asked }
+        Taking(value.and_then(|value| {
+            let Asked { path, client, taken } = self.0?;
+            let taken = Box::pin(steps(value, client.clone(), taken));
+            Ok(Asked { path, client, taken })
+        }))
     }
 }
 
@@ -125,34 +115,40 @@ pub fn client_of(client: &Client) -> Result<Client, LockError> {
 
 /// Takes the mutex of an annotated function.
 pub fn mutex(client: Result<Client, LockError>, paths: Paths, wait: Wait) -> Taking<MutexGuard> {
-    Taking::one(client, paths, async move |client: Client, at: LockPath| {
-        let mutex = client.mutex(&at.path)?.named(at.label);
-        match wait.bound(&client) {
-            Some(wait) => mutex.lock_timeout(wait).await,
-            None => mutex.try_lock().await?.ok_or_else(|| mutex.contended()),
-        }
+    Taking::one(client, paths, |client, at| {
+        let (mutex, bound) = (client.mutex(&at.path)?.named(at.label), wait.bound(client));
+        Ok(async move {
+            match bound {
+                Some(wait) => mutex.lock_timeout(wait).await,
+                None => mutex.try_lock().await?.ok_or_else(|| mutex.contended()),
+            }
+        })
     })
 }
 
 /// Takes the read-write lock of an annotated function, for reading.
 pub fn read(client: Result<Client, LockError>, paths: Paths, wait: Wait) -> Taking<ReadGuard> {
-    Taking::one(client, paths, async move |client: Client, at: LockPath| {
-        let lock = client.rwlock(&at.path)?.named(at.label);
-        match wait.bound(&client) {
-            Some(wait) => lock.read_timeout(wait).await,
-            None => lock.try_read().await?.ok_or_else(|| lock.contended()),
-        }
+    Taking::one(client, paths, |client, at| {
+        let (lock, bound) = (client.rwlock(&at.path)?.named(at.label), wait.bound(client));
+        Ok(async move {
+            match bound {
+                Some(wait) => lock.read_timeout(wait).await,
+                None => lock.try_read().await?.ok_or_else(|| lock.contended()),
+            }
+        })
     })
 }
 
 /// Takes the read-write lock of an annotated function, for writing.
 pub fn write(client: Result<Client, LockError>, paths: Paths, wait: Wait) -> Taking<WriteGuard> {
-    Taking::one(client, paths, async move |client: Client, at: LockPath| {
-        let lock = client.rwlock(&at.path)?.named(at.label);
-        match wait.bound(&client) {
-            Some(wait) => lock.write_timeout(wait).await,
-            None => lock.try_write().await?.ok_or_else(|| lock.contended()),
-        }
+    Taking::one(client, paths, |client, at| {
+        let (lock, bound) = (client.rwlock(&at.path)?.named(at.label), wait.bound(client));
+        Ok(async move {
+            match bound {
+                Some(wait) => lock.write_timeout(wait).await,
+                None => lock.try_write().await?.ok_or_else(|| lock.contended()),
+            }
+        })
     })
 }
 
@@ -168,12 +164,14 @@ pub fn permits(
     (wanted, of): (u32, Permits),
     wait: Wait,
 ) -> Taking<SemaphoreGuard> {
-    Taking::one(client, paths, async move |client: Client, at: LockPath| {
-        let semaphore = client.semaphore(&at.path, of)?.named(at.label);
-        match wait.bound(&client) {
-            Some(wait) => semaphore.acquire_many_timeout(wanted, wait).await,
-            None => semaphore.try_acquire_many(wanted).await?.ok_or_else(|| semaphore.contended()),
-        }
+    Taking::one(client, paths, |client, at| {
+        let (semaphore, bound) = (client.semaphore(&at.path, of)?.named(at.label), wait.bound(client));
+        Ok(async move {
+            match bound {
+                Some(wait) => semaphore.acquire_many_timeout(wanted, wait).await,
+                None => semaphore.try_acquire_many(wanted).await?.ok_or_else(|| semaphore.contended()),
+            }
+        })
     })
 }
 
@@ -184,26 +182,36 @@ pub fn all(
     member: fn(String) -> Member,
     wait: Wait,
 ) -> Taking<MultiGuard> {
-    Taking::all(client, paths, async move |client: Client, paths: Vec<LockPath>| {
+    let path = paths.first().to_owned();
+    Taking(paths.finish().and_then(|paths| {
+        let client = client.map_err(|error| about(error, &path))?;
         let all = client.multi(paths.into_iter().map(|at| member(at.path).named(at.label)))?;
-        match wait.bound(&client) {
-            Some(wait) => all.lock_timeout(wait).await,
-            None => all.lock_now().await,
-        }
-    })
+        let bound = wait.bound(&client);
+        let taken = Box::pin(async move {
+            match bound {
+                Some(wait) => all.lock_timeout(wait).await,
+                None => all.lock_now().await,
+            }
+        });
+        Ok(Asked { path, client, taken })
+    }))
 }
 
 /// Takes the term of a function that the leader runs. The first call joins the election; later calls that do not wait
 /// answer from memory.
 pub fn term(client: Result<Client, LockError>, paths: Paths, wait: Wait) -> Taking<Term> {
-    Taking::one(client, paths, async move |client: Client, at: LockPath| {
-        let leader = client.leader(&at.path)?.named(at.label);
-        let leadership = match wait {
-            Wait::Never => leader.term().await?.ok_or_else(|| LockError::not_leader(at.path))?,
-            Wait::For(wait) => leader.leadership_timeout(wait).await?,
-            Wait::Default | Wait::Forever => leader.leadership().await?,
-        };
-        Ok(Term { _call: leadership.begin_call()?, leadership, _client: client })
+    Taking::one(client, paths, |client, at| {
+        let (client, leader) = (client.clone(), client.leader(&at.path)?.named(at.label));
+        Ok(async move {
+            let leadership = match wait {
+                Wait::Never => {
+                    leader.term().await?.ok_or_else(|| LockError::not_leader(leader.path().to_owned()))?
+                }
+                Wait::For(wait) => leader.leadership_timeout(wait).await?,
+                Wait::Default | Wait::Forever => leader.leadership().await?,
+            };
+            Ok(Term { _call: leadership.begin_call()?, leadership, _client: client })
+        })
     })
 }
 
