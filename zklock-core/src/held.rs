@@ -147,7 +147,7 @@ impl Held {
     pub fn is_held(&self) -> bool {
         match &self.basis {
             Basis::Locks(_) => self.state() == LeaseState::Held,
-            Basis::Term(term) => term.check().is_ok(),
+            Basis::Term(_) => self.check().is_ok(),
         }
     }
 
@@ -156,8 +156,10 @@ impl Held {
     /// Of several locks that were taken as one, it is the worst state. A lock that was given back is lost, with the reason
     /// [`LossReason::Resigned`].
     pub fn state(&self) -> LeaseState {
-        if let Err(LockError::Lost { reason, .. }) = self.check() {
-            return LeaseState::Lost(reason);
+        match self.check() {
+            Err(LockError::Lost { reason, .. }) => return LeaseState::Lost(reason),
+            Err(_forked) => return LeaseState::Lost(LossReason::SessionEnded),
+            Ok(()) => {}
         }
         let states = self.shares().into_iter().map(|share| share.lease().state());
         states.fold(LeaseState::Held, |worst, state| match (worst, state) {
@@ -195,6 +197,16 @@ impl Held {
     /// Fails if the lock is lost or given back, or the term is over. A broken connection is no failure.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), LockError> {
+        match &self.basis {
+            Basis::Locks(entries) => entries[0].lease().check_process()?,
+            Basis::Term(term) => term.share().lease().check_process()?,
+        }
+        self.check_again()
+    }
+
+    /// Fails as [`check`](Self::check) does. The caller has checked a moment ago that this process is not a fork, which asks the
+    /// system.
+    pub(crate) fn check_again(&self) -> Result<(), LockError> {
         match &self.basis {
             Basis::Locks(entries) => entries.iter().try_for_each(|entry| entry.check()),
             Basis::Term(term) => term.check(),
@@ -363,8 +375,9 @@ impl Held {
     }
 
     fn permit(&self) -> Result<WritePermit, LockError> {
-        let permit = WritePermit::take(&self.shares())?;
         self.check()?;
+        let permit = WritePermit::take(&self.shares())?;
+        self.check_again()?;
         Ok(permit)
     }
 }

@@ -256,10 +256,7 @@ impl Leader {
     }
 
     fn enter(&self) -> Result<Arc<Candidate>, LockError> {
-        let worker = self.client.worker();
-        if worker.tasks().is_forked() {
-            return Err(worker.closed(&self.path));
-        }
+        self.client.worker().check_process(&self.path)?;
         Ok(self.known().unwrap_or_else(|| {
             let mut candidates = self.candidates().write().unwrap_or_else(PoisonError::into_inner);
             candidates.entry(self.path().to_owned()).or_insert_with(|| Arc::new(self.join_first())).clone()

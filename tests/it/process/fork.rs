@@ -30,7 +30,7 @@ fn a_fork_is_answered_at_once_and_leaves_locks_to_its_parent() {
     Process::start(FORKS, &Space::new(), []).output().read_to_string(&mut output).unwrap();
     let told: Vec<_> =
         output.lines().filter_map(|line| line.split_once("fork: ")).map(|(_, told)| told).collect();
-    let expected = ["the state is told", "25 calls are refused", "all is dropped", "the parent holds"];
+    let expected = ["the state is told", "26 calls are refused", "all is dropped", "the parent holds"];
     assert_eq!(told, expected, "{output}");
 }
 
@@ -38,6 +38,7 @@ fn a_fork_is_answered_at_once_and_leaves_locks_to_its_parent() {
 struct Parent {
     client: Client,
     guard: MutexGuard,
+    inner: MutexGuard,
     released: MutexGuard,
     writer: WriteGuard,
     latch: LeaderLatch,
@@ -48,12 +49,13 @@ impl Parent {
         let config = Config::new(orders.connect).namespace(orders.namespace).default_wait(LONG);
         let client = config.connect().await.unwrap();
         let guard = client.mutex("/held").unwrap().lock().await.unwrap();
+        let inner = guard.scope(client.mutex("/held").unwrap().lock()).await.unwrap();
         let released = client.mutex("/released").unwrap().lock().await.unwrap();
         let writer = client.rwlock("/written").unwrap().write().await.unwrap();
         let latch = client.leader_latch("/led").unwrap();
         latch.leadership().await.unwrap();
         assert!(client.leader("/joined").unwrap().join().await.unwrap());
-        Self { client, guard, released, writer, latch }
+        Self { client, guard, inner, released, writer, latch }
     }
 
     fn fork(self, runtime: &Runtime) {
@@ -82,7 +84,7 @@ impl Parent {
     }
 
     async fn ask_as_a_child(self) {
-        let Self { client, guard, released, writer, latch } = self;
+        let Self { client, guard, inner, released, writer, latch } = self;
         assert_eq!(client.readiness().to_string(), "the client is shut down");
         assert_eq!((client.health(), client.session_id()), (Health::Lost, None));
         assert!(!guard.is_held() && matches!(guard.state(), LeaseState::Lost(_)));
@@ -113,6 +115,7 @@ impl Parent {
         is_refused(latch.leadership().await.map(drop));
         is_refused(client.leader("/joined").unwrap().term().await.map(drop));
         is_refused(client.leader("/new").unwrap().join().await.map(drop));
+        is_refused(inner.release().await);
         is_refused(released.release().await);
         is_refused(latch.close().await);
         report(&format!("fork: {refused} calls are refused"));

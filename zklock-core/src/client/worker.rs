@@ -196,6 +196,11 @@ impl Worker {
         self.tasks.is_forked() || self.closing.is_cancelled()
     }
 
+    /// Fails if this process is a fork. A forked child takes no mutex that another thread may have had.
+    pub(crate) fn check_process(&self, path: &NodePath) -> Result<(), LockError> {
+        if self.tasks.is_forked() { Err(self.closed(path)) } else { Ok(()) }
+    }
+
     /// Returns the error of calls about the lock at `path` that are not accepted, or whose task is gone.
     pub(crate) fn closed(&self, path: &NodePath) -> LockError {
         self.gone().into_error(path, Duration::ZERO)

@@ -8,7 +8,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::client::Client;
 use crate::deadline::Deadline;
-use crate::error::{Holder, LockError, LossReason, Phase};
+use crate::error::{Holder, LockError, Phase};
 use crate::events::{Attempt, HoldSpan};
 use crate::local_queue::{self, Grant};
 use crate::session::drive::Contention;
@@ -27,6 +27,7 @@ pub(crate) async fn enter(
     deadline: Deadline,
     group: Option<u64>,
 ) -> Result<Option<Vec<Hold>>, LockError> {
+    client.worker().check_process(&lock.path)?;
     // Most calls that enter again do not wait, and need no clock.
     let started = OnceLock::new();
     let left = || deadline.spent(started.get_or_init(Instant::now).elapsed());
@@ -95,9 +96,6 @@ pub(super) async fn admit(
         return Ok(None);
     }
     let lease = outer.lease();
-    if lease.is_forked() {
-        return Err(lease.lost_error(LossReason::SessionEnded));
-    }
     match timeout(deadline.left(), gate.acquire_many_owned(permits)).await {
         Ok(permit) => Ok(Some(permit.unwrap_or_else(|_| unreachable!("the gate is never closed")))),
         Err(Elapsed) => {

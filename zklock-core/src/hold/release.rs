@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_lite::future::yield_now;
-use futures_util::future::join_all;
 
 use crate::client::settings::Release;
 use crate::deadline::Deadline;
-use crate::error::{LockError, LossReason, Phase};
+use crate::error::{LockError, Phase};
 use crate::lease::Share;
 use crate::local_queue::{self, Grant};
 use crate::session::drive::Contention;
@@ -35,7 +34,12 @@ enum Outstanding {
 
 /// Ends these holds, beginning with the last one, and gives back the locks whose last holds they were.
 pub(crate) fn begin_release(holds: Vec<Hold>) -> Vec<End> {
-    let end = |hold: &Hold| {
+    ends(&holds).collect()
+}
+
+/// Ends one hold after the other, beginning with the last one.
+fn ends(holds: &[Hold]) -> impl Iterator<Item = End> {
+    holds.iter().rev().filter_map(|hold| {
         let (remaining, alive) = hold.end()?;
         let outstanding = match remaining {
             Remaining::Others => Outstanding::Nothing,
@@ -43,18 +47,23 @@ pub(crate) fn begin_release(holds: Vec<Hold>) -> Vec<End> {
             Remaining::Nobody(grant) => Outstanding::Release(Grant::give_back(grant)),
         };
         Some(End { outstanding, share: hold.share().clone(), alive })
-    };
-    holds.iter().rev().filter_map(end).collect()
+    })
 }
 
 /// Waits for at most `within` until the servers have confirmed the release, or another call of this client has the lock. The
 /// outcome is the first failure, and the others are logged.
 pub(crate) async fn released(ends: Vec<End>, within: Duration) -> Result<(), LockError> {
-    let outcomes = join_all(ends.into_iter().map(|end| end.released(within))).await;
-    let mut failures = outcomes.into_iter().filter_map(Result::err);
-    let first = failures.next();
-    failures.for_each(|error| log(&error));
-    first.map_or(Ok(()), Err)
+    let (deadline, started) = (Deadline::new(within, Contention::Wait), Instant::now());
+    let mut first = Ok(());
+    // All of them are under way, so that one wait after the other takes as long as the longest.
+    for end in ends {
+        match (&first, end.released(deadline.spent(started.elapsed())).await) {
+            (Ok(()), outcome) => first = outcome,
+            (Err(_), Err(error)) => log(&error),
+            (Err(_), Ok(())) => {}
+        }
+    }
+    first
 }
 
 /// Ends the holds of a call that cannot have all of its locks. Logs a failure, unless it is a loss, which was told before.
@@ -76,7 +85,8 @@ pub(crate) async fn finish(holds: Vec<Hold>) {
         }
         Release::Background => {
             // All of them are ordered before the first one is waited for.
-            for end in begin_release(holds) {
+            let releases: Vec<_> = ends(&holds).filter(End::is_release).collect();
+            for end in releases {
                 end.handed_over().await;
             }
         }
@@ -88,11 +98,12 @@ fn log(error: &LockError) {
 }
 
 impl End {
-    async fn released(self, within: Duration) -> Result<(), LockError> {
+    async fn released(self, deadline: Deadline) -> Result<(), LockError> {
         let Self { outstanding, share, alive } = self;
-        let deadline = Deadline::new(within, Contention::Wait);
         let outcome = match outstanding {
-            Outstanding::Nothing => return share.lease().check(),
+            Outstanding::Nothing => {
+                return share.lease().check_process().and_then(|()| share.lease().check());
+            }
             Outstanding::Downgrade(downgrade) => answered(&share, (downgrade, deadline)).await,
             Outstanding::Release(release) => {
                 // Lets the call that has the lock now run first, because it may wait for this thread. Unlike Tokio's
@@ -108,6 +119,10 @@ impl End {
             span.note(error);
         }
         outcome
+    }
+
+    fn is_release(&self) -> bool {
+        matches!(self.outstanding, Outstanding::Release(_))
     }
 
     /// Waits until the request that gives the lock back has been handed to the connection. A downgrade is not waited for,
@@ -126,9 +141,7 @@ async fn answered(
     (outcome, deadline): (impl Future<Output = Result<(), LockError>>, Deadline),
 ) -> Result<(), LockError> {
     let lease = share.lease();
-    if lease.is_forked() {
-        return Err(lease.lost_error(LossReason::SessionEnded));
-    }
+    lease.check_process()?;
     timeout(deadline.left(), outcome).await.unwrap_or_else(|Elapsed| {
         let (path, waited) = (lease.path().relative().to_owned(), deadline.wait);
         Err(LockError::Timeout { path, waited, phase: Phase::Releasing, holder: None })

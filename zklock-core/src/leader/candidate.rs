@@ -42,7 +42,7 @@ impl CandidateConfig {
 
     /// Fails if this process is a fork of the candidate's.
     pub(super) fn check(&self) -> Result<(), LockError> {
-        if self.worker.tasks().is_forked() { Err(self.worker.closed(&self.lock.path)) } else { Ok(()) }
+        self.worker.check_process(&self.lock.path)
     }
 
     /// Joins the election.

@@ -192,6 +192,11 @@ impl Lease {
         self.tasks.is_forked()
     }
 
+    /// Fails if this process is a fork. A forked child takes no mutex that another thread may have had.
+    pub(crate) fn check_process(&self) -> Result<(), LockError> {
+        if self.is_forked() { Err(self.lost_error(LossReason::SessionEnded)) } else { Ok(()) }
+    }
+
     pub(crate) fn lost_error(&self, reason: LossReason) -> LockError {
         let path = self.path.relative().to_owned();
         if self.is_forked() { LockError::Forked { path } } else { LockError::Lost { path, reason } }
@@ -323,7 +328,7 @@ impl fmt::Debug for Lease {
 }
 
 impl Lease {
-    /// Returns the current state, by the lease clock and without I/O.
+    /// Returns the current state, by the lease clock and without I/O. The caller knows that this process is not a fork.
     pub(crate) fn state(&self) -> LeaseState {
         match self.loss_by_now() {
             Some(reason) => LeaseState::Lost(reason),
@@ -337,7 +342,7 @@ impl Lease {
         self.session.link().is_on(self.own_node.news().connection)
     }
 
-    /// Fails if the lock is lost.
+    /// Fails if the lock is lost. The caller knows that this process is not a fork.
     pub(crate) fn check(&self) -> Result<(), LockError> {
         self.loss_by_now().map_or(Ok(()), |reason| Err(self.lost_error(reason)))
     }
@@ -347,10 +352,6 @@ impl Lease {
         let known = self.loss();
         if known.is_some() {
             return known;
-        }
-        if self.tasks.is_forked() {
-            // Listeners are not told, because the locks on the way to them may be taken forever.
-            return Some(LossReason::SessionEnded);
         }
         if self.session.is_over() {
             return Some(self.lose(LossReason::SessionEnded));

@@ -73,7 +73,7 @@ impl LocalQueue {
         deadline: Deadline,
         (place, caller): (Option<CallId>, Caller),
     ) -> Result<CallId, Rejected> {
-        if self.worker.is_closing() {
+        if self.worker.closing().is_cancelled() {
             return Err(Rejected::Closed);
         }
         let (mut arrived, mut told) = (Err(Rejected::Closed), None);

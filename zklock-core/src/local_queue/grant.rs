@@ -4,7 +4,7 @@ use std::fmt;
 use std::mem;
 use std::sync::Arc;
 
-use crate::error::{LockError, LossReason};
+use crate::error::LockError;
 use crate::lease::{Claim, Lease, Share};
 use crate::token::FencingToken;
 
@@ -115,8 +115,8 @@ impl Release {
     /// Returns the outcome, or `None` if it has to be awaited.
     pub(crate) fn outcome(&self) -> Option<Result<(), LockError>> {
         let lease = self.share.lease();
-        if lease.is_forked() {
-            return Some(Err(lease.lost_error(LossReason::SessionEnded)));
+        if let Err(forked) = lease.check_process() {
+            return Some(Err(forked));
         }
         self.share.outcome().or_else(|| self.is_shared.then(|| lease.check()))
     }
