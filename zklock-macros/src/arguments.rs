@@ -256,18 +256,6 @@ impl Binder<'_> {
     }
 }
 
-/// Generates statements that use all arguments, so that the compiler does not report one as unused.
-pub(crate) fn all_used(sig: &Signature) -> TokenStream {
-    let of = |input: &FnArg| match input {
-        FnArg::Receiver(_) => TokenStream::new(),
-        FnArg::Typed(arg) => {
-            let (conditions, used) = (conditions(&arg.attrs), used(&arg.pat));
-            quote_spanned!(mixed()=> #conditions let _ = #used;)
-        }
-    };
-    sig.inputs.iter().map(of).collect()
-}
-
 /// Returns the attributes without which there may be no argument.
 fn conditions(attrs: &[Attribute]) -> TokenStream {
     attrs.iter().filter(|attr| attr.path().is_ident("cfg")).map(ToTokens::to_token_stream).collect()

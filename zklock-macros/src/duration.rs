@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Error, Expr, ExprLit, Lit, LitStr, Result, UnOp};
 
@@ -69,9 +69,8 @@ impl Argument {
             Lit::Int(number) if number.suffix().is_empty() => {
                 format!("{noun} needs a unit: `{name} = \"{number}s\"`")
             }
-            Lit::Int(number) => format!("quote the duration: `{name} = \"{number}\"`"),
-            Lit::Float(number) => {
-                format!("quote the duration and give it a unit: `{name} = \"{number}s\"`")
+            Lit::Int(_) | Lit::Float(_) => {
+                format!("quote the duration: `{name} = \"{}\"`", lit.to_token_stream())
             }
             _ => format!("`{name}` takes {values}"),
         };

@@ -11,13 +11,13 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::spanned::Spanned;
-use syn::{Error, Result, ReturnType, Signature, Type, token};
+use syn::{Error, Result, Signature, token};
 
 use crate::args::{Args, Client, OnLost, Otherwise, Wait};
-use crate::arguments::{Arguments, Expressions, Variable, all_used};
+use crate::arguments::{Arguments, Expressions, Variable};
 use crate::boxed;
 use crate::names::Kind;
-use crate::syntax::{Errors, braced, erased_output, mixed, output_span, private, ungroup_type};
+use crate::syntax::{Errors, braced, erased_output, mixed, output_span, private, returns_nothing};
 use crate::target::{Form, Reports, Target};
 
 /// Parses both inputs of an attribute and generates the function. If anything fails, returns the item as it was, followed
@@ -39,12 +39,9 @@ pub(crate) fn expand(kind: Kind, args: TokenStream, item: TokenStream) -> TokenS
         return function;
     }
     // The generated code that uses the arguments is missing, so the compiler could warn without reason.
-    let item = parsed_item.map_or(item, |target| {
-        let (used, body) = (all_used(&target.sig), &target.body);
-        function(&target, &target.sig, &quote!(#used #body))
-    });
+    let permitted = parsed_item.map(|_| quote!(#[allow(unused_variables)]));
     let errors = errors.to_compile_errors();
-    quote!(#item #errors)
+    quote!(#permitted #item #errors)
 }
 
 /// Returns whether the function must be able to return the error of its lock. Arguments that could not be read may contain
@@ -340,11 +337,4 @@ fn function(target: &Target, sig: &Signature, statements: &TokenStream) -> Token
         Form::Async | Form::Sync => braced(*outer_brace, quote!(#(#inner_attrs)* #statements)),
     };
     quote_spanned!(mixed()=> #(#attrs)* #vis #defaultness #sig #block)
-}
-
-fn returns_nothing(output: &ReturnType) -> bool {
-    match output {
-        ReturnType::Default => true,
-        ReturnType::Type(_, ty) => matches!(ungroup_type(ty), Type::Tuple(unit) if unit.elems.is_empty()),
-    }
 }

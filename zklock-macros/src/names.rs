@@ -71,7 +71,7 @@ const INSTEAD: [(&[&str], &str); 9] = [
     ),
     (
         &["retry", "retries", "attempts", "tries", "max_attempts", "retry_delay", "backoff"],
-        "a call waits in a queue until the lock is its own, and does not try again and again\n\
+        "a call waits in a queue, or returns at once, and does not try again and again\n\
          `wait = \"5s\"` bounds the wait",
     ),
     (
@@ -93,21 +93,7 @@ const INSTEAD: [(&[&str], &str); 9] = [
     ),
     (
         &["session_timeout", "lock_timeout", "run_timeout", "max_duration", "deadline"],
-        "`wait = \"5s\"` bounds the wait for the lock; a body that takes too long is ended by\n\
-         `tokio::time::timeout` in it, and `Config::session_timeout` is a setting of the client",
-    ),
-];
-
-/// The texts for an attribute that waits only under `otherwise = wait`, by the first of the words.
-const WITHOUT_WAIT: [(&str, &str); 2] = [
-    (
-        "retry",
-        "a call on a replica that does not lead returns at once, and does not try again and again\n\
-         `otherwise = wait, wait = \"5s\"` waits for leadership",
-    ),
-    (
-        "session_timeout",
-        "`otherwise = wait, wait = \"5s\"` bounds the wait for leadership; a body that takes too long is ended by\n\
+        "`wait = \"5s\"` bounds the wait; a body that takes too long is ended by\n\
          `tokio::time::timeout` in it, and `Config::session_timeout` is a setting of the client",
     ),
 ];
@@ -117,20 +103,17 @@ pub(crate) fn unknown(name: &Ident, known: &[&str]) -> Error {
     let message = match instead(&name.to_string(), known) {
         Some(instead) => format!("there is no argument `{name}`\n{instead}"),
         None => {
-            let hint = hint(name, known);
-            format!("unknown argument `{name}`{hint}\nthe arguments are {}", listed(known))
+            let (hint, known) = (hint(name, known), known.join("`, `"));
+            format!("unknown argument `{name}`{hint}\nthe arguments are `{known}`")
         }
     };
     Error::new(name.span(), message)
 }
 
-/// Returns what to do in place of an argument of this name, under an attribute that takes the arguments `known`; `None`
-/// if it is in no list, or if the attribute takes no lock.
+/// Returns what to do in place of an argument of this name; `None` if it is in no list, or if the attribute has no path.
 fn instead(word: &str, known: &[&str]) -> Option<&'static str> {
-    let (words, text) = INSTEAD.iter().find(|(words, _)| words.contains(&word))?;
-    let waits = known.contains(&"no_wait");
-    let other = WITHOUT_WAIT.iter().find(|(first, _)| !waits && words[0] == *first);
-    known.contains(&"path").then_some(other.map_or(*text, |(_, text)| *text))
+    let (_, text) = INSTEAD.iter().find(|(words, _)| words.contains(&word))?;
+    known.contains(&"path").then_some(text)
 }
 
 /// Tells whether the argument `name` is, or most likely stands for, `argument`.
@@ -144,10 +127,6 @@ pub(crate) fn hint(name: &Ident, known: &[&str]) -> String {
     meant.map(|meant| format!(", did you mean `{meant}`?")).unwrap_or_default()
 }
 
-fn listed(known: &[&str]) -> String {
-    known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-}
-
 fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let synonym = SYNONYMS.iter().find(|(_, words)| words.contains(&name)).map(|(meant, _)| *meant);
     known.iter().copied().find(|other| Some(*other) == synonym).or_else(|| similar(name, known))
@@ -155,23 +134,8 @@ fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
 
 /// Returns the known word of which `name` may be a misspelling.
 pub(crate) fn similar<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let close = known.iter().map(|other| (distance(name, other), *other));
+    let close = known.iter().map(|other| (strsim::levenshtein(name, other), *other));
     close.filter(|(edits, other)| *edits <= other.len() / 2 && *edits <= 2).min().map(|(_, other)| other)
-}
-
-/// Returns the Levenshtein distance: the number of letters to insert, drop or replace.
-fn distance(from: &str, to: &str) -> usize {
-    let mut row: Vec<usize> = (0..=to.chars().count()).collect();
-    for (above, left) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = above + 1;
-        for (column, right) in to.chars().enumerate() {
-            let replaced = diagonal + usize::from(left != right);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[to.chars().count()]
 }
 
 #[cfg(test)]
@@ -218,15 +182,6 @@ mod tests {
         check("x", None);
     }
 
-    #[test]
-    fn the_distance_counts_edits() {
-        for (from, to, edits) in
-            [("", "wait", 4), ("wait", "wait", 0), ("waits", "wait", 1), ("wiat", "wait", 2)]
-        {
-            assert_eq!(distance(from, to), edits, "{from} {to}");
-        }
-    }
-
     const LOCK: [&str; 3] = ["path", "wait", "no_wait"];
 
     #[test]
@@ -241,10 +196,7 @@ mod tests {
     fn an_attribute_is_told_only_what_it_takes() {
         for word in ["retries", "deadline", "session_timeout"] {
             assert!(instead(word, &LOCK).unwrap().contains("`wait = \"5s\"` bounds the wait"));
-            let leader = instead(word, &["path", "otherwise", "wait"]).unwrap();
-            assert!(leader.contains("`otherwise = wait, wait = \"5s\"`"), "{leader}");
         }
-        assert!(WITHOUT_WAIT.iter().all(|(first, _)| INSTEAD.iter().any(|(words, _)| words[0] == *first)));
         assert_eq!(instead("retries", &["flavor", "session_timeout"]), None);
     }
 }

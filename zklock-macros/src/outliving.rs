@@ -38,25 +38,24 @@ enum Work {
 
 impl Work {
     fn refusal(self, body: Body, then: &str) -> String {
-        let (what, end, instead) = match (self, body) {
+        let (what, instead) = match (self, body) {
             (Self::Future, Body::Async) => {
-                ("the future in this return type", "", "await it in the body, and return its output")
+                ("the future in this return type", "await it in the body, and return its output")
             }
             (Self::Future, Body::Sync) => (
                 "the future that this function returns",
-                "",
                 "make it an `async fn`, or put the attribute on one that it calls",
             ),
             (Self::Futures, _) => {
-                ("the futures in this set", "", "await them in the body, and return their outputs")
+                ("the futures in this set", "await them in the body, and return their outputs")
             }
             (Self::Stream, _) => {
-                ("the stream in this return type", "", "read it in the body, and return what it yields")
+                ("the stream in this return type", "read it in the body, and return its items")
             }
-            (Self::Task, _) => ("the task behind this handle", " to its end", "await or join it in the body"),
-            (Self::Tasks, _) => ("the tasks in this set", " to their ends", "join them in the body"),
+            (Self::Task, _) => ("the task behind this handle", "await or join it in the body"),
+            (Self::Tasks, _) => ("the tasks in this set", "join them in the body"),
         };
-        format!("{what} would not {then}{end}\n{instead}")
+        format!("{what} would not {then}\n{instead}")
     }
 }
 

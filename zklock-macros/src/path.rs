@@ -12,9 +12,8 @@ mod template;
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
-use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Error, Expr, ExprArray, ExprRange, LitStr, Macro, RangeLimits, Result, Signature, Token};
+use syn::{Error, Expr, ExprArray, ExprRange, LitStr, RangeLimits, Result, Signature};
 
 use crate::syntax::{Errors, mixed, string, ungroup};
 use template::Piece;
@@ -138,10 +137,6 @@ impl Element {
         let refusal = match ungroup(value) {
             Expr::Lit(_) => "`path` takes strings, for example `path = \"/orders/{id}\"`",
             Expr::Range(_) => "a list of paths is spread in an array: `path = [..orders]`",
-            Expr::Macro(call) if has_braces(&call.mac) => {
-                "the text of `concat!` is not a template, so that its braces would stay\n\
-                 write the path as one string literal"
-            }
             _ => return Ok(Self::Computed(value.clone())),
         };
         Err(Error::new_spanned(value, refusal))
@@ -165,15 +160,6 @@ impl Element {
             }
         }
     }
-}
-
-/// Tells whether a macro is a `concat!` of strings with text in braces.
-fn has_braces(call: &Macro) -> bool {
-    let Ok(parts) = call.parse_body_with(Punctuated::<LitStr, Token![,]>::parse_terminated) else {
-        return false;
-    };
-    let text: String = parts.iter().map(LitStr::value).collect();
-    call.path.is_ident("concat") && text.split_once('{').is_some_and(|(_, rest)| rest.contains('}'))
 }
 
 #[cfg(test)]
@@ -251,18 +237,6 @@ mod tests {
         check("[]", &[&format!("an empty array locks nothing: {EXAMPLE}")]);
         check(r#"["/a"; 2]"#, &[&format!("the same path cannot be locked twice: {EXAMPLE}")]);
         check(r#"&["/a", "/b"]"#, &[&format!("write the array of paths without `&`: {EXAMPLE}")]);
-    }
-
-    #[test]
-    fn braces_in_concatenated_strings_are_refused() {
-        check(
-            r#"concat!("/orders/", "{id}")"#,
-            &["the text of `concat!` is not a template, so that its braces would stay\n\
-               write the path as one string literal"],
-        );
-        for kept in [r#"concat!("/odd}", "{")"#, r#"concat!("/a/",NAME,"{id}")"#, r#"text!("/a/{id}")"#] {
-            check(kept, &[&format!("p::Paths::new().text(&({kept}))").replace(' ', "")]);
-        }
     }
 
     #[test]

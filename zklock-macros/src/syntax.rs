@@ -136,6 +136,14 @@ pub(crate) fn output_span(output: &ReturnType) -> Span {
     }
 }
 
+/// Tells whether a function returns `()`.
+pub(crate) fn returns_nothing(output: &ReturnType) -> bool {
+    match output {
+        ReturnType::Default => true,
+        ReturnType::Type(_, ty) => matches!(ungroup_type(ty), Type::Tuple(unit) if unit.elems.is_empty()),
+    }
+}
+
 /// Generates the path of the facade's module `__private`, located at `span`.
 pub(crate) fn private(krate: Option<&Path>, span: Span) -> TokenStream {
     module(krate, "__private", span)

@@ -3,12 +3,12 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Error, Expr, ExprClosure, ExprLit, Ident, Lit, LitStr, Path, Result};
+use syn::{Error, Expr, ExprClosure, Ident, LitStr, Path, Result};
 
 use crate::duration::{Argument, Length};
 use crate::names;
 use crate::recipe::Recipe;
-use crate::syntax::{name_in, string, ungroup};
+use crate::syntax::{name_in, number, string, ungroup};
 
 /// Reads a side of a read-write lock.
 pub(crate) fn mode(value: &Expr) -> Result<Recipe> {
@@ -205,12 +205,9 @@ pub(crate) fn krate(value: &Expr) -> Result<Path> {
 
 /// Reads a number of permits.
 pub(crate) fn permits(value: &Expr) -> Result<Expr> {
-    match ungroup(value) {
-        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) if number.base10_digits() == "0" => {
-            Err(Error::new_spanned(value, "the number of permits is at least one"))
-        }
-        Expr::Lit(ExprLit { lit: Lit::Int(_), .. }) => Ok(value.clone()),
-        Expr::Lit(_) => Err(Error::new_spanned(value, "permits are counted: `permits = 1, of = 5`")),
+    match (number(value), ungroup(value)) {
+        (Some(0), _) => Err(Error::new_spanned(value, "the number of permits is at least one")),
+        (None, Expr::Lit(_)) => Err(Error::new_spanned(value, "permits are counted: `permits = 1, of = 5`")),
         _ => Ok(value.clone()),
     }
 }
@@ -273,7 +270,7 @@ mod tests {
         check_wait(r#""forever""#, QUOTED);
         check_wait("5", "a wait needs a unit: `wait = \"5s\"`");
         check_wait("5s", "quote the duration: `wait = \"5s\"`");
-        check_wait("1.5", "quote the duration and give it a unit: `wait = \"1.5s\"`");
+        check_wait("1.5", "quote the duration: `wait = \"1.5\"`");
         check_wait("-5", "a wait cannot be negative");
         check_wait("true", "`wait` takes a duration: `wait = \"5s\"`, `forever` or an expression");
         check_wait(

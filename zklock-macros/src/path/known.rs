@@ -53,9 +53,6 @@ fn start(expr: &mut Expr, span: Span) -> Option<&mut Ident> {
         Expr::Paren(paren) => start(&mut paren.expr, span),
         Expr::Reference(reference) => start(&mut reference.expr, span),
         Expr::Unary(unary) => start(&mut unary.expr, span),
-        Expr::Try(try_) => start(&mut try_.expr, span),
-        Expr::Await(await_) => start(&mut await_.base, span),
-        Expr::Cast(cast) => start(&mut cast.expr, span),
         _ => None,
     }
 }

@@ -5,13 +5,8 @@ use syn::{Error, LitStr, Result};
 use super::template::Piece;
 
 pub(crate) fn check(template: &LitStr, pieces: &[Piece]) -> Result<()> {
-    match cause(pieces) {
-        None => Ok(()),
-        Some(cause) => {
-            let message = format!("the path {:?} {cause}", template.value());
-            Err(Error::new(template.span(), message))
-        }
-    }
+    let refuse = |cause| Err(Error::new(template.span(), format!("the path {:?} {cause}", template.value())));
+    cause(pieces).map_or(Ok(()), refuse)
 }
 
 /// Stands for an expression in the text. It is refused in literal text.

@@ -4,9 +4,7 @@
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::parse::{Parse, ParseStream};
-use syn::{
-    Attribute, Error, FnArg, PatType, Result, Safety, Signature, Token, Type, Visibility, braced, token,
-};
+use syn::{Attribute, Error, FnArg, PatType, Result, Signature, Token, Type, Visibility, braced, token};
 
 use crate::syntax::{Errors, ungroup_type};
 
@@ -69,20 +67,15 @@ fn check(sig: &Signature, errors: &mut Errors) {
     if asyncness.is_none() {
         refuse(fn_token, "`#[zklock::test]` runs an `async fn`: make it async");
     }
-    if constness.is_some() {
-        refuse(constness, "a test cannot be `const`");
-    }
-    if !matches!(safety, Safety::Default) {
-        refuse(safety, "a test cannot be `unsafe`: the harness cannot uphold its safety contract");
-    }
-    if abi.is_some() {
-        refuse(abi, "a test cannot be `extern`");
-    }
-    if !generics.params.is_empty() {
-        refuse(generics, "a test cannot be generic");
-    }
-    if generics.where_clause.is_some() {
-        refuse(&generics.where_clause, "a test cannot have a `where` clause");
+    let parts: [(&dyn ToTokens, &str); 5] = [
+        (constness, "a test cannot be `const`"),
+        (safety, "a test cannot be `unsafe`: the harness cannot uphold its safety contract"),
+        (abi, "a test cannot be `extern`"),
+        (generics, "a test cannot be generic"),
+        (&generics.where_clause, "a test cannot have a `where` clause"),
+    ];
+    for (part, message) in parts.into_iter().filter(|(part, _)| !part.to_token_stream().is_empty()) {
+        refuse(part, message);
     }
     for argument in inputs {
         match argument {
