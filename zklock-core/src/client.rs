@@ -5,8 +5,6 @@
 pub(crate) mod config;
 mod connect_string;
 pub(crate) mod settings;
-#[cfg(test)]
-mod staged;
 pub(crate) mod worker;
 
 use std::any::Any;
@@ -22,7 +20,7 @@ use crate::session::Health;
 use self::worker::Worker;
 
 #[cfg(test)]
-pub(crate) use self::staged::connected;
+pub(crate) use self::tests::connected;
 
 /// A handle on the locks and elections of one ensemble, cheap to clone.
 ///
@@ -241,7 +239,17 @@ impl fmt::Display for Readiness {
 mod tests {
     use std::sync::Mutex;
 
+    use zklock_testkit::EmbeddedServer;
+
+    use super::config::Config;
     use super::*;
+
+    /// Starts a server, and returns it with a client that is connected to it.
+    pub(crate) async fn connected() -> (EmbeddedServer, Client) {
+        let server = EmbeddedServer::start().unwrap();
+        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        (server, client)
+    }
 
     #[test]
     fn the_worst_of_several_clients_is_the_greatest() {

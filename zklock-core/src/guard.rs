@@ -1,28 +1,28 @@
-//! The guard of a held lock: one type, whose parameter is the kind of lock.
-//!
-//! * [`running`]: runs a body under the lock.
-//! * [`revocation`]: the callbacks for requests to release the lock.
+//! The guard of a held lock: one type, whose parameter is the kind of lock. It runs bodies under the lock, takes no step of
+//! them without it, and has the callbacks for requests to release it.
 //!
 //! Uses the layers below: `held`, `hold`, `deadline`, `client`, `lease`, `session` and `error`.
 
-mod revocation;
-pub(crate) mod running;
-
 use std::fmt;
+use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
 use std::ops::Deref;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
+use std::thread;
 use std::time::Duration;
 
 use futures_util::future::select_all;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::client::Client;
 use crate::deadline::Deadline;
 use crate::error::LockError;
 use crate::held::Held;
 use crate::hold::{self, Hold, LockRef};
+use crate::lease::Lease;
 use crate::session::drive::Contention;
-
-use self::revocation::Callbacks;
 
 /// A held lock. Dropping it releases the lock in the background.
 ///
@@ -53,6 +53,91 @@ impl<K> Guard<K> {
 
     fn with_callbacks(callbacks: Callbacks, holds: Vec<Hold>) -> Self {
         Self { callbacks, held: Held::of_holds(&holds), holds, kind: PhantomData }
+    }
+
+    /// Runs a future, inside which this lock can be entered again without a request.
+    ///
+    /// The future continues after the lock is lost; [`run`](Self::run) drops it instead.
+    ///
+    /// # Cancel safety
+    ///
+    /// The same as that of `future`.
+    pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F, K> {
+        hold::scope(&self.holds, future)
+    }
+
+    /// Runs a future, inside which this lock can be entered again, and drops it if the lock is lost.
+    ///
+    /// The lease is checked before each poll of the future. Even after a pause of the process, no step of the
+    /// future begins under a lost lock.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Lost`] if a loss is known when the future ends. The expiry of the
+    /// session is known in time. If an outsider ends the session or deletes the node, that is known a moment later.
+    ///
+    /// # Cancel safety
+    ///
+    /// The same as that of `future`, which is dropped at its current await.
+    pub fn run<F: Future>(
+        &self,
+        future: F,
+    ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F, K> {
+        let checks = (|| self.check(), || self.check_again());
+        run_while(checks, self.lost(), hold::scope(&self.holds, future))
+    }
+
+    /// Runs a future to its end, even if the lock is lost meanwhile. Inside, this lock can be entered again.
+    ///
+    /// This is for work that must not be dropped halfway. After a loss, another client may hold the lock
+    /// while the future still runs: the future can learn of the loss from [`lost`](crate::Held::lost), and guarded
+    /// writes are refused. If the lock is already lost, the future is not started.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Lost`] if a loss is known when the future ends. The expiry of the
+    /// session is known in time. If an outsider ends the session or deletes the node, that is known a moment later.
+    ///
+    /// # Cancel safety
+    ///
+    /// The same as that of `future`, which is dropped at its current await. This also happens if a
+    /// surrounding future is dropped, such as the body of [`run`](Self::run) under another lock that is lost.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn migrate() {}
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::LockError> {
+    /// let guard = client.mutex("/migrations")?.lock().await?;
+    /// guard.run_to_end(migrate()).await?;
+    /// guard.release().await
+    /// # }
+    /// ```
+    pub fn run_to_end<F: Future>(
+        &self,
+        future: F,
+    ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F, K> {
+        let future = hold::scope(&self.holds, future);
+        async move {
+            self.check()?;
+            let value = future.await;
+            self.check().map(|()| value)
+        }
+    }
+
+    /// Calls a function on the current thread. Inside, this lock can be entered again.
+    ///
+    /// This is [`run_to_end`](Self::run_to_end) for code that is not async: the function continues even if
+    /// the lock is lost meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Lost`] if a loss is known when the function returns. The expiry of the
+    /// session is known in time. If an outsider ends the session or deletes the node, that is known a moment later.
+    pub fn run_blocking<T>(&self, function: impl FnOnce() -> T) -> Result<T, LockError> {
+        self.check()?;
+        let value = hold::scope_blocking(&self.holds, function);
+        self.check().map(|()| value)
     }
 
     /// Waits until another client asks this holder to release the lock.
@@ -185,14 +270,133 @@ pub(crate) async fn run<K, T>(
     Ok(value)
 }
 
+/// Runs a future as long as `check` passes: it is called before each step, and after the last one. `lost` wakes the task when
+/// the outcome of the check may have changed. The future is dropped before this returns.
+pub(crate) async fn run_while<F: Future + Unpin>(
+    (before, after): (impl Fn() -> Result<(), LockError>, impl Fn() -> Result<(), LockError>),
+    lost: impl Future,
+    mut body: F,
+) -> Result<F::Output, LockError> {
+    let (mut lost, mut is_told) = (pin!(lost), false);
+    poll_fn(|context| {
+        before()?;
+        if let Poll::Ready(value) = Pin::new(&mut body).poll(context) {
+            return Poll::Ready(after().map(|()| value));
+        }
+        if !is_told && lost.as_mut().poll(context).is_ready() {
+            is_told = true;
+            after()?;
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+/// The callbacks of a guard. The guard owns them, or the thread that calls one, so that no thread of the client drops one.
+#[derive(Default)]
+struct Callbacks(Mutex<Vec<(Arc<Callback>, DropGuard)>>);
+
+/// It is called at most once.
+type Callback = Mutex<Option<Box<dyn FnOnce() + Send>>>;
+
+impl Callbacks {
+    /// Keeps a callback until the guard ends. Returns the task that has it called on a new thread when somebody asks for the
+    /// release of one of these locks.
+    fn keep(
+        &self,
+        callback: Box<dyn FnOnce() + Send>,
+        leases: Vec<Arc<Lease>>,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let callback: Arc<Callback> = Arc::new(Mutex::new(Some(callback)));
+        let (called, ended) = (Arc::downgrade(&callback), CancellationToken::new());
+        let kept = (callback, ended.clone().drop_guard());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(kept);
+        async move {
+            // A request to any one of several nodes counts for all of them; their holds end together.
+            let asked = select_all(leases.iter().map(|lease| Box::pin(lease.asked_before_release())));
+            let is_asked = tokio::select! {
+                biased;
+                () = ended.cancelled() => false,
+                (is_asked, ..) = asked => is_asked,
+            };
+            if is_asked {
+                // The guard drops a callback whose thread comes too late.
+                let call = move || called.upgrade().iter().for_each(|callback| call(callback));
+                let started = thread::Builder::new().name("zklock-revoked".into()).spawn(call);
+                if let Err(error) = started {
+                    tracing::warn!(%error, "cannot start the thread of a revocation callback");
+                }
+            }
+        }
+    }
+}
+
+fn call(callback: &Callback) {
+    let callback = callback.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(callback) = callback {
+        callback();
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::{Mutex, mpsc};
-    use std::thread;
-    use std::time::Duration;
+    use std::cell::Cell;
+    use std::future::pending;
+    use std::rc::Rc;
+    use std::sync::mpsc;
+    use std::task::{Context, Waker};
 
     use crate::LockEventKind;
     use crate::client::connected;
+    use crate::error::LossReason;
+
+    use super::*;
+
+    fn lost() -> LockError {
+        LockError::Lost { path: "/a".into(), reason: LossReason::LeaseExpired }
+    }
+
+    #[test]
+    fn a_body_takes_no_step_once_the_clock_ran_out_although_nobody_told_it() {
+        let (is_held, steps) = (Cell::new(true), Cell::new(0));
+        let check = || if is_held.get() { Ok(()) } else { Err(lost()) };
+        let body = poll_fn(|_| {
+            steps.set(steps.get() + 1);
+            Poll::<()>::Pending
+        });
+        let mut run = pin!(run_while((check, check), pending::<()>(), Box::pin(body)));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(run.as_mut().poll(&mut context).is_pending());
+        is_held.set(false);
+        assert!(matches!(run.as_mut().poll(&mut context), Poll::Ready(Err(error)) if error.is_lost()));
+        assert_eq!(steps.get(), 1);
+    }
+
+    #[test]
+    fn a_body_is_dropped_when_its_end_is_told_although_the_run_is_kept() {
+        let (is_held, alive) = (Cell::new(true), Rc::new(()));
+        let check = || if is_held.get() { Ok(()) } else { Err(lost()) };
+        let kept = alive.clone();
+        let body = async move {
+            let _kept = kept;
+            pending::<()>().await;
+        };
+        let mut run = pin!(run_while((check, check), pending::<()>(), Box::pin(body)));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(run.as_mut().poll(&mut context).is_pending());
+        is_held.set(false);
+        assert!(run.as_mut().poll(&mut context).is_ready());
+        assert_eq!(Rc::strong_count(&alive), 1);
+    }
+
+    #[test]
+    fn a_body_that_ends_in_the_step_that_lost_the_lock_is_no_success() {
+        let is_held = Cell::new(true);
+        let check = || if is_held.get() { Ok(()) } else { Err(lost()) };
+        let run = pin!(run_while((check, check), pending::<()>(), Box::pin(async { is_held.set(false) })));
+        let outcome = run.poll(&mut Context::from_waker(Waker::noop()));
+        assert!(matches!(outcome, Poll::Ready(Err(error)) if error.is_lost()));
+    }
 
     /// A value whose end takes until the end of a lock is told.
     #[derive(Default)]

@@ -19,9 +19,8 @@
 //! others that read, the lock is downgraded. A child that outlives the entries around it still excludes their other
 //! children, because it shares their permits.
 //!
-//! * [`access`]: the ways to enter a lock, and what an entry inside of another one means.
 //! * [`owner`]: how many holds and writers a lock has.
-//! * [`lock_ref`]: a lock, and the way to enter it.
+//! * [`lock_ref`]: a lock, the way to enter it, and the meaning of an entry inside of another one.
 //! * [`mod@scope`]: the locks and terms around the present call.
 //! * [`mod@enter`]: enters a lock, again or by an acquisition.
 //! * [`release`]: ends holds, and waits for the servers.
@@ -37,7 +36,6 @@
 //!    before.
 //! 3. The grant is given back before the client is dropped: the end of the last client ends the session, whose locks are lost.
 
-mod access;
 mod enter;
 mod lock_ref;
 mod owner;
@@ -59,12 +57,11 @@ use crate::lease::{Lease, Share};
 use crate::local_queue::Grant;
 use crate::token::FencingToken;
 
-use self::access::GATE_PERMITS;
+use self::lock_ref::GATE_PERMITS;
 use self::owner::{Downgrade, Owner, Remaining};
 
-pub(crate) use self::access::Access;
 pub(crate) use self::enter::enter;
-pub(crate) use self::lock_ref::{LockRef, UNNAMED};
+pub(crate) use self::lock_ref::{Access, LockRef, UNNAMED};
 pub(crate) use self::release::{begin_release, downgraded, finish, give_up, released};
 #[cfg(test)]
 pub(crate) use self::scope::length;

@@ -22,7 +22,7 @@ use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason, Refusal};
 use crate::held::Held;
 use crate::last_start::{LastStart, NotATick, Period, Polled, Record};
-use crate::lease::{Share, WritePermit};
+use crate::lease::WritePermit;
 use crate::path::NodePath;
 use crate::session::Session;
 use crate::session::request_error::RequestError;
@@ -80,8 +80,37 @@ impl Held {
     /// ```
     pub async fn once_per(&self, tick: &str, period: Duration) -> Result<bool, LockError> {
         self.check()?;
-        let held = self.clone();
-        start(self.worker(), self.shares(), move || held.check(), (tick, period)).await
+        let worker = self.worker();
+        let (path, period) = (NodePath::new(worker.root(), tick)?, Period::new(period)?);
+        if worker.periods().is_closed(&path, period) {
+            worker.note_skip();
+            return Ok(false);
+        }
+        let (asked, within) = (Instant::now(), worker.default_wait());
+        let attempt = Attempt::new(self.clone(), path.clone(), period);
+        let id = attempt.id;
+        let last = match worker.call(within, attempt.run()).await {
+            Ok(Ok(last)) => last,
+            // The lease is ended here, where the guard still exists, and not by the task, which the caller may
+            // have abandoned.
+            Ok(Err(StartError::Lost(index, reason))) => {
+                let shares = self.shares();
+                let lease = shares[index].lease();
+                return Err(lease.lost_error(lease.lose(reason)));
+            }
+            Ok(Err(StartError::Over(error))) => return Err(error),
+            Ok(Err(StartError::Request(error))) => return Err(error.into_error(path.relative())),
+            Err(unanswered) => return Err(unanswered.into_error(&path, within)),
+        };
+        note(worker, &path, last, period, asked);
+        if !last.is_start_of(id) {
+            worker.note_skip();
+            return Ok(false);
+        }
+        // The answer may have been delayed for longer than the lease.
+        self.check()?;
+        worker.note_start();
+        Ok(true)
     }
 }
 
@@ -133,54 +162,11 @@ impl Client {
     }
 }
 
-/// Returns `true` if work that starts at most once per period may start now.
-///
-/// `true` begins the period at the tick. It requires that all of the leases are held and that the check passes.
-pub(crate) async fn start(
-    worker: &Arc<Worker>,
-    shares: Vec<Arc<Share>>,
-    check: impl Fn() -> Result<(), LockError> + Clone + Send + Sync + 'static,
-    (tick, period): (&str, Duration),
-) -> Result<bool, LockError> {
-    let (path, period) = (NodePath::new(worker.root(), tick)?, Period::new(period)?);
-    if worker.periods().is_closed(&path, period) {
-        worker.note_skip();
-        return Ok(false);
-    }
-    let (asked, within) = (Instant::now(), worker.default_wait());
-    let attempt = Attempt::new(shares.clone(), path.clone(), period, check.clone());
-    let id = attempt.id;
-    let last = match worker.call(within, attempt.run()).await {
-        Ok(Ok(last)) => last,
-        // The lease is ended here, where the guard still exists, and not by the task, which the caller may
-        // have abandoned.
-        Ok(Err(StartError::Lost(index, reason))) => {
-            let lease = shares[index].lease();
-            return Err(lease.lost_error(lease.lose(reason)));
-        }
-        Ok(Err(StartError::Over(error))) => return Err(error),
-        Ok(Err(StartError::Request(error))) => return Err(error.into_error(path.relative())),
-        Err(unanswered) => return Err(unanswered.into_error(&path, within)),
-    };
-    note(worker, &path, last, period, asked);
-    let may_start = last.is_start_of(id);
-    // The answer may have been delayed for longer than the lease.
-    if may_start {
-        check()?;
-        worker.note_start();
-    } else {
-        worker.note_skip();
-    }
-    Ok(may_start)
-}
-
 /// One attempt to begin a period.
-struct Attempt<C> {
-    shares: Vec<Arc<Share>>,
+struct Attempt {
+    held: Held,
     path: NodePath,
     period: Period,
-    /// Fails if the work may not go on.
-    check: C,
     /// The identifier of this attempt's record, by which it is found if the reply to its write was lost.
     id: Uuid,
 }
@@ -190,7 +176,7 @@ enum StartError {
     Request(RequestError),
     /// The lease with this index is lost.
     Lost(usize, LossReason),
-    /// The lock is lost, or the check failed.
+    /// The lock is lost, or was given back, or the term is over.
     Over(LockError),
 }
 
@@ -209,9 +195,9 @@ impl From<LockError> for StartError {
     }
 }
 
-impl<C: Fn() -> Result<(), LockError>> Attempt<C> {
-    fn new(shares: Vec<Arc<Share>>, path: NodePath, period: Period, check: C) -> Self {
-        Self { shares, path, period, check, id: Uuid::new_v4() }
+impl Attempt {
+    fn new(held: Held, path: NodePath, period: Period) -> Self {
+        Self { held, path, period, id: Uuid::new_v4() }
     }
 
     /// Repeats the attempt until it has an answer. The caller bounds the time.
@@ -228,7 +214,8 @@ impl<C: Fn() -> Result<(), LockError>> Attempt<C> {
 
     /// Reads the node and writes a record based on it. Returns `None` if the node has to be read again.
     async fn write(&self) -> Result<Option<LastStart>, StartError> {
-        let session = self.shares[0].lease().session();
+        let shares = self.held.shares();
+        let session = shares[0].lease().session();
         let (before, version) = match read(session, &self.path).await? {
             (Some(last), _) if last.settles(self.id) => return Ok(Some(last)),
             read => read,
@@ -236,8 +223,8 @@ impl<C: Fn() -> Result<(), LockError>> Attempt<C> {
         let record = Record::new(before, self.period, self.id);
         // One permit for each request: the attempt goes on without its caller, and the lock may have a later
         // holder by now.
-        let permit = WritePermit::take(&self.shares)?.ready().await?;
-        (self.check)()?;
+        let permit = WritePermit::take(&shares)?.ready().await?;
+        self.held.check()?;
         let (requests, write) = (session.requests(), record.based_on(version));
         match permit.send(|guards| requests.guarded(guards, self.path.full(), &write)).await {
             Ok(Guarded::Applied(Some(written))) => Ok(Some(record.written_at(written))),

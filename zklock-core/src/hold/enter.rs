@@ -14,8 +14,7 @@ use crate::local_queue::{self, Grant};
 use crate::session::drive::Contention;
 use crate::time::{Elapsed, timeout};
 
-use super::access::Reentry;
-use super::lock_ref::LockRef;
+use super::lock_ref::{LockRef, Reentry};
 use super::scope::nearest;
 use super::{Entry, Hold};
 

@@ -7,7 +7,7 @@ use crate::client::Client;
 use crate::error::LockError;
 use crate::local_queue::Grant;
 
-use super::access::Access;
+use super::lock_ref::Access;
 
 /// One lock that a logical call holds.
 pub(super) struct Owner {

@@ -17,7 +17,8 @@ use super::enter::admit;
 use super::owner::{Downgrade, Remaining};
 use super::{Alive, Hold};
 
-/// The end of one hold. The span and the client are kept until the release has ended.
+/// The end of one hold. The span and the client are kept until the release has ended. The permits come with them and keep
+/// nobody out: if there is anything to wait for, the entries around have ended before.
 pub(crate) struct End {
     outstanding: Outstanding,
     share: Arc<Share>,
@@ -76,6 +77,7 @@ pub(crate) async fn give_up(holds: Vec<Hold>, within: Duration) {
 
 /// Ends holds after a body. Waits for the servers only if the client is configured to. Failures are logged.
 pub(crate) async fn finish(holds: Vec<Hold>) {
+    // A hold keeps its client until it ends: without one, nothing is left to release.
     let Some(worker) = holds.first().and_then(|hold| hold.entry().worker()) else { return };
     match worker.settings().release {
         Release::Acknowledged => {

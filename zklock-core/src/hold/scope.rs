@@ -17,8 +17,7 @@ use crate::error::{LockError, LossReason};
 use crate::events::HoldSpan;
 use crate::lease::Share;
 
-use super::access::Reentry;
-use super::lock_ref::LockRef;
+use super::lock_ref::{LockRef, Reentry};
 use super::{Entry, Hold};
 
 thread_local! {

@@ -17,7 +17,7 @@ use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason};
 use crate::event::Subject;
 use crate::events::{Candidacy, HoldSpan};
-use crate::guard::running::run_while;
+use crate::guard::run_while;
 use crate::held::Held;
 use crate::hold::{self, LeaderTerm};
 use crate::lease::{Lease, LeaseState, Share};
