@@ -6,7 +6,7 @@ use std::env;
 use std::process::Command;
 use std::time::Duration;
 
-use zklock::{Config, LossReason, distributed_lock, leader_only};
+use zklock::{Config, Ended, LockError, LossReason, distributed_lock, leader_only};
 use zklock_testkit::wire::Opcode;
 
 use crate::support::logs::{Loud, logged};
@@ -145,4 +145,17 @@ async fn a_lock_cancelled_in_any_phase_leaves_nothing_and_logs_no_trouble() {
     // The holder is told before the loss is logged.
     until(|| async { !logged(&path).is_empty() }, "the loss is logged").await;
     assert!(logged(&path)[0].contains("lock lost"), "{:?}", logged(&path));
+}
+
+#[tokio::test]
+async fn a_selector_that_runs_once_logs_that_it_cannot_run_before_it_ends() {
+    Loud::listen();
+    let space = Space::new();
+    let latch = space.client().await.leader_latch("/refused-selector").unwrap();
+    soon(latch.leadership()).await.unwrap();
+    let selector = space.client().await.election("/refused-selector").unwrap().select(async |_| {});
+    assert!(matches!(soon(selector.ended()).await, Ended::Failed(LockError::MixedRecipes { .. })));
+    let lines = logged("/refused-selector");
+    let [line] = &lines[..] else { panic!("{lines:?}") };
+    assert!(line.contains("message=a candidate cannot run") && line.contains("error="), "{line}");
 }

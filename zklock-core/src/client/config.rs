@@ -398,6 +398,13 @@ mod tests {
 
     #[cfg(feature = "serde")]
     #[test]
+    fn a_configuration_without_servers_is_refused_when_the_client_starts() {
+        let config: Config = serde_json::from_str(r#"{"identity": "me"}"#).unwrap();
+        assert_eq!(config.start().unwrap_err().to_string(), "invalid setting `connect`: it is not set");
+    }
+
+    #[cfg(feature = "serde")]
+    #[test]
     fn an_unknown_setting_is_an_error() {
         let error = serde_json::from_str::<Config>(r#"{"connect": "a", "timeout": "1s"}"#).unwrap_err();
         assert!(error.to_string().contains("unknown field `timeout`"), "{error}");

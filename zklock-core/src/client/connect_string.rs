@@ -22,6 +22,9 @@ impl ConnectString {
     /// The chroot is split off because the client library requires it to exist. Here it is a prefix of all
     /// paths, and is created with them.
     pub(super) fn parse(text: &str, scheme: Scheme) -> Result<Self, String> {
+        if text.trim().is_empty() {
+            return Err("it is not set".to_owned());
+        }
         let entries: Vec<_> = text.split(',').map(|entry| split(entry.trim())).collect();
         let servers = entries.iter().map(|(server, _)| {
             scheme.entry(server).map_err(|reason| format!("the server {server:?} {reason}"))
@@ -111,7 +114,8 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         for (text, named) in [
-            ("", "the server \"\" has no host"),
+            ("", "it is not set"),
+            (" ", "it is not set"),
             ("a:1,,b", "the server \"\" has no host"),
             ("a:1,b,", "the server \"\" has no host"),
             ("a:1/x,", "the server \"\" has no host"),
