@@ -106,7 +106,8 @@ pub(crate) struct EventSender(Arc<Channel>);
 #[derive(Debug)]
 struct Channel {
     sender: broadcast::Sender<LockEvent>,
-    /// It has a clone for each listener. The channel's own count takes a mutex, and each call asks for the number.
+    /// It has a clone for each listener. The channel's own count takes a mutex, which another thread may have had when this
+    /// process was forked.
     listeners: Arc<()>,
     last_id: AtomicU64,
     #[cfg(feature = "metrics")]

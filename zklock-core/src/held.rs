@@ -72,7 +72,7 @@ impl Held {
     /// Returns what these holds have, of which there is at least one.
     pub(crate) fn of_holds(holds: &[Hold]) -> Self {
         let worker = holds[0].entry().worker().expect("a hold keeps its client");
-        Self { basis: Basis::Locks(Entries::of(holds)), worker }
+        Self { basis: Basis::Locks(hold::entries(holds)), worker }
     }
 
     pub(crate) fn of_term(term: Arc<dyn LeaderTerm>) -> Self {

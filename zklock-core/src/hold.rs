@@ -66,7 +66,7 @@ pub(crate) use self::release::{begin_release, downgraded, finish, give_up, relea
 #[cfg(test)]
 pub(crate) use self::scope::length;
 pub(crate) use self::scope::{
-    Entries, Frame, LeaderTerm, frames, is_in_term, scope, scope_blocking, scope_blocking_in_term,
+    Entries, Frame, LeaderTerm, entries, frames, is_in_term, scope, scope_blocking, scope_blocking_in_term,
     scope_in_term,
 };
 pub use self::scope::{inherit, inherit_blocking};

@@ -58,7 +58,16 @@ impl Client {
         &self,
         members: impl IntoIterator<Item = impl Into<Member>>,
     ) -> Result<MultiLock, LockError> {
-        MultiLock::new(self.clone(), members)
+        let locks = members.into_iter().map(|member| member.into().lock(self));
+        let mut locks = locks.collect::<Result<Vec<_>, _>>()?;
+        locks.sort_by(|a, b| a.path.full().cmp(b.path.full()));
+        let twice = locks.windows(2).find(|pair| pair[0].path == pair[1].path);
+        let reason = match twice {
+            _ if locks.is_empty() => "the list of members is empty".to_owned(),
+            Some(pair) => format!("{} is named twice", pair[0].path),
+            None => return Ok(MultiLock { client: self.clone(), locks }),
+        };
+        Err(LockError::InvalidGroup { reason })
     }
 
     /// Acquires several locks, all or none, waiting for at most the client's default wait in total.
@@ -88,19 +97,6 @@ impl Client {
 }
 
 impl MultiLock {
-    fn new(client: Client, members: impl IntoIterator<Item = impl Into<Member>>) -> Result<Self, LockError> {
-        let locks = members.into_iter().map(|member| member.into().lock(&client));
-        let mut locks = locks.collect::<Result<Vec<_>, _>>()?;
-        locks.sort_by(|a, b| a.path.full().cmp(b.path.full()));
-        let twice = locks.windows(2).find(|pair| pair[0].path == pair[1].path);
-        let reason = match twice {
-            _ if locks.is_empty() => "the list of members is empty".to_owned(),
-            Some(pair) => format!("{} is named twice", pair[0].path),
-            None => return Ok(Self { client, locks }),
-        };
-        Err(LockError::InvalidGroup { reason })
-    }
-
     /// Returns the paths of the members, in the order in which they are acquired.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.locks.iter().map(|lock| lock.path.relative())

@@ -46,11 +46,6 @@ impl NodePath {
         &*self.full == RESERVED
     }
 
-    /// Tells whether both are the same path. Clones of one path are compared without their text.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        (Arc::ptr_eq(&self.full, &other.full) && self.root == other.root) || self == other
-    }
-
     /// Returns the path on the server, which is empty for a top that is the server's root.
     pub(crate) fn full(&self) -> &str {
         &self.full

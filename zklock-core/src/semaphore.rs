@@ -67,16 +67,13 @@ impl Client {
         path: impl AsRef<str>,
         permits: impl Into<Permits>,
     ) -> Result<Semaphore, LockError> {
-        Semaphore::new(self.clone(), self.path(path)?, permits.into())
+        let path = self.path(path)?;
+        let count = permits.into().into_count(&path, self.worker().root())?;
+        Ok(Semaphore { client: self.clone(), path, count, label: UNNAMED })
     }
 }
 
 impl Semaphore {
-    fn new(client: Client, path: NodePath, permits: Permits) -> Result<Self, LockError> {
-        let count = permits.into_count(&path, client.worker().root())?;
-        Ok(Self { client, path, count, label: UNNAMED })
-    }
-
     /// Returns the semaphore's path below the client's namespace.
     pub fn path(&self) -> &str {
         self.path.relative()

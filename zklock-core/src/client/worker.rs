@@ -352,14 +352,12 @@ impl Worker {
             Current::Opening(error) => error.as_ref().is_some_and(OpenError::is_final),
         });
         timeout(within, settled).await.map(drop).ok();
-        match &*self.current.borrow() {
-            Current::Open(_) => Ok(()),
-            Current::Opening(Some(error)) => Err(self.settings.opening.failure(error, within)),
-            Current::Opening(None) => Err(self
-                .settings
-                .opening
-                .failure(&OpenError::Unreachable("no server answered".into()), within)),
-        }
+        let error = match &*self.current.borrow() {
+            Current::Open(_) => return Ok(()),
+            Current::Opening(Some(error)) => error.clone(),
+            Current::Opening(None) => OpenError::Unreachable("no server answered".into()),
+        };
+        Err(self.settings.opening.failure(&error, within))
     }
 
     /// Stops the client without waiting for guards.

@@ -3,9 +3,7 @@
 use std::cell::RefCell;
 use std::future::Future;
 use std::mem;
-use std::ops::Deref;
 use std::pin::Pin;
-use std::slice;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
@@ -54,35 +52,15 @@ pub(crate) trait LeaderTerm: Send + Sync {
 }
 
 /// The entries into locks that were taken as one, one for each node on the servers; at least one.
-#[derive(Clone)]
-pub(crate) enum Entries {
-    One(Arc<Entry>),
-    Several(Arc<[Arc<Entry>]>),
-}
+pub(crate) type Entries = Arc<[Arc<Entry>]>;
 
-impl Entries {
-    pub(crate) fn of(holds: &[Hold]) -> Self {
-        match holds {
-            [hold] => Self::One(hold.entry().clone()),
-            holds => Self::Several(holds.iter().map(|hold| hold.entry().clone()).collect()),
-        }
-    }
-}
-
-impl Deref for Entries {
-    type Target = [Arc<Entry>];
-
-    fn deref(&self) -> &Self::Target {
-        match self {
-            Self::One(entry) => slice::from_ref(entry),
-            Self::Several(entries) => entries,
-        }
-    }
+pub(crate) fn entries(holds: &[Hold]) -> Entries {
+    holds.iter().map(|hold| hold.entry().clone()).collect()
 }
 
 impl Frame {
     fn of_locks(holds: &[Hold]) -> Self {
-        Self::Locks(Entries::of(holds))
+        Self::Locks(entries(holds))
     }
 
     fn of_term(term: &Arc<dyn LeaderTerm>, body: &Arc<()>) -> Self {
@@ -158,7 +136,7 @@ pub(crate) fn is_in_term(share: &Arc<Share>) -> bool {
 /// that are independent of it are passed over.
 pub(super) fn nearest(client: &Client, lock: &LockRef) -> Option<(Arc<Entry>, Reentry)> {
     let is_same = |entry: &Entry| {
-        entry.worker.as_ptr() == Arc::as_ptr(client.worker()) && entry.lease().path().is_same(&lock.path)
+        entry.worker.as_ptr() == Arc::as_ptr(client.worker()) && entry.lease().path() == &lock.path
     };
     Scope::present(|frames| {
         frames.iter().flat_map(Frame::entries).find_map(|entry| {

@@ -42,23 +42,20 @@ impl Config {
     /// [`LockError::InvalidConfig`] names the variable that is missing, malformed or not UTF-8.
     pub fn from_env() -> Result<Self, LockError> {
         let known = RefCell::new(Vec::new());
-        let config = Self::from_lookup(|name| {
+        let config = Self::from_lookup(&Lookup(&|name| {
             known.borrow_mut().push(name);
             match std::env::var(name) {
                 Ok(value) => Ok(Some(value)),
                 Err(VarError::NotPresent) => Ok(None),
                 Err(VarError::NotUnicode(_)) => Err(invalid(name, "it is not UTF-8")),
             }
-        })?;
+        }))?;
         let present = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
         warn_of_unknown(present, &known.into_inner());
         Ok(config)
     }
 
-    fn from_lookup(
-        lookup: impl Fn(&'static str) -> Result<Option<String>, LockError>,
-    ) -> Result<Self, LockError> {
-        let env = Lookup(&lookup);
+    fn from_lookup(env: &Lookup<'_>) -> Result<Self, LockError> {
         let connect =
             env.text("ZKLOCK_CONNECT")?.ok_or_else(|| invalid("ZKLOCK_CONNECT", "it is not set"))?;
         let mut config = Self::new(connect);
@@ -101,9 +98,9 @@ impl Config {
 }
 
 /// Looks variables up, with errors that name them.
-struct Lookup<'a, L>(&'a L);
+struct Lookup<'a>(&'a dyn Fn(&'static str) -> Result<Option<String>, LockError>);
 
-impl<L: Fn(&'static str) -> Result<Option<String>, LockError>> Lookup<'_, L> {
+impl Lookup<'_> {
     fn text(&self, name: &'static str) -> Result<Option<String>, LockError> {
         (self.0)(name)
     }
@@ -237,7 +234,7 @@ mod tests {
     fn from(variables: &[(&str, &str)]) -> Result<Config, LockError> {
         let value =
             |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
-        Config::from_lookup(|name| Ok(value(name)))
+        Config::from_lookup(&Lookup(&|name| Ok(value(name))))
     }
 
     #[test]
