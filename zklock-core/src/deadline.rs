@@ -1,4 +1,4 @@
-//! The time limit of a call.
+//! The time limit of a call, which lock types, `hold` and `local_queue` share.
 
 use std::time::Duration;
 

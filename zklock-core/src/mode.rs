@@ -1,4 +1,4 @@
-//! The way in which a lock is held, or wanted.
+//! The way in which a lock is held, or wanted: a value that events, metrics and lists of participants share.
 //!
 //! Uses no other module of the crate.
 

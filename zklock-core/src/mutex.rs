@@ -1,6 +1,6 @@
 //! The mutex: an exclusive lock, reentrant or not.
 //!
-//! Uses the layers below: `guard`, `participant`, `hold`, `contend`, `client`, `queue`, `path` and `error`.
+//! Uses the layers below: `guard`, `participant`, `hold`, `contend`, `client`, `queue` and `error`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,7 +12,6 @@ use crate::error::LockError;
 use crate::guard::{self, Guard};
 use crate::hold::{Access, LockRef};
 use crate::participant::{self, Participant};
-use crate::path::NodePath;
 use crate::queue::predicate::Role;
 
 /// An exclusive lock at one path, shared by all processes that use the ensemble.
@@ -53,7 +52,8 @@ impl Client {
     /// namespace. The root `/`, the servers' own `/zookeeper`, and all paths below `/zookeeper` are invalid
     /// too.
     pub fn mutex(&self, path: impl AsRef<str>) -> Result<Mutex, LockError> {
-        Ok(Mutex::reentrant(self.clone(), self.path(path)?))
+        let lock = LockRef::to_queue(self.path(path)?, Access::Mutex, Role::Exclusive);
+        Ok(Mutex { client: self.clone(), lock: Arc::new(lock) })
     }
 
     /// Returns the mutex at `path` that is not reentrant: a logical call that enters it again gets an error.
@@ -67,20 +67,13 @@ impl Client {
     ///
     /// Those of [`mutex`](Self::mutex).
     pub fn exclusive(&self, path: impl AsRef<str>) -> Result<Mutex, LockError> {
-        Ok(Mutex::not_reentrant(self.clone(), self.path(path)?))
+        let permit = Permits { wanted: 1, count: Count::Agreed(1) };
+        let lock = LockRef::to_permits(self.path(path)?, Access::NonReentrantMutex, permit);
+        Ok(Mutex { client: self.clone(), lock: Arc::new(lock) })
     }
 }
 
 impl Mutex {
-    fn reentrant(client: Client, path: NodePath) -> Self {
-        Self { client, lock: Arc::new(LockRef::to_queue(path, Access::Mutex, Role::Exclusive)) }
-    }
-
-    fn not_reentrant(client: Client, path: NodePath) -> Self {
-        let permit = Permits { wanted: 1, count: Count::Agreed(1) };
-        Self { client, lock: Arc::new(LockRef::to_permits(path, Access::NonReentrantMutex, permit)) }
-    }
-
     pub(crate) fn into_lock(self) -> LockRef {
         Arc::unwrap_or_clone(self.lock)
     }

@@ -120,10 +120,9 @@ pub(crate) async fn list(worker: &Arc<Worker>, lock: &LockRef) -> Result<Vec<Par
     worker.ask_until_answered(&lock.path, request).await
 }
 
-/// Returns the participants, or a failure with the path that it is about.
-async fn ask(session: &Session, lock: &LockRef) -> Result<Vec<Participant>, (RequestError, String)> {
+async fn ask(session: &Session, lock: &LockRef) -> Result<Vec<Participant>, LockError> {
     let (requests, path) = (session.requests(), &lock.path);
-    let failed = |error| (error, path.relative().to_owned());
+    let failed = |error: RequestError| error.into_error(path.relative());
     let (queues, mode) = match &lock.wanted {
         Wanted::Place(place) | Wanted::Candidacy { place, .. } => {
             let queue = Queue::list(requests, path, lock.strangers(), |role| place_of(role, place)).await;
@@ -152,13 +151,13 @@ fn place_of(role: Role, ours: &predicate::Place) -> Predicate {
     Predicate::Place(predicate::Place { role, also_behind: ours.also_behind.clone() })
 }
 
-/// Returns the number of permits, or a failure together with the path of the node that contains the number.
-async fn count(session: &Session, count: &Count) -> Result<u32, (RequestError, String)> {
+/// Returns the number of permits. A failure is about the node that contains the number.
+async fn count(session: &Session, count: &Count) -> Result<u32, LockError> {
     match count {
         Count::Agreed(of) => Ok(*of),
         Count::Shared { path, seed } => {
             let counter = Counter::new(path.clone(), *seed);
-            counter.read(session.requests()).await.map_err(|error| (error, path.relative().to_owned()))
+            counter.read(session.requests()).await.map_err(|error| error.into_error(path.relative()))
         }
     }
 }

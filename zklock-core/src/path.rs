@@ -52,7 +52,6 @@ impl NodePath {
     }
 
     /// Returns the path as the user wrote it, relative to the namespace.
-    #[inline]
     pub(crate) fn relative(&self) -> &str {
         &self.full[self.root..]
     }

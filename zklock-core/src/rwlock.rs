@@ -1,7 +1,6 @@
 //! The read-write lock: shared by readers, exclusive for a writer.
 //!
-//! Uses the layers below: `guard`, `participant`, `hold`, `deadline`, `client`, `session`, `queue`, `path` and
-//! `error`.
+//! Uses the layers below: `guard`, `participant`, `hold`, `deadline`, `client`, `session`, `queue` and `error`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,7 +12,6 @@ use crate::error::LockError;
 use crate::guard::{self, Guard};
 use crate::hold::{self, Access, LockRef};
 use crate::participant::{self, Participant};
-use crate::path::NodePath;
 use crate::queue::predicate::Role;
 use crate::session::drive::Contention;
 
@@ -73,17 +71,14 @@ impl Client {
     ///
     /// Those of [`mutex`](Self::mutex).
     pub fn rwlock(&self, path: impl AsRef<str>) -> Result<RwLock, LockError> {
-        Ok(RwLock::new(self.clone(), self.path(path)?))
+        let path = self.path(path)?;
+        let read = LockRef::to_queue(path.clone(), Access::Read, Role::Read);
+        let write = LockRef::to_queue(path, Access::Write, Role::Write);
+        Ok(RwLock { client: self.clone(), read: Arc::new(read), write: Arc::new(write) })
     }
 }
 
 impl RwLock {
-    fn new(client: Client, path: NodePath) -> Self {
-        let read = LockRef::to_queue(path.clone(), Access::Read, Role::Read);
-        let write = LockRef::to_queue(path, Access::Write, Role::Write);
-        Self { client, read: Arc::new(read), write: Arc::new(write) }
-    }
-
     pub(crate) fn into_locks(self) -> (LockRef, LockRef) {
         (Arc::unwrap_or_clone(self.read), Arc::unwrap_or_clone(self.write))
     }

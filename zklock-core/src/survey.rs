@@ -189,7 +189,7 @@ impl Survey {
             let (node, mut report) = (about.clone(), NodeReport::default());
             async move {
                 let read = report.read(session.requests(), &node, limit).await;
-                read.map(|()| report).map_err(|error| (error, shown_path(&node)))
+                read.map(|()| report).map_err(|error| error.into_error(&shown_path(&node)))
             }
         };
         match self.client.worker().ask_until_answered(&node, request).await {

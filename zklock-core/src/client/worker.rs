@@ -263,8 +263,7 @@ impl Worker {
         self.answer(path, asked).await
     }
 
-    /// Asks the servers about `path`, in one session after another until they answer. A failure has the path that it is
-    /// about.
+    /// Asks the servers about `path`, in one session after another until they answer.
     pub(crate) async fn ask_until_answered<T, R>(
         self: &Arc<Self>,
         path: &NodePath,
@@ -272,17 +271,15 @@ impl Worker {
     ) -> Result<T, LockError>
     where
         T: Send + 'static,
-        R: Future<Output = Result<T, (RequestError, String)>> + Send,
+        R: Future<Output = Result<T, LockError>> + Send,
     {
         let (worker, about) = (self.clone(), path.clone());
         let asked = async move {
             loop {
                 let session = worker.session(&about, worker.closing()).await?;
                 match request(session).await {
-                    Err((RequestError::Unknown(_) | RequestError::SessionOver, _)) => {
-                        sleep(UNANSWERED_PAUSE).await
-                    }
-                    answer => return answer.map_err(|(error, path)| error.into_error(&path)),
+                    Err(LockError::OutcomeUnknown { .. }) => sleep(UNANSWERED_PAUSE).await,
+                    answer => return answer,
                 }
             }
         };

@@ -1,4 +1,4 @@
-//! The settings of a candidate, as its task and its handles have them.
+//! The settings of a candidate, as its task and its handles have them. They know none of those, so that there is no cycle.
 
 use std::sync::Arc;
 use std::time::Duration;

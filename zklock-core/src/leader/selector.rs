@@ -160,7 +160,9 @@ impl LeaderSelector {
             return Ended::Closed;
         }
         let mut ended = self.ended.clone();
-        reason_of(ended.wait_for(Option::is_some).await.as_deref().ok())
+        let told = ended.wait_for(Option::is_some).await.ok();
+        // The task tells its end, unless its runtime has shut down.
+        told.and_then(|ended| ended.clone()).unwrap_or(Ended::Closed)
     }
 
     /// Leaves the election, and waits until the callback has ended and leadership is given up.
@@ -184,11 +186,6 @@ impl LeaderSelector {
             LockError::Timeout { path, waited, phase: Phase::Releasing, holder: None }
         })
     }
-}
-
-/// Returns the reason that the task has told, or the end of the client's thread if there is none.
-fn reason_of(told: Option<&Option<Ended>>) -> Ended {
-    told.cloned().flatten().unwrap_or(Ended::Closed)
 }
 
 impl Drop for LeaderSelector {
