@@ -199,29 +199,6 @@ async fn a_try_of_taken_permits_costs_no_more_than_taking_them() {
     guard.release().await.unwrap();
 }
 
-#[tokio::test]
-async fn a_free_lock_that_is_not_reentrant_costs_what_a_permit_does() {
-    let server = Server::start_granting(PATIENCE);
-    let mutex = quiet_client(&server).await.exclusive("/cost").unwrap();
-    let first = async { mutex.lock().await.unwrap().release().await.unwrap() };
-    requests_until(&server, 0, first).await;
-    let free = async {
-        for _ in 0..10 {
-            mutex.lock().await.unwrap().release().await.unwrap();
-        }
-    };
-    assert_eq!(requests_until(&server, 0, free).await, 70);
-    let guard = mutex.lock().await.unwrap();
-    requests_until(&server, 1, async {}).await;
-    let again = guard.scope(async {
-        for _ in 0..10 {
-            mutex.lock().await.unwrap_err();
-        }
-    });
-    assert_eq!(requests(&server, again).await, 0);
-    guard.release().await.unwrap();
-}
-
 #[leader_only(path = "/cost/{shard}")]
 async fn sweep(shard: u8) {
     unreachable!("{shard}")

@@ -72,7 +72,7 @@ impl Interrupted {
     }
 
     /// Starts `work` and drops it while its n-th frame is on the way, for every n. `after` checks the result
-    /// each time.
+    /// each time, and each of its waits has a bound of its own.
     ///
     /// Returns the number of frames.
     pub(crate) async fn drop_at_each<T, F>(
@@ -102,7 +102,7 @@ impl Interrupted {
             working.abort();
             held.release();
             self.proxy.clear();
-            soon(after()).await;
+            after().await;
             if is_done {
                 return n - 1;
             }
@@ -141,7 +141,7 @@ impl Interrupted {
             .await;
             if let Some(done) = done {
                 self.proxy.clear();
-                soon(after(Some(done))).await;
+                after(Some(done)).await;
                 return n - 1;
             }
             if caller == Caller::Leaves {
@@ -158,7 +158,7 @@ impl Interrupted {
             if meanwhile == Meanwhile::SessionEnds {
                 self.replace_client().await;
             }
-            soon(after(done)).await;
+            after(done).await;
             if meanwhile == Meanwhile::SessionEnds {
                 soon(client.shutdown(Duration::ZERO)).await;
             }
