@@ -284,6 +284,22 @@ async fn a_downgrade_costs_its_transaction_and_a_list() {
     assert_eq!(all, 4 + 2, "the second acquisition, with the release, and the downgrade");
 }
 
+#[tokio::test]
+async fn to_listen_for_revocation_costs_one_request() {
+    let server = Server::start_granting(PATIENCE);
+    let lock = quiet_client(&server).await.rwlock("/cost").unwrap();
+    lock.read().await.unwrap().release().await.unwrap();
+    let listens = async {
+        let guard = lock.write().await.unwrap();
+        guard.on_revoke(|| ());
+        guard.on_revoke(|| ());
+        guard.verify().await.unwrap();
+        guard.release().await.unwrap();
+    };
+    let all = requests(&server, listens).await;
+    assert_eq!(all, 4 + 1 + 2, "the second acquisition, one to listen, and two to verify after it");
+}
+
 const TICK: &str = "/ticks/hourly";
 const HOUR: Duration = Duration::from_secs(3_600);
 

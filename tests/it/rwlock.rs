@@ -1,7 +1,6 @@
 //! The contract of the read-write lock.
 
 mod calls;
-mod cost;
 mod cuts;
 mod downgrade;
 mod foreign;

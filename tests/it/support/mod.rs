@@ -24,7 +24,7 @@ use session_end::end_session;
 
 pub(crate) use polls::polled;
 pub(crate) use server::{QUICK_TICK, Server, TICK, server};
-pub(crate) use waiting::{SOON, soon, until};
+pub(crate) use waiting::{SOON, in_time, soon, until};
 
 /// The installed clients of this process. The tests that install one write it, and those that rely on there being none
 /// read it.
