@@ -50,11 +50,12 @@ impl Scene {
 
     /// Breaks the connection at the next such request or reply, and keeps the client from reconnecting.
     fn cut(&self, cut: Cut) -> Break {
+        let return_ = self.proxy.on_request(Opcode::CREATE_SESSION).hold();
         let rule = match cut {
             Cut::Request(opcode) => self.proxy.on_request(opcode).cut(How::Fin),
             Cut::Reply(opcode) => self.proxy.on_reply(opcode).cut(How::Rst),
         };
-        Break { rule, return_: self.proxy.on_request(Opcode::CREATE_SESSION).hold() }
+        Break { rule, return_ }
     }
 
     /// Waits for the break, and lets the client reconnect.

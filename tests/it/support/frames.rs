@@ -128,8 +128,9 @@ impl Interrupted {
             // No reconnection of an earlier round may be under way.
             let client = self.client();
             until(|| async { client.health() == Health::Connected }, "the client is connected").await;
-            let cut = self.nth(frame, n).cut(How::Rst);
+            // Before the cut, which a frame of the client itself may strike at once.
             let return_ = self.proxy.on_request(Opcode::CREATE_SESSION).hold();
+            let cut = self.nth(frame, n).cut(How::Rst);
             let mut working: JoinHandle<T> = tokio::spawn(work());
             let ends = async {
                 tokio::select! {
