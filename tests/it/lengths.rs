@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use zklock::{Acl, Client, LockError, MutexGuard, Refusal};
+use zklock::{Acl, Client, LockError, MutexGuard, Permits, Refusal};
 use zklock_testkit::Proxy;
 
 use crate::support::{Space, failed, soon};
@@ -109,4 +109,14 @@ async fn the_access_control_list_of_a_new_node_counts() {
     let error = failed(soon(election.leadership()).await).to_string();
     assert!(error.starts_with("request on /a refused: it has "), "{error}");
     assert_eq!(scene.proxy.connections(), 2, "a server has closed a connection");
+}
+
+#[tokio::test]
+async fn the_path_of_a_shared_number_counts_with_that_of_its_semaphore() {
+    let space = Space::new();
+    let scene = Scene::new(&space).await;
+    // The nodes of the gate and the permit are there at the same time.
+    let path = long('a', 400_000);
+    let shared = scene.client.semaphore(&path, Permits::shared(long('n', 700_000), 2)).unwrap();
+    scene.refused(soon(shared.acquire()).await, &path);
 }

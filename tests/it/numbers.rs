@@ -6,7 +6,7 @@ use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
 use zookeeper_client as zk;
 
-use crate::support::{Space, soon, until};
+use crate::support::{Space, failed, soon, until};
 
 const PATH: &str = "/numbers/7";
 
@@ -225,4 +225,21 @@ async fn a_lock_that_honours_others_has_a_number_of_its_own() {
     }
     scene.outsider.delete(&format!("{kazoo}{sequence}"), None).await.unwrap();
     behind.lock().await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_mutex_where_a_semaphore_is_lists_each_time() {
+    let scene = Scene::new().await;
+    for node in ["locks", "leases"] {
+        scene.outsider.create(&format!("{}/{node}", scene.parent()), b"", &plain()).await.unwrap();
+    }
+    scene.turn().await;
+    for _ in 0..3 {
+        // The list is repeated on its own, and one of the permits follows it.
+        assert_eq!(scene.lists_of_a_turn().await, 3);
+    }
+    let permit = format!("{}/leases/x-lease-", scene.parent());
+    scene.outsider.create(&permit, b"", &sequential()).await.unwrap();
+    let refused = failed(soon(scene.mutex.lock()).await);
+    assert!(matches!(refused, LockError::MixedRecipes { .. }), "{refused}");
 }

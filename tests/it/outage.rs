@@ -124,6 +124,10 @@ async fn nothing_hangs_past_its_deadline_during_an_outage() {
     let server = Server::start();
     let client = impatient(&server).await;
     let guard = lock(&client).await;
+    let several = soon(client.multi(["/a", "/b"]).unwrap().lock_timeout(Duration::MAX)).await.unwrap();
+    let shelf = client.rwlock("/shelf").unwrap();
+    let writer = soon(shelf.write_timeout(Duration::MAX)).await.unwrap();
+    let reader = soon(writer.scope(shelf.read())).await.unwrap();
     server.pause().unwrap();
     let (mutex, other) = (client.mutex(PATH).unwrap(), client.mutex("/free").unwrap());
     let phase_at = |at: &str, error: LockError| match error {
@@ -140,33 +144,11 @@ async fn nothing_hangs_past_its_deadline_during_an_outage() {
     let written = failed(soon(guard.set_data("/x", "")).await);
     assert!(matches!(&written, LockError::OutcomeUnknown { path, .. } if path == "/x"), "{written}");
     assert_eq!(phase(failed(soon(guard.release()).await)), Phase::Releasing);
-    soon(client.shutdown(Duration::ZERO)).await;
-}
-
-#[tokio::test]
-async fn the_release_of_several_locks_does_not_hang_past_its_deadline_during_an_outage() {
-    let server = Server::start();
-    let client = impatient(&server).await;
-    let multi = client.multi([PATH, "/other"]).unwrap();
-    let guard = soon(multi.lock_timeout(Duration::MAX)).await.unwrap();
-    server.pause().unwrap();
-    let error = failed(soon(guard.release()).await);
-    assert!(matches!(error, LockError::Timeout { phase: Phase::Releasing, .. }), "{error}");
-    soon(client.shutdown(Duration::ZERO)).await;
-}
-
-#[tokio::test]
-async fn a_release_behind_a_downgrade_does_not_hang_past_its_deadline_during_an_outage() {
-    let server = Server::start();
-    let client = impatient(&server).await;
-    let lock = client.rwlock(PATH).unwrap();
-    let writer = soon(lock.write_timeout(Duration::MAX)).await.unwrap();
-    let reader = soon(writer.scope(lock.read())).await.unwrap();
-    server.pause().unwrap();
     // The downgrade gets no answer.
     drop(writer);
-    let error = failed(soon(reader.release()).await);
-    assert!(matches!(error, LockError::Timeout { phase: Phase::Releasing, .. }), "{error}");
+    for error in [failed(soon(several.release()).await), failed(soon(reader.release()).await)] {
+        assert!(matches!(error, LockError::Timeout { phase: Phase::Releasing, .. }), "{error}");
+    }
     soon(client.shutdown(Duration::ZERO)).await;
 }
 
