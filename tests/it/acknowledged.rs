@@ -6,9 +6,9 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use zklock::{Client, LockError, Release, distributed_lock};
 use zklock_testkit::wire::Opcode;
-use zklock_testkit::{Hold, How, Proxy};
+use zklock_testkit::{Hold, Proxy};
 
-use crate::support::{Space, soon, until_in_line};
+use crate::support::{Space, soon};
 
 const PATH: &str = "/orders";
 const PAIR: [&str; 2] = ["/orders", "/stock"];
@@ -94,24 +94,6 @@ async fn a_body_under_one_lock_returns_after_the_answer_to_its_release() {
     assert_waits_for_the_answer(at, zklock::scope(client.clone(), annotated_with_guard())).await;
 }
 
-#[tokio::test]
-async fn a_body_that_another_call_waits_for_passes_the_lock_on_without_a_request() {
-    let space = Space::new();
-    let (proxy, client) = connect(&space).await;
-    let (mutex, next) = (client.mutex(PATH).unwrap(), client.mutex(PATH).unwrap());
-    let (waiting, deletes) = (Arc::new(Mutex::new(None)), || proxy.requests(Opcode::DELETE));
-    let first = mutex.run(async |_| {
-        let next = tokio::spawn(async move { next.lock().await });
-        until_in_line(&mutex, 1).await;
-        *waiting.lock().unwrap() = Some(next);
-    });
-    soon(first).await.unwrap();
-    let next = waiting.lock().unwrap().take().unwrap();
-    let guard = soon(next).await.unwrap().unwrap();
-    assert_eq!(deletes(), 0);
-    assert_eq!(guard.fencing_token().handoff(), 1);
-}
-
 /// Takes both locks of a pair, and does something before they are released.
 async fn run_pair(client: Client, before_its_end: impl FnOnce() + Send + 'static) -> Result<u32, LockError> {
     let body = async move |_: &_| {
@@ -139,29 +121,6 @@ async fn a_body_under_several_locks_returns_after_the_answer_to_their_release() 
         space.until_empty(path).await;
     }
     assert_returns_after(&deleted, call, &course).await;
-}
-
-#[tokio::test]
-async fn a_release_of_several_locks_that_is_cut_off_is_repeated_before_the_body_returns() {
-    let space = Space::new();
-    let (proxy, client) = connect(&space).await;
-    prepare(&client).await;
-    let proxy = Arc::new(proxy);
-    for is_applied in [false, true] {
-        let cut = {
-            let proxy = proxy.clone();
-            move || match is_applied {
-                false => drop(proxy.on_request(Opcode::DELETE).cut(How::Rst)),
-                true => drop(proxy.on_reply(Opcode::DELETE).cut(How::Rst)),
-            }
-        };
-        let before = proxy.connections();
-        assert_eq!(soon(run_pair(client.clone(), cut)).await.unwrap(), 7);
-        assert!(proxy.connections() > before, "the connection was cut");
-        for path in PAIR {
-            assert_eq!(space.children(path).await, Vec::<String>::new());
-        }
-    }
 }
 
 #[tokio::test]

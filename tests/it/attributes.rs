@@ -11,7 +11,6 @@ mod modes;
 mod on_lost;
 mod paths;
 mod permits;
-mod reentrancy;
 mod shapes;
 mod sync;
 mod waits;

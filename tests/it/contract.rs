@@ -8,7 +8,7 @@ mod passing;
 mod recipes;
 mod reentrancy;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use rstest_reuse::apply;
 use tokio::task::JoinSet;
 use zklock::{LockError, Standing};
 
-use crate::support::{Server, Space, TICK, assert_waited, failed, soon, until};
+use crate::support::{PATIENCE, Server, Space, TICK, assert_waited, failed, soon, until};
 use face::{Face, every_lock, every_lock_and_readers};
 
 const PATH: &str = "/orders/7";
@@ -243,9 +243,6 @@ async fn a_lock_works_below_a_namespace_and_names_its_own_path(face: Face) {
     other.release().await.unwrap();
 }
 
-/// A session timeout that outlasts the restart of a real server on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(40);
-
 #[apply(every_lock)]
 #[tokio::test]
 async fn holder_and_waiter_both_finish_although_the_holder_restarts_the_server(face: Face) {
@@ -263,6 +260,41 @@ async fn holder_and_waiter_both_finish_although_the_holder_restarts_the_server(f
     assert!(!waiting.is_finished());
     guard.release().await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+}
+
+#[apply(every_lock)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parents_that_vanish_at_any_moment_are_created_again(face: Face) {
+    let space = Space::new();
+    let locks = [face.of(&space.client().await, PATH), face.of(&space.client().await, PATH)];
+    let mut paths = [face.parents(PATH), vec![PATH.to_owned()]].concat();
+    paths.dedup();
+    let (paths, outsider) = (paths.into_iter().map(|path| space.full(&path)), space.outsider().await);
+    let (paths, removed) = (paths.collect::<Vec<_>>(), Arc::new(AtomicUsize::new(0)));
+    let count = removed.clone();
+    let remover = tokio::spawn(async move {
+        loop {
+            for path in &paths {
+                let is_removed = outsider.delete(path, None).await.is_ok();
+                count.fetch_add(usize::from(is_removed), Ordering::SeqCst);
+            }
+            // The deletes of a closed connection fail without an await.
+            tokio::task::yield_now().await;
+        }
+    });
+    let (mut last, mut rounds) = (None, 0);
+    while removed.load(Ordering::SeqCst) < 20 {
+        rounds += 1;
+        assert!(rounds < 10_000, "the parent is not removed");
+        for lock in &locks {
+            let guard = lock.take().await;
+            assert!(Some(guard.fencing_token()) > last, "tokens rise although sequences start again");
+            last = Some(guard.fencing_token());
+            guard.release().await.unwrap();
+        }
+    }
+    remover.abort();
+    assert!(soon(remover).await.unwrap_err().is_cancelled());
 }
 
 #[apply(every_lock)]

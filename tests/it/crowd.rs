@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
-use zklock::{Client, Config, LeaseState, LossReason, MutexGuard};
+use zklock::{Client, Config, MutexGuard};
+use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
-use zklock_testkit::{How, Proxy};
 
 use crate::support::session_end::end_session;
-use crate::support::{Server, failed, soon, until, until_in_line};
+use crate::support::{Server, failed, soon, until};
 
 /// The default session timeout.
 const DEFAULT: Duration = Duration::from_secs(30);
@@ -80,24 +80,6 @@ fn wait_for(client: &Client, numbers: Range<usize>) -> JoinSet<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_that_wait_together_go_on_without_requests_once_no_other_client_waits() {
-    const CALLS: u32 = 2_000;
-    let crowd = Crowd::of().await;
-    let held = crowd.holder("/one").await;
-    let mutex = crowd.client.mutex("/one").unwrap();
-    let waiting: JoinSet<_> = iter::repeat_n(mutex.clone(), CALLS as usize)
-        .map(async |mutex| mutex.lock_timeout(Duration::MAX).await.unwrap().release().await.unwrap())
-        .collect();
-    until_in_line(&mutex, CALLS).await;
-    let before = crowd.proxy.requests_total();
-    held.release().await.unwrap();
-    tokio::time::timeout(LONG, waiting.join_all()).await.expect("all are served in time");
-    // The turn of a node that has waited is bounded, and that of the next one is not.
-    let requests = crowd.proxy.requests_total() - before;
-    assert!(requests < 20, "{requests} requests");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_that_wait_for_many_locks_disturb_nobody_and_are_served() {
     let crowd = Crowd::of().await;
     let held = crowd.client.mutex("/held").unwrap().lock().await.unwrap();
@@ -123,95 +105,6 @@ async fn calls_that_wait_for_many_locks_disturb_nobody_and_are_served() {
     tokio::time::timeout(LONG, waiting.join_all()).await.expect("all are served in time");
     crowd.until_there_are(1).await;
     assert!(held.is_held());
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn waiters_of_one_client_that_are_cancelled_together_cost_two_requests() {
-    let crowd = Crowd::of().await;
-    let _holder = crowd.holder("/crowd").await;
-    let mutex = crowd.client.mutex("/crowd").unwrap();
-    let mut waiting = JoinSet::new();
-    for _ in 0..CROWD {
-        let mutex = mutex.clone();
-        waiting.spawn(async move { mutex.lock_timeout(Duration::MAX).await });
-    }
-    until_in_line(&mutex, CROWD as u32).await;
-    crowd.until_there_are(2).await;
-    let before = crowd.proxy.counts();
-    waiting.shutdown().await;
-    crowd.until_there_are(1).await;
-    // Requests are answered in their order: this list comes after all that was sent before.
-    assert!(crowd.client.mutex("/another").unwrap().participants().await.unwrap().is_empty());
-    let since = crowd.proxy.counts() - before;
-    // The watch on the node in front is removed, too.
-    let expected = [Opcode::DELETE, Opcode::REMOVE_WATCHES, Opcode::GET_CHILDREN];
-    assert_eq!(expected.map(|opcode| since.requests(opcode)), [1, 1, 1]);
-    assert_eq!(since.requests_total() - since.requests(Opcode::PING), 3, "{since:?}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reconnect_verifies_many_locks_by_a_read_of_each() {
-    let crowd = Crowd::of().await;
-    let mut guards = Vec::new();
-    for number in 0..CROWD {
-        let mutex = crowd.client.mutex(path(number)).unwrap();
-        guards.push(soon(mutex.lock()).await.unwrap());
-    }
-    let expelled = soon(crowd.client.mutex("/expelled").unwrap().lock()).await.unwrap();
-    let outsider = crowd.server.outsider().await;
-    let before = crowd.proxy.requests_total();
-    crowd.proxy.refuse();
-    crowd.proxy.cut(How::Rst);
-    let node = outsider.list_children("/expelled").await.unwrap().remove(0);
-    outsider.delete(&format!("/expelled/{node}"), None).await.unwrap();
-    crowd.proxy.heal();
-    assert_eq!(soon(expelled.lost()).await, LossReason::NodeDeleted);
-    let is_held = |guard: &MutexGuard| {
-        assert!(!matches!(guard.state(), LeaseState::Lost(_)), "a lock is lost");
-        guard.state() == LeaseState::Held
-    };
-    until(|| async { guards.iter().all(is_held) }, "all locks are confirmed").await;
-    let asked = crowd.proxy.requests_total() - before;
-    // Two for each: a node is read, and its queue is listed.
-    assert!(asked < CROWD as u64 * 2 + 100, "{asked} requests");
-}
-
-/// The size of a crowd of locks that come and go, and the time for which each is held.
-const BURST: (usize, Duration) =
-    if cfg!(soak) { (5_000, Duration::from_secs(8)) } else { (100, Duration::from_millis(100)) };
-/// The time between two bursts.
-const BETWEEN_BURSTS: Duration = Duration::from_secs(if cfg!(soak) { 12 } else { 0 });
-
-/// Takes many locks, each of which is held for some time.
-async fn burst(client: &Client) {
-    let mut jobs = JoinSet::new();
-    for number in 0..BURST.0 {
-        let mutex = client.mutex(format!("/burst/{number}")).unwrap();
-        jobs.spawn(async move {
-            let guard = mutex.lock_timeout(LONG).await.unwrap();
-            tokio::time::sleep(BURST.1).await;
-            guard.release().await.unwrap();
-        });
-    }
-    while let Some(job) = jobs.join_next().await {
-        job.unwrap();
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_crowd_of_locks_that_comes_and_goes_costs_no_other_lock_and_no_later_call() {
-    let crowd = Crowd::of().await;
-    let long = crowd.client.mutex("/long").unwrap().lock().await.unwrap();
-    let session = crowd.client.session_id();
-    for _ in 0..2 {
-        burst(&crowd.client).await;
-        crowd.until_there_are(1).await;
-        tokio::time::sleep(BETWEEN_BURSTS).await;
-        let later = crowd.client.mutex("/burst/1").unwrap();
-        soon(later.lock()).await.unwrap().release().await.unwrap();
-        assert!(long.is_held() && crowd.client.readiness().is_ready());
-    }
-    assert_eq!(crowd.client.session_id(), session);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -279,31 +279,6 @@ async fn blocking_work_of_a_call_uses_its_client_and_enters_its_locks_again() {
 }
 
 #[tokio::test]
-async fn blocking_work_that_outlives_its_call_contends_like_any_other() {
-    let space = Space::new();
-    let client = space.client().await;
-    let mutex = client.mutex("/invoices/7").unwrap();
-    let guard = mutex.lock().await.unwrap();
-    let (go_on, goes_on) = std::sync::mpsc::channel();
-    let work = zklock::scope(
-        client.clone(),
-        guard.scope(async {
-            [zklock::spawn_blocking(move || {
-                goes_on.recv().unwrap();
-                (path(), render(7))
-            })]
-        }),
-    );
-    let [work] = work.await;
-    let first = guard.fencing_token();
-    guard.release().await.unwrap();
-    go_on.send(()).unwrap();
-    let (inside, rendered) = soon(work).await.unwrap();
-    assert_eq!(inside, None);
-    assert!(rendered.unwrap() > first);
-}
-
-#[tokio::test]
 async fn the_locks_of_the_scoped_client_are_those_of_the_client() {
     let space = Space::new();
     let (client, other): (Client, Client) = (space.client().await, space.client().await);

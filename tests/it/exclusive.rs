@@ -15,10 +15,6 @@ fn exclusive(client: &Client) -> Mutex {
     client.exclusive(PATH).unwrap()
 }
 
-async fn lock(client: &Client) -> MutexGuard {
-    soon(exclusive(client).lock_timeout(Duration::MAX)).await.unwrap()
-}
-
 fn spawn_lock(client: &Client) -> JoinHandle<Result<MutexGuard, LockError>> {
     let mutex = exclusive(client);
     tokio::spawn(async move { mutex.lock_timeout(Duration::MAX).await })
@@ -65,25 +61,5 @@ async fn entering_again_in_one_call_is_an_error_and_no_deadlock() {
     assert!(guard.is_held());
     guard.release().await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
-    until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
-async fn after_the_hold_has_ended_its_call_may_enter_again() {
-    let space = Space::new();
-    let client = space.client().await;
-    let guard = lock(&client).await;
-    let (end, ended) = tokio::sync::oneshot::channel::<()>();
-    let later = exclusive(&client);
-    let heir = guard.scope(async {
-        [zklock::spawn(async move {
-            ended.await.unwrap();
-            later.lock().await
-        })]
-    });
-    let [later] = heir.await;
-    guard.release().await.unwrap();
-    end.send(()).unwrap();
-    soon(later).await.unwrap().unwrap().release().await.unwrap();
     until_nothing_is_left(&space).await;
 }

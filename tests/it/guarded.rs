@@ -68,18 +68,6 @@ async fn nothing_is_upserted_or_read_under_a_lock_that_is_lost() {
 }
 
 #[tokio::test]
-async fn a_leader_that_has_resigned_neither_upserts_nor_reads() {
-    let space = Space::new();
-    let leader = space.client().await.leader("/leader").unwrap();
-    let term = soon(leader.leadership()).await.unwrap();
-    term.upsert("/ledger", "mine").await.unwrap();
-    term.resign();
-    assert!(failed(term.upsert("/ledger", "late").await).is_lost());
-    assert!(failed(term.get("/ledger").await).is_lost());
-    assert_eq!(space.outsider().await.get_data(&space.full("/ledger")).await.unwrap().0, b"mine");
-}
-
-#[tokio::test]
 async fn upserts_and_reads_that_are_denied_or_refused_name_the_node() {
     let space = Space::new();
     let guard = space.client().await.mutex(PATH).unwrap().lock().await.unwrap();

@@ -77,15 +77,6 @@ async fn a_lock_whose_node_may_not_be_read_any_more_is_held_again_after_a_reconn
 }
 
 #[tokio::test]
-async fn the_node_that_replaces_a_writers_is_watched_too() {
-    let space = Space::new();
-    let guard = space.client().await.rwlock("/a").unwrap().write().await.unwrap();
-    let guard = guard.downgrade().await.unwrap();
-    space.delete_children("/a").await;
-    assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
-}
-
-#[tokio::test]
 async fn a_writer_that_waited_and_lets_readers_in_at_once_keeps_the_lock() {
     let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
@@ -106,33 +97,6 @@ async fn a_writer_that_waited_and_lets_readers_in_at_once_keeps_the_lock() {
         let reader = soon(waiting).await.unwrap();
         reader.verify().await.unwrap();
         reader.release().await.unwrap();
-    }
-}
-
-#[tokio::test]
-async fn writers_among_many_locks_let_readers_in_after_a_reconnect_and_release() {
-    let space = Space::new();
-    let ((proxy, client), other) = (space.proxied().await, space.client().await);
-    let _others = hold_many(&client).await;
-    let path = |name: &str| format!("/{}/{name}", "y".repeat(800));
-    let lock = |client: &Client, name: &str| client.rwlock(path(name)).unwrap();
-    let (writer, other_writer) = (lock(&client, "a"), lock(&client, "b"));
-    let guards = (writer.write().await.unwrap(), other_writer.write().await.unwrap());
-    let is = |state: LeaseState| guards.0.state() == state && guards.1.state() == state;
-    proxy.refuse();
-    proxy.cut(How::Rst);
-    until(async || is(LeaseState::Suspended), "the locks are in doubt").await;
-    proxy.heal();
-    until(async || is(LeaseState::Held), "the locks are held again").await;
-    // One is downgraded, and both are released.
-    let reading = soon(guards.0.downgrade()).await.unwrap();
-    soon(lock(&other, "a").read()).await.unwrap().release().await.unwrap();
-    assert!(lock(&other, "a").try_write().await.unwrap().is_none());
-    assert!(lock(&other, "b").try_read().await.unwrap().is_none());
-    soon(reading.release()).await.unwrap();
-    soon(guards.1.release()).await.unwrap();
-    for name in ["a", "b"] {
-        space.until_empty(&path(name)).await;
     }
 }
 

@@ -120,23 +120,6 @@ async fn a_call_of_the_same_client_that_holds_is_told() {
 }
 
 #[tokio::test]
-async fn calls_of_the_same_client_that_hold_all_permits_are_told() {
-    let space = Space::new();
-    let client = space.client().await;
-    let exclusive = client.exclusive(PATH).unwrap();
-    let guard = exclusive.lock().await.unwrap();
-    check_this_client(late(async |wait| exclusive.lock_timeout(wait).await).await);
-    guard.release().await.unwrap();
-    space.until_empty(&format!("{PATH}/leases")).await;
-    let semaphore = client.semaphore(PATH, 2).unwrap();
-    let first = semaphore.acquire().await.unwrap();
-    let second = semaphore.acquire().await.unwrap();
-    check_this_client(late(async |wait| semaphore.acquire_timeout(wait).await).await);
-    second.release().await.unwrap();
-    first.release().await.unwrap();
-}
-
-#[tokio::test]
 async fn a_sibling_call_that_holds_is_told() {
     let space = Space::new();
     let mutex = space.client().await.mutex(PATH).unwrap();

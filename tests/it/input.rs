@@ -92,50 +92,9 @@ async fn settings_that_cannot_work_are_named_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn a_list_of_servers_with_another_meaning_is_refused_by_connect_and_start_alike() {
-    for (list, named) in [
-        ("a:1/x,b:1/x", "write \"a:1,b:1/x\""),
-        ("[::1", "the server \"[::1\" has no `]`"),
-        ("[::1]x:2181", "the server \"[::1]x:2181\" has no `:`"),
-        ("a:1;b:2", "the server \"a:1;b:2\" has the character ';'"),
-        ("::1", "the server \"::1\" needs brackets"),
-        ("2001:db8::1", "the server \"2001:db8::1\" needs brackets"),
-        ("user@a:1", "the server \"user@a:1\" has the character '@'"),
-        ("localhost,2181", "the server \"2181\" has a host that is neither a name nor an IPv4 address"),
-        ("zk://a:1", "the server \"zk://a:1\" has an unsupported scheme"),
-        ("a:1,,b:1", "the server \"\" has no host"),
-        ("a:65536", "the server \"a:65536\" has no valid port"),
-    ] {
-        let config = Config::new(list).connect_timeout(Duration::from_millis(100));
-        let errors = [failed(config.clone().start()), failed(soon(config.connect()).await)];
-        for error in errors.map(|error| error.to_string()) {
-            assert!(error.starts_with("invalid setting `connect`: ") && error.contains(named), "{error}");
-        }
-    }
-}
-
-#[tokio::test]
 async fn servers_that_refuse_connections_are_named_within_the_bound() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     assert_unreachable(&free.to_string()).await;
-}
-
-#[tokio::test]
-async fn servers_that_never_answer_are_named_within_the_bound() {
-    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    assert_unreachable(&silent.local_addr().unwrap().to_string()).await;
-}
-
-#[tokio::test]
-async fn servers_that_answer_nonsense_are_named_within_the_bound() {
-    let nonsense = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = nonsense.local_addr().unwrap().to_string();
-    std::thread::spawn(move || {
-        for mut stream in nonsense.incoming().flatten() {
-            let _ = std::io::Write::write_all(&mut stream, b"HTTP/1.1 400 Bad Request\r\n\r\n");
-        }
-    });
-    assert_unreachable(&address).await;
 }
 
 async fn assert_unreachable(address: &str) {
@@ -149,23 +108,6 @@ async fn assert_unreachable(address: &str) {
         }
         other => panic!("not a failure to connect: {other}"),
     }
-}
-
-#[tokio::test]
-async fn a_client_without_the_right_digest_is_denied_and_leaves_nothing() {
-    let space = Space::new();
-    let owner = space.config().digest("owner", "secret").acl(Acl::CreatorAll).connect().await.unwrap();
-    let guard = owner.mutex(PATH).unwrap().lock().await.unwrap();
-    for intruder in [space.config(), space.config().digest("owner", "guess")] {
-        let mutex = intruder.connect().await.unwrap().mutex(PATH).unwrap();
-        let error = failed(soon(mutex.lock()).await);
-        assert!(matches!(&error, LockError::Denied { path, .. } if path == PATH), "{error}");
-        assert!(matches!(failed(mutex.participants().await), LockError::Denied { .. }));
-    }
-    assert_eq!(owner.mutex(PATH).unwrap().participants().await.unwrap().len(), 1);
-    let friend = space.config().digest("owner", "secret").connect().await.unwrap();
-    assert!(friend.mutex(PATH).unwrap().try_lock().await.unwrap().is_none());
-    guard.release().await.unwrap();
 }
 
 /// Creates the lock's node with these permissions for everyone, and returns a connection that has all

@@ -8,7 +8,6 @@ mod latch;
 mod misuse;
 mod on_lost;
 mod outage;
-mod process;
 mod refused;
 mod selector;
 mod sync;

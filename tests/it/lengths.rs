@@ -86,32 +86,12 @@ async fn a_request_under_several_locks_contains_the_paths_of_all() {
 }
 
 #[tokio::test]
-async fn a_start_is_as_long_as_the_paths_of_the_lock_and_the_tick() {
-    let space = Space::new();
-    let scene = Scene::new(&space).await;
-    let guard = scene.client.mutex(long('a', 530_000)).unwrap().lock().await.unwrap();
-    let tick = long('t', 530_000);
-    scene.refused(guard.once_per(&tick, Duration::from_secs(60)).await, &tick);
-    assert!(guard.once_per("/tick", Duration::from_secs(60)).await.unwrap());
-}
-
-#[tokio::test]
 async fn a_downgrade_contains_the_path_of_the_lock_twice() {
     let space = Space::new();
     let scene = Scene::new(&space).await;
     let path = long('a', 530_000);
     let writer = scene.client.rwlock(&path).unwrap().write().await.unwrap();
     scene.refused(soon(writer.downgrade()).await, &path);
-}
-
-#[tokio::test]
-async fn the_path_of_a_shared_number_counts_with_that_of_its_semaphore() {
-    let space = Space::new();
-    let scene = Scene::new(&space).await;
-    // The nodes of the gate and the permit are there at the same time.
-    let path = long('a', 400_000);
-    let shared = scene.client.semaphore(&path, Permits::shared(long('n', 700_000), 2)).unwrap();
-    scene.refused(soon(shared.acquire()).await, &path);
 }
 
 #[tokio::test]
@@ -129,4 +109,14 @@ async fn the_access_control_list_of_a_new_node_counts() {
     let error = failed(soon(election.leadership()).await).to_string();
     assert!(error.starts_with("request on /a refused: it has "), "{error}");
     assert_eq!(scene.proxy.connections(), 2, "a server has closed a connection");
+}
+
+#[tokio::test]
+async fn the_path_of_a_shared_number_counts_with_that_of_its_semaphore() {
+    let space = Space::new();
+    let scene = Scene::new(&space).await;
+    // The nodes of the gate and the permit are there at the same time.
+    let path = long('a', 400_000);
+    let shared = scene.client.semaphore(&path, Permits::shared(long('n', 700_000), 2)).unwrap();
+    scene.refused(soon(shared.acquire()).await, &path);
 }

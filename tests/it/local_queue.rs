@@ -17,7 +17,6 @@ use zklock_testkit::wire::Opcode;
 use crate::support::{self, Space, soon, until};
 
 pub(super) const PATH: &str = "/local-queue";
-const DATA: &str = "/data";
 
 /// Waits for the lock in a task.
 pub(super) fn spawn_lock(client: &Client) -> JoinHandle<Result<MutexGuard, LockError>> {
@@ -83,21 +82,6 @@ async fn a_thousand_tasks_take_one_lock_with_one_node_and_hardly_a_request() {
 }
 
 #[tokio::test]
-async fn a_try_of_a_lock_that_its_own_client_holds_costs_no_request() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
-    let mutex = client.mutex(PATH).unwrap();
-    let guard = mutex.lock().await.unwrap();
-    let requests = requests_for_locks(&proxy);
-    for _ in 0..100 {
-        assert!(mutex.try_lock().await.unwrap().is_none());
-    }
-    assert_eq!(requests_for_locks(&proxy), requests);
-    guard.release().await.unwrap();
-    mutex.try_lock().await.unwrap().expect("it is free").release().await.unwrap();
-}
-
-#[tokio::test]
 async fn a_try_that_others_are_in_front_of_leaves_no_trace_and_keeps_the_place_of_a_call_that_waits() {
     let space = Space::new();
     let (holder, client) = (space.client().await, space.client().await);
@@ -116,41 +100,6 @@ async fn a_try_that_others_are_in_front_of_leaves_no_trace_and_keeps_the_place_o
     assert_eq!(after, before);
     guard.release().await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
-}
-
-#[tokio::test]
-async fn no_write_of_an_earlier_holder_is_applied_under_a_later_token() {
-    const ROUNDS: u32 = if cfg!(soak) { 500 } else { 100 };
-    let space = Space::new();
-    let client = space.client().await;
-    let first = client.mutex(PATH).unwrap().lock().await.unwrap();
-    first.create(DATA, "0").await.unwrap();
-    let mut next = spawn_lock(&client);
-    until_in_line(&client, 1).await;
-    first.release().await.unwrap();
-    let mut last = 0;
-    for round in 1..=ROUNDS {
-        let guard = soon(next).await.unwrap().unwrap();
-        next = spawn_lock(&client);
-        let seen = space_data(&space).await;
-        assert!(seen <= last, "{seen} was written after its holder's successor began, which wrote {last}");
-        guard.set_data(DATA, round.to_string()).await.unwrap();
-        last = round;
-        {
-            // This write is sent, and its caller does not wait for it.
-            let late = guard.set_data(DATA, (round + 1_000).to_string());
-            tokio::pin!(late);
-            let _ = futures_util::poll!(&mut late);
-        }
-        guard.set_data(DATA, round.to_string()).await.unwrap();
-        drop(guard);
-    }
-    soon(next).await.unwrap().unwrap().release().await.unwrap();
-}
-
-async fn space_data(space: &Space) -> u32 {
-    let data = space.outsider().await.get_data(&space.full(DATA)).await.unwrap().0;
-    String::from_utf8(data).unwrap().parse().unwrap()
 }
 
 /// Waits until the holder's client knows that others wait: it watches the holder's node itself then.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use zklock::{Client, Health, LeaseState, LockError, LossReason};
+use zklock::{Client, LeaseState, LockError, LossReason};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
@@ -44,22 +44,6 @@ async fn guarded_writes_that_are_under_way_when_the_lock_is_lost_are_refused_by_
     let queue = outsider.check_stat(&space.full(PATH)).await.unwrap().unwrap();
     assert!(ledger.mzxid < queue.pzxid, "a write was applied after the lock's node was deleted");
     assert!(matches!(guard.state(), LeaseState::Lost(LossReason::NodeDeleted)));
-}
-
-#[tokio::test]
-async fn the_health_of_a_client_is_connected_again_after_its_session_was_ended() {
-    let space = Space::new();
-    let client = space.client().await;
-    let first = client.session_id();
-    assert_eq!(client.health(), Health::Connected);
-    space.end_session_of(&client);
-    until(
-        || async {
-            client.session_id().is_some_and(|id| Some(id) != first) && client.health() == Health::Connected
-        },
-        "the next session is open",
-    )
-    .await;
 }
 
 #[tokio::test]

@@ -4,7 +4,6 @@ mod interruptions;
 mod loss;
 mod passing;
 mod refusals;
-mod rounds;
 
 use std::time::{Duration, Instant};
 
@@ -189,24 +188,6 @@ async fn members_are_entered_again_inside_without_a_node() {
     assert_eq!(queues(&space).await, [1, 1, 1]);
     guard.release().await.unwrap();
     until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
-async fn a_guarded_write_is_applied_only_while_all_members_are_held() {
-    let space = Space::new();
-    let client = space.client().await;
-    for lost in [A, B, C] {
-        let guard = lock(&client, &[A, B, C]).await;
-        guard.create("/ledger", lost).await.unwrap();
-        space.delete_children(lost).await;
-        let error = failed(guard.set_data("/ledger", "late").await);
-        assert!(matches!(&error, LockError::Lost { path, .. } if path == lost), "{error}");
-        let outsider = space.outsider().await;
-        assert_eq!(outsider.get_data(&space.full("/ledger")).await.unwrap().0, lost.as_bytes());
-        outsider.delete(&space.full("/ledger"), None).await.unwrap();
-        drop(guard);
-        until_nothing_is_left(&space).await;
-    }
 }
 
 #[tokio::test]

@@ -29,30 +29,6 @@ async fn wipe(outsider: &zk::Client, path: &str) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn parents_are_deleted_by_the_server_all_the_time_and_no_acquisition_fails() {
-    let server = Server::start_reaping();
-    let (client, other) = (server.client(20 * TICK).await, server.client(20 * TICK).await);
-    let outsider = server.outsider().await;
-    let mut tasks = JoinSet::new();
-    for client in [client, other] {
-        for task in 0..4 {
-            let client = client.clone();
-            tasks.spawn(async move {
-                for round in 0..60 {
-                    let path = format!("/{}/{task}/{}", round % 3, round % 7);
-                    let guard = client.mutex(&path).unwrap().lock().await.unwrap();
-                    assert!(guard.is_held());
-                    guard.release().await.unwrap();
-                }
-            });
-        }
-    }
-    soon(tasks.join_all()).await;
-    let is_clean = || async { outsider.list_children("/").await.unwrap() == ["zookeeper"] };
-    until(is_clean, "all parents are gone").await;
-}
-
 #[tokio::test]
 async fn a_parent_whose_first_contender_gave_up_goes_with_the_next_one() {
     let server = Server::start_reaping();
@@ -174,22 +150,6 @@ async fn every_node_that_a_client_creates_has_its_acl() {
         }
         guard.release().await.unwrap();
     }
-}
-
-#[tokio::test]
-async fn parents_that_exist_keep_their_acl() {
-    let space = Space::new();
-    let open = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
-    space.outsider().await.create(&space.namespace, b"", &open).await.unwrap();
-    let config = space.config().digest("owner", "secret").acl(Acl::CreatorAll);
-    let guard = lock(&config.connect().await.unwrap()).await;
-    let (owner, nodes) = owner_and_nodes(&space).await;
-    let mut schemes = Vec::new();
-    for node in nodes {
-        schemes.push(owner.get_acl(&node).await.unwrap().0[0].scheme().to_owned());
-    }
-    assert_eq!(schemes, ["world", "digest", "digest", "digest", "digest"]);
-    guard.release().await.unwrap();
 }
 
 #[tokio::test]

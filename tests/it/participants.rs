@@ -126,24 +126,6 @@ async fn standings_follow_the_queue_and_not_the_order_of_the_listing() {
 }
 
 #[tokio::test]
-async fn a_mutex_has_one_that_holds() {
-    let space = Space::new();
-    let client = space.client().await;
-    let mutex = client.mutex(PATH).unwrap();
-    let guard = mutex.lock().await.unwrap();
-    let waiting = space.client().await.mutex(PATH).unwrap();
-    let waiting = tokio::spawn(async move { waiting.lock_timeout(Duration::MAX).await });
-    space.until_queued(PATH, 2).await;
-    let listed = mutex.participants().await.unwrap();
-    let seen: Vec<_> = listed.iter().map(|one| (one.mode, one.standing)).collect();
-    assert_eq!(seen, [(Mode::Exclusive, Standing::Holds), (Mode::Exclusive, Standing::Waits)]);
-    guard.release().await.unwrap();
-    let guard = soon(waiting).await.unwrap().unwrap();
-    assert_eq!(mutex.participants().await.unwrap()[0].standing, Standing::Holds);
-    guard.release().await.unwrap();
-}
-
-#[tokio::test]
 async fn others_data_is_shown_as_far_as_it_can_be_and_strangers_are_left_out() {
     let space = Space::new();
     let client = space.client().await;

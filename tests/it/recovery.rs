@@ -29,22 +29,6 @@ fn refused(reply: &[u8], error: ErrorCode) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn names_stay_of_one_length_however_often_a_contender_enters_again() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
-    lock(&client).await.release().await.unwrap();
-    let lost = proxy.on_request(Opcode::CREATE2).times(30).cut(How::Fin);
-    let guard = soon(spawn_lock(&client)).await.unwrap();
-    assert_eq!(lost.hits(), 30);
-    let nodes = space.children(PATH).await;
-    assert_eq!(nodes.len(), 1, "{nodes:?}");
-    let uuid = nodes[0].strip_prefix("_c_").and_then(|name| name.split_once("-lock-")).unwrap();
-    assert_eq!((uuid.0.len(), uuid.1.len()), (36, 10), "{nodes:?}");
-    guard.release().await.unwrap();
-    space.until_empty(PATH).await;
-}
-
-#[tokio::test]
 async fn a_withdrawal_is_retried_more_slowly_each_time_until_it_is_done() {
     let space = Space::new();
     let (proxy, client) = space.proxied().await;
@@ -74,25 +58,6 @@ async fn the_first_refusal_is_told_and_not_that_of_the_withdrawal() {
 }
 
 #[tokio::test]
-async fn a_list_that_finds_no_parent_leads_to_one_node_and_none_afterwards() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
-    let other = space.client().await;
-    for times in 1..5 {
-        // After the contender of another client, this one has to list.
-        lock(&other).await.release().await.unwrap();
-        let lists = proxy.on_reply(Opcode::GET_CHILDREN).times(times);
-        let missing = lists.rewrite(|reply| refused(reply, ErrorCode::NO_NODE));
-        let guard = soon(lock(&client)).await;
-        assert_eq!(missing.hits(), times);
-        assert_eq!(space.children(PATH).await.len(), 1);
-        guard.verify().await.unwrap();
-        guard.release().await.unwrap();
-        assert_eq!(space.children(PATH).await, [""; 0]);
-    }
-}
-
-#[tokio::test]
 async fn a_node_that_is_gone_before_it_is_withdrawn_is_no_failure() {
     let space = Space::new();
     let (proxy, client) = space.proxied().await;
@@ -104,39 +69,6 @@ async fn a_node_that_is_gone_before_it_is_withdrawn_is_no_failure() {
     delete.release();
     soon(releasing).await.unwrap().unwrap();
     assert_eq!(proxy.requests(Opcode::DELETE), 1, "a node that is gone is not deleted again");
-
-    let holder = lock(&space.client().await).await;
-    let waiting = spawn_lock(&client);
-    space.until_queued(PATH, 2).await;
-    let delete = proxy.on_request(Opcode::DELETE).hold();
-    waiting.abort();
-    soon(delete.struck()).await;
-    holder.verify().await.unwrap();
-    space.delete_children(PATH).await;
-    delete.release();
-    soon(lock(&client)).await.release().await.unwrap();
-    assert_eq!(proxy.requests(Opcode::DELETE), 3);
-    space.until_empty(PATH).await;
-}
-
-#[tokio::test]
-async fn a_lock_released_while_cut_off_is_taken_again_by_its_own_client() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
-    let guard = lock(&client).await;
-    let token = guard.fencing_token();
-    let back = proxy.on_request(Opcode::CREATE_SESSION).hold();
-    proxy.cut(How::Rst);
-    soon(back.struck()).await;
-    let releasing = tokio::spawn(guard.release());
-    let again = spawn_lock(&client);
-    assert_eq!(space.children(PATH).await.len(), 1, "the release has not arrived yet");
-    back.release();
-    soon(releasing).await.unwrap().unwrap();
-    let again = soon(again).await.unwrap();
-    assert!(again.fencing_token() > token);
-    assert_eq!(space.children(PATH).await.len(), 1);
-    again.release().await.unwrap();
     space.until_empty(PATH).await;
 }
 

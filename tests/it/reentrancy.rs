@@ -46,35 +46,6 @@ async fn an_heir_that_outlives_the_hold_does_not_prolong_it() {
     assert!(soon(heir).await.unwrap().unwrap() > token, "it contends anew");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_heir_excludes_the_siblings_of_the_call_that_spawned_it_and_ended() {
-    let space = Space::new();
-    let mutex = space.client().await.mutex(PATH).unwrap();
-    let (end, ended) = oneshot::channel::<()>();
-    let (entered, has_entered) = oneshot::channel::<()>();
-    let heir = mutex.clone();
-    let outer = mutex.run(async |_| {
-        let inner = mutex.run(async |_| {
-            let heir = zklock::spawn(async move {
-                heir.run(async move |_| {
-                    entered.send(()).unwrap();
-                    ended.await.unwrap();
-                })
-                .await
-            });
-            has_entered.await.unwrap();
-            Some(heir)
-        });
-        let heir = inner.await.unwrap().unwrap();
-        // The call in between has ended, but the task that it spawned has not.
-        assert!(mutex.try_lock().await.unwrap().is_none());
-        end.send(()).unwrap();
-        heir.await.unwrap().unwrap();
-        mutex.lock().await.unwrap().release().await.unwrap();
-    });
-    soon(outer).await.unwrap();
-}
-
 #[tokio::test]
 async fn a_sibling_that_waits_does_not_keep_the_lock() {
     let space = Space::new();

@@ -199,29 +199,6 @@ async fn a_try_of_taken_permits_costs_no_more_than_taking_them() {
     guard.release().await.unwrap();
 }
 
-#[tokio::test]
-async fn a_free_lock_that_is_not_reentrant_costs_what_a_permit_does() {
-    let server = Server::start_granting(PATIENCE);
-    let mutex = quiet_client(&server).await.exclusive("/cost").unwrap();
-    let first = async { mutex.lock().await.unwrap().release().await.unwrap() };
-    requests_until(&server, 0, first).await;
-    let free = async {
-        for _ in 0..10 {
-            mutex.lock().await.unwrap().release().await.unwrap();
-        }
-    };
-    assert_eq!(requests_until(&server, 0, free).await, 70);
-    let guard = mutex.lock().await.unwrap();
-    requests_until(&server, 1, async {}).await;
-    let again = guard.scope(async {
-        for _ in 0..10 {
-            mutex.lock().await.unwrap_err();
-        }
-    });
-    assert_eq!(requests(&server, again).await, 0);
-    guard.release().await.unwrap();
-}
-
 #[leader_only(path = "/cost/{shard}")]
 async fn sweep(shard: u8) {
     unreachable!("{shard}")
@@ -305,6 +282,22 @@ async fn a_downgrade_costs_its_transaction_and_a_list() {
     reader.release().await.unwrap();
     let all = proxy.requests_total() - before;
     assert_eq!(all, 4 + 2, "the second acquisition, with the release, and the downgrade");
+}
+
+#[tokio::test]
+async fn to_listen_for_revocation_costs_one_request() {
+    let server = Server::start_granting(PATIENCE);
+    let lock = quiet_client(&server).await.rwlock("/cost").unwrap();
+    lock.read().await.unwrap().release().await.unwrap();
+    let listens = async {
+        let guard = lock.write().await.unwrap();
+        guard.on_revoke(|| ());
+        guard.on_revoke(|| ());
+        guard.verify().await.unwrap();
+        guard.release().await.unwrap();
+    };
+    let all = requests(&server, listens).await;
+    assert_eq!(all, 4 + 1 + 2, "the second acquisition, one to listen, and two to verify after it");
 }
 
 const TICK: &str = "/ticks/hourly";

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use zklock::{Acl, Client, LockError, Mode, MutexGuard, Participant};
+use zklock::{Client, Mode, MutexGuard, Participant};
 use zklock_testkit::How;
 use zklock_testkit::wire::Opcode;
 
@@ -46,26 +46,6 @@ fn listen(guard: &MutexGuard) -> oneshot::Receiver<()> {
     let (called, is_called) = oneshot::channel();
     guard.on_revoke(move || called.send(()).unwrap());
     is_called
-}
-
-#[tokio::test]
-async fn a_holder_that_is_asked_to_release_does_and_the_next_is_let_in() {
-    let space = Space::new();
-    let [a, b] = [space.client().await, space.client().await];
-    let guard = lock(&a).await;
-    let (stop, is_stopped) = oneshot::channel();
-    guard.on_revoke(move || stop.send(()).unwrap());
-    let work = tokio::spawn(async move {
-        is_stopped.await.unwrap();
-        assert!(guard.is_held(), "a request to release is no loss");
-        guard.release().await.unwrap();
-    });
-    let waiting = spawn_lock(&b);
-    space.until_queued(PATH, 2).await;
-    b.revoke(&holder(&b).await).await.unwrap();
-    soon(work).await.unwrap();
-    soon(waiting).await.unwrap().release().await.unwrap();
-    space.until_empty(PATH).await;
 }
 
 #[tokio::test]
@@ -175,17 +155,6 @@ async fn after_the_release_nobody_is_called_and_the_request_is_no_error() {
     client.break_lock(&own).await.unwrap();
     guard.verify().await.unwrap();
     guard.release().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_guard_that_is_dropped_calls_nobody() {
-    let space = Space::new();
-    let client = space.client().await;
-    let guard = lock(&client).await;
-    let called = listen(&guard);
-    drop(guard);
-    assert!(soon(called).await.is_err());
-    space.until_empty(PATH).await;
 }
 
 #[tokio::test]
@@ -305,20 +274,6 @@ async fn a_downgrade_loses_no_request_to_release() {
     assert_eq!((participants.len(), participants[0].mode), (1, Mode::Read));
     reader.release().await.unwrap();
     assert_eq!(space.children(PATH).await, [""; 0]);
-}
-
-#[tokio::test]
-async fn who_may_not_touch_the_node_may_neither_ask_nor_break() {
-    let space = Space::new();
-    let owner = space.config().digest("owner", "secret").acl(Acl::CreatorAll).connect().await.unwrap();
-    let intruder = space.client().await;
-    let guard = lock(&owner).await;
-    let own = holder(&owner).await;
-    for error in [failed(intruder.revoke(&own).await), failed(intruder.break_lock(&own).await)] {
-        assert!(matches!(&error, LockError::Denied { path, .. } if path == PATH), "{error}");
-    }
-    guard.verify().await.unwrap();
-    guard.release().await.unwrap();
 }
 
 #[tokio::test]

@@ -1,7 +1,6 @@
 //! The contract of the read-write lock.
 
 mod calls;
-mod cost;
 mod cuts;
 mod downgrade;
 mod foreign;
@@ -9,11 +8,9 @@ mod loss;
 mod turns;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinHandle;
 use zklock::{Client, ReadGuard, RwLock, WriteGuard};
 
 use crate::support::{Server, Space, soon, until};
@@ -77,43 +74,6 @@ pub(crate) fn watchers_on(server: &Server, path: &str) -> BTreeSet<i64> {
 async fn until_waiting(space: &Space, client: &Client, node: &str) {
     let session = client.session_id().expect("the client has a session");
     until(|| async { watchers(space, node).contains(&session) }, "the contender watches the node").await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_readers_or_one_writer_are_inside_at_any_time() {
-    let space = Space::new();
-    let (readers, writers) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let most = Arc::new(AtomicUsize::new(0));
-    let mut clients = JoinSet::new();
-    for first in 0..8 {
-        let lock = rwlock(&space.client().await);
-        let (readers, writers, most) = (readers.clone(), writers.clone(), most.clone());
-        clients.spawn(async move {
-            for turn in first..first + 100 {
-                if turn % 10 == 0 {
-                    let guard = lock.write_timeout(Duration::MAX).await.unwrap();
-                    assert_eq!(writers.fetch_add(1, Ordering::SeqCst), 0, "two writers at a time");
-                    assert_eq!(readers.load(Ordering::SeqCst), 0, "a writer among readers");
-                    tokio::task::yield_now().await;
-                    assert!(guard.is_held());
-                    writers.fetch_sub(1, Ordering::SeqCst);
-                    guard.release().await.unwrap();
-                } else {
-                    let guard = lock.read_timeout(Duration::MAX).await.unwrap();
-                    let inside = readers.fetch_add(1, Ordering::SeqCst) + 1;
-                    most.fetch_max(inside, Ordering::SeqCst);
-                    assert_eq!(writers.load(Ordering::SeqCst), 0, "a reader beside a writer");
-                    tokio::task::yield_now().await;
-                    assert!(guard.is_held());
-                    readers.fetch_sub(1, Ordering::SeqCst);
-                    guard.release().await.unwrap();
-                }
-            }
-        });
-    }
-    tokio::time::timeout(Duration::from_secs(120), clients.join_all()).await.expect("all had their turns");
-    assert!(most.load(Ordering::SeqCst) > 1, "readers were never together");
-    assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
 #[tokio::test]

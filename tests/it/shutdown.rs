@@ -54,20 +54,6 @@ async fn who_waits_for_an_answer_is_told_of_a_shutdown() {
     assert!(failed(soon(releasing).await.unwrap()).is_lost());
 }
 
-#[tokio::test]
-async fn a_shutdown_waits_for_a_body_to_end() {
-    let space = Space::new();
-    let client = space.client().await;
-    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
-    let closing = client.clone();
-    let shutdown = tokio::spawn(async move { closing.shutdown(Duration::from_secs(60)).await });
-    let mutex = client.mutex(PATH).unwrap();
-    until(|| async { mutex.try_lock().await.is_err() }, "the client refuses new locks").await;
-    guard.verify().await.unwrap();
-    guard.release().await.unwrap();
-    soon(shutdown).await.unwrap();
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_body_is_cancelled_before_its_lock_is_handed_on_by_a_shutdown() {
     struct Running(Arc<AtomicBool>);

@@ -3,12 +3,11 @@
 use std::error::Error;
 use std::fmt;
 use std::future::pending;
-use std::panic::panic_any;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use zklock::{Ended, Leadership, MutexGuard, Verdict};
+use zklock::{Leadership, MutexGuard};
 
 use crate::support::{Space, failed, soon, until};
 
@@ -72,16 +71,6 @@ impl fmt::Display for Failure {
 
 impl Error for Failure {}
 
-/// An outcome of a callback that is judged by a user's code.
-struct Outcome(Value);
-
-impl Verdict for Outcome {
-    fn failure(self) -> Option<String> {
-        self.0.record.note("judge");
-        None
-    }
-}
-
 #[tokio::test]
 async fn a_callback_its_future_and_its_error_are_used_and_dropped_elsewhere() {
     let (space, record) = (Space::new(), Record::default());
@@ -100,105 +89,6 @@ async fn a_callback_its_future_and_its_error_are_used_and_dropped_elsewhere() {
     assert_eq!(selector.last_failure().unwrap(), "no disk");
     selector.close().await.unwrap();
     record.until_taken_elsewhere(["drop of the callback"]).await;
-}
-
-#[tokio::test]
-async fn a_verdict_is_asked_and_dropped_elsewhere() {
-    let (space, record) = (Space::new(), Record::default());
-    let steps = record.clone();
-    let selector = space.client().await.election(PATH).unwrap().select(move |_| {
-        let steps = steps.clone();
-        async move { Outcome(steps.value("drop of the verdict")) }
-    });
-    record.until_taken_elsewhere(["judge", "drop of the verdict"]).await;
-    space.until_empty(PATH).await;
-    selector.close().await.unwrap();
-}
-
-fn fail(value: Value) {
-    panic_any(value)
-}
-
-#[tokio::test]
-async fn a_panic_of_a_callback_is_dropped_elsewhere() {
-    let (space, record) = (Space::new(), Record::default());
-    let steps = record.clone();
-    let selector = space.client().await.election(PATH).unwrap().select(move |_| {
-        let steps = steps.clone();
-        async move { fail(steps.value("drop of the panic")) }
-    });
-    record.until_taken_elsewhere(["drop of the panic"]).await;
-    until(|| async { selector.last_failure().is_some() }, "the panic is told").await;
-    space.until_empty(PATH).await;
-    selector.close().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_callback_whose_term_or_runtime_ends_is_dropped_elsewhere() {
-    let (space, record) = (Space::new(), Record::default());
-    let election = space.client().await.election(PATH).unwrap().auto_requeue();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
-    let (steps, callback) = (record.clone(), record.value("drop of the callback"));
-    let selector = {
-        let _inside = runtime.enter();
-        election.select(move |_| {
-            callback.record.note("callback");
-            let future = steps.value("drop of the future");
-            async move {
-                let _future = future;
-                pending::<()>().await;
-            }
-        })
-    };
-    record.until_taken_elsewhere(["callback"]).await;
-    selector.interrupt();
-    record.until_taken_elsewhere(["drop of the future"]).await;
-    until(|| async { record.threads("callback").len() == 2 }, "it runs again").await;
-    runtime.shutdown_background();
-    assert!(matches!(soon(selector.ended()).await, Ended::Closed));
-    record.until_taken_elsewhere(["drop of the callback"]).await;
-}
-
-/// An error whose formatting waits to be told to end.
-#[derive(Debug)]
-struct Slow {
-    begun: mpsc::Sender<()>,
-    end: Mutex<mpsc::Receiver<()>>,
-}
-
-impl fmt::Display for Slow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.begun.send(()).ok();
-        // The test may have failed meanwhile.
-        self.end.lock().unwrap().recv().ok();
-        f.write_str("slow")
-    }
-}
-
-impl Error for Slow {}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_error_that_takes_long_to_format_delays_no_lock_of_its_client() {
-    let space = Space::new();
-    let client = space.client().await;
-    let held = client.mutex("/held").unwrap().lock().await.unwrap();
-    let ((begin, begun), (end, ends)) = (mpsc::channel(), mpsc::channel());
-    let ends = Mutex::new(Some(ends));
-    let selector = client.election(PATH).unwrap().select(move |_| {
-        let slow = Slow { begun: begin.clone(), end: Mutex::new(ends.lock().unwrap().take().unwrap()) };
-        async move { Err::<(), _>(slow) }
-    });
-    until(|| async { begun.try_recv().is_ok() }, "the error is being formatted").await;
-    space.until_empty(PATH).await;
-    soon(client.mutex("/other").unwrap().lock()).await.unwrap().release().await.unwrap();
-    // Each of these needs the client's thread.
-    for _ in 0..10 {
-        soon(held.verify()).await.unwrap();
-    }
-    end.send(()).unwrap();
-    until(|| async { selector.last_failure().is_some() }, "the failure is told").await;
-    assert_eq!(selector.last_failure().unwrap(), "slow");
-    assert!(held.is_held());
 }
 
 /// An error that cannot be formatted.

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use tokio::task::{JoinHandle, JoinSet};
-use zklock::{Client, Config, LockError, MutexGuard};
+use tokio::task::JoinHandle;
+use zklock::{Client, LockError, MutexGuard};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
 
-use crate::rwlock::watchers_on;
-use crate::support::{Server, Space, TICK, failed, soon, until};
+use crate::support::{Space, soon, until};
 
 const PATH: &str = "/bells";
 
@@ -45,29 +44,6 @@ async fn line_up(space: &Space, clients: &[Client]) -> Vec<JoinHandle<Result<Mut
 
 async fn is_watched(space: &Space, client: &Client, place: usize) -> bool {
     space.is_watched(&queue(client).await[place])
-}
-
-/// Returns whether clients watch nothing but the queue's node, by which they know that it was not made anew.
-fn is_left_alone(server: &Server) -> bool {
-    server.watch_count() == watchers_on(server, PATH).len() as u64
-}
-
-#[tokio::test]
-async fn a_predecessor_that_goes_before_it_is_watched_is_not_waited_for_and_leaves_no_watch() {
-    let server = Server::start();
-    let proxy = Proxy::start(server.address()).unwrap();
-    let connect = async |to: &str| Config::new(to).tick_time(TICK).connect().await.unwrap();
-    let (other, client) = (connect(server.connect_string()).await, connect(proxy.connect_string()).await);
-    for _ in 0..5 {
-        let holder = lock(&other).await;
-        let late = proxy.on_request(Opcode::GET_DATA).hold();
-        let waiting = spawn_lock(&client);
-        soon(late.struck()).await;
-        holder.release().await.unwrap();
-        late.release();
-        soon(waiting).await.unwrap().unwrap().release().await.unwrap();
-    }
-    until(|| async { is_left_alone(&server) }, "no watch is left").await;
 }
 
 #[tokio::test]
@@ -175,24 +151,4 @@ async fn an_event_that_is_no_deletion_grants_nothing() {
     assert!(other.mutex(PATH).unwrap().try_lock().await.unwrap().is_none());
     holder.release().await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
-}
-
-#[tokio::test]
-async fn waiters_that_gave_up_leave_no_watch() {
-    let server = Server::start();
-    let connect = async || server.client(20 * TICK).await;
-    let (holder, client) = (connect().await, connect().await);
-    let guard = lock(&holder).await;
-    let mutex = client.mutex(PATH).unwrap();
-    let wait = Duration::from_millis(200);
-    let mut waiting = JoinSet::new();
-    for _ in 0..20 {
-        let mutex = mutex.clone();
-        waiting.spawn(async move { mutex.lock_timeout(wait).await });
-    }
-    for outcome in soon(waiting.join_all()).await {
-        assert!(failed(outcome).is_timeout());
-    }
-    guard.release().await.unwrap();
-    until(|| async { is_left_alone(&server) }, "no watch is left").await;
 }

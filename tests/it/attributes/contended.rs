@@ -229,18 +229,11 @@ async fn every_kind_of_lock_can_be_skipped() {
     assert_eq!(soon(zklock::scope(client.clone(), calls)).await, (None, None));
     writer.release().await.unwrap();
     space.until_empty(PATH).await;
-}
-
-#[tokio::test]
-async fn a_semaphore_with_too_few_permits_is_skipped() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
     let held = other.semaphore(PATH, 3).unwrap().acquire_many(2).await.unwrap();
     assert_eq!(soon(zklock::scope(client.clone(), skips_permits())).await.unwrap(), None);
     held.release().await.unwrap();
     assert_eq!(soon(zklock::scope(client.clone(), skips_permits())).await.unwrap(), Some(7));
-    let blocked = soon(spawn_blocking(move || permits_or_not(&client))).await.unwrap();
-    assert_eq!(blocked.unwrap(), 7);
+    assert_eq!(blocked(permits_or_not).await, 7);
 }
 
 #[distributed_lock(path = [PATH, ..others], skip, once_per = "1h")]

@@ -1,35 +1,13 @@
 //! Calls exclude each other, and their arguments may hold the client.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::runtime::Handle;
-use tokio::task::{JoinSet, block_in_place};
+use tokio::task::block_in_place;
 use zklock::{Client, FencingToken, LockError, distributed_lock};
 
-use crate::support::{Space, soon};
-
-#[distributed_lock(path = "/counter", wait = "60s")]
-async fn count(counter: Arc<AtomicU32>) -> Result<(), LockError> {
-    let seen = counter.load(Ordering::SeqCst);
-    tokio::task::yield_now().await;
-    counter.store(seen + 1, Ordering::SeqCst);
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_unprotected_counter_is_exact() {
-    let space = Space::new();
-    let (counter, mut calls) = (Arc::new(AtomicU32::new(0)), JoinSet::new());
-    for client in [space.client().await, space.client().await] {
-        for _ in 0..25 {
-            calls.spawn(zklock::scope(client.clone(), count(counter.clone())));
-        }
-    }
-    assert!(soon(calls.join_all()).await.iter().all(Result::is_ok));
-    assert_eq!(counter.load(Ordering::SeqCst), 50);
-    space.until_empty("/counter").await;
-}
+use crate::support::Space;
 
 /// Counts the contenders in the queue when it is dropped.
 struct Witness {
@@ -70,16 +48,6 @@ impl Ledger {
         held.set_data("/entries", entry).await?;
         Ok(held.fencing_token())
     }
-}
-
-#[tokio::test]
-async fn a_client_may_be_a_field() {
-    let (space, elsewhere) = (Space::new(), Space::new());
-    let ledger = Ledger { locks: space.client().await };
-    let written = zklock::scope(elsewhere.client().await, ledger.write("seven"));
-    written.await.unwrap();
-    assert_eq!(elsewhere.children("").await, [""; 0]);
-    space.until_empty("/ledger").await;
 }
 
 #[tokio::test]

@@ -1,8 +1,7 @@
 //! `path = [..]`: a call takes all of the locks or none.
 
-use tokio::sync::Barrier;
 use tokio::task::spawn_blocking;
-use zklock::{Client, FencingToken, LockError, MultiGuard, distributed_lock};
+use zklock::{Client, LockError, MultiGuard, distributed_lock};
 
 use crate::support::{Space, failed, soon};
 
@@ -40,75 +39,6 @@ async fn each_element_is_a_template_or_an_expression() {
         space.until_empty(&path).await;
     }
     assert!(space.children("").await.contains(&"journal".to_owned()));
-}
-
-#[distributed_lock(path = "/nested/b", wait = "60s", guard = held)]
-async fn one() -> Result<FencingToken, LockError> {
-    Ok(held.fencing_token())
-}
-
-type Tokens = [Option<FencingToken>; 2];
-
-#[distributed_lock(path = ["/nested/b", "/nested/a"], wait = "60s", guard = held)]
-async fn both(inside: bool) -> Result<Tokens, LockError> {
-    let tokens = [held.fencing_token("/nested/a"), held.fencing_token("/nested/b")];
-    if inside {
-        assert_eq!(Box::pin(both(false)).await?, tokens);
-        assert_eq!(Some(one().await?), tokens[1]);
-    }
-    Ok(tokens)
-}
-
-#[distributed_lock(path = "/nested/b", guard = held)]
-async fn both_inside_of_one(space: &Space) -> Result<(), LockError> {
-    let tokens = both(true).await?;
-    assert_eq!(tokens[1], Some(held.fencing_token()));
-    // The inner call has released it.
-    space.until_empty("/nested/a").await;
-    assert_eq!(space.children("/nested/b").await.len(), 1, "the inner call has not");
-    Ok(())
-}
-
-#[tokio::test]
-async fn what_is_held_already_is_entered_and_the_rest_is_taken() {
-    let space = Space::new();
-    soon(zklock::scope(space.client().await, both_inside_of_one(&space))).await.unwrap();
-    space.until_empty("/nested/b").await;
-}
-
-#[distributed_lock(path = ["/shelves/a", "/shelves/b"], mode = read, guard = held)]
-async fn read_both(others: &Barrier) -> Result<Tokens, LockError> {
-    others.wait().await;
-    Ok([held.fencing_token("/shelves/a"), held.fencing_token("/shelves/b")])
-}
-
-#[distributed_lock(path = ["/shelves/b", "/shelves/a"], mode = write, wait = "60s", guard = held)]
-async fn write_both() -> Result<(), LockError> {
-    let tokens = [held.fencing_token("/shelves/a"), held.fencing_token("/shelves/b")];
-    assert_eq!(read_both(&Barrier::new(1)).await?, tokens, "a writer reads for free");
-    Ok(())
-}
-
-#[distributed_lock(path = "/shelves/{shelf}", mode = read)]
-async fn write_while_reading(shelf: &str, space: &Space) -> Result<LockError, LockError> {
-    let error = failed(write_both().await);
-    for (path, left) in [("/shelves/a", shelf == "a"), ("/shelves/b", shelf == "b")] {
-        assert_eq!(space.children(path).await.len(), usize::from(left), "{path}");
-    }
-    Ok(error)
-}
-
-#[tokio::test]
-async fn all_members_have_the_mode() {
-    let space = Space::new();
-    let client = space.client().await;
-    soon(zklock::scope(client.clone(), write_both())).await.unwrap();
-    for shelf in ["a", "b"] {
-        let call = zklock::scope(client.clone(), write_while_reading(shelf, &space));
-        let error = soon(call).await.unwrap();
-        let LockError::Upgrade { path, .. } = &error else { panic!("{error}") };
-        assert_eq!(*path, format!("/shelves/{shelf}"));
-    }
 }
 
 #[distributed_lock(path = ["/values/{one}", other])]
@@ -167,17 +97,4 @@ async fn lists_that_are_known_when_the_function_is_called_are_spread() {
     let (packed, empty) = soon(packed).await.unwrap();
     assert_eq!(packed.unwrap(), 2);
     assert!(matches!(failed(empty), LockError::InvalidGroup { .. }));
-}
-
-#[tokio::test]
-async fn a_list_with_a_path_twice_or_in_braces_is_refused() {
-    let space = Space::new();
-    let client = space.client().await;
-    let twice = ["/orders/9", "/orders/9"].map(str::to_owned);
-    let error = failed(soon(zklock::scope(client.clone(), ship(&twice, 7))).await);
-    assert!(matches!(error, LockError::InvalidGroup { .. }), "{error}");
-    let braces = ["/orders/{order}".to_owned()];
-    let error = failed(soon(zklock::scope(client, ship(&braces, 7))).await);
-    assert!(matches!(&error, LockError::InvalidPath { path, .. } if *path == braces[0]), "{error}");
-    assert_eq!(space.children("").await, [""; 0]);
 }

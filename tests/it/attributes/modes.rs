@@ -56,13 +56,6 @@ async fn write(depth: u32, space: &Space) -> Result<FencingToken, LockError> {
     Ok(held.fencing_token())
 }
 
-#[tokio::test]
-async fn a_writing_call_inside_of_a_writing_one_enters_without_another_contender() {
-    let space = Space::new();
-    soon(zklock::scope(space.client().await, write(2, &space))).await.unwrap();
-    space.until_empty("/catalogue").await;
-}
-
 #[distributed_lock(path = "/catalogue", mode = read, guard = held)]
 async fn upgrade(space: &Space) -> Result<LockError, LockError> {
     let error = failed(write(0, space).await);
@@ -78,56 +71,4 @@ async fn a_writing_call_inside_of_a_reading_one_is_refused_without_waiting() {
     let error = soon(zklock::scope(space.client().await, upgrade(&space))).await.unwrap();
     assert!(matches!(&error, LockError::Upgrade { path, .. } if path == "/catalogue"), "{error}");
     space.until_empty("/catalogue").await;
-}
-
-#[distributed_lock(path = "/shelves/{name}", mode = read, wait = "500ms")]
-async fn read_shelf(name: &str) -> Result<(), LockError> {
-    Ok(())
-}
-
-#[distributed_lock(path = "/shelves/{name}", mode = write, wait = "500ms")]
-async fn write_shelf(name: &str) -> Result<(), LockError> {
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_call_in_either_mode_waits_for_as_long_as_it_says() {
-    let space = Space::new();
-    let client = space.client().await;
-    let shelf = client.rwlock("/shelves/a").unwrap();
-
-    let writer = shelf.write().await.unwrap();
-    assert!(failed(zklock::scope(client.clone(), read_shelf("a")).await).is_contended());
-    assert!(failed(zklock::scope(client.clone(), write_shelf("a")).await).is_contended());
-    zklock::scope(client.clone(), write_shelf("b")).await.unwrap();
-    writer.release().await.unwrap();
-
-    let reader = shelf.read().await.unwrap();
-    zklock::scope(client.clone(), read_shelf("a")).await.unwrap();
-    assert!(failed(zklock::scope(client.clone(), write_shelf("a")).await).is_contended());
-    reader.release().await.unwrap();
-    space.until_empty("/shelves/a").await;
-}
-
-#[distributed_lock(path = path, mode = read)]
-async fn read_at(path: &str) -> Result<(), LockError> {
-    Ok(())
-}
-
-#[distributed_lock(path = path, mode = write)]
-async fn write_at(path: &str) -> Result<(), LockError> {
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_bad_path_is_refused_in_either_mode_before_anything_is_sent() {
-    let space = Space::new();
-    let client = space.client().await;
-    for call in [
-        failed(zklock::scope(client.clone(), read_at("a")).await),
-        failed(zklock::scope(client, write_at("a")).await),
-    ] {
-        assert!(matches!(&call, LockError::InvalidPath { path, .. } if path == "a"), "{call}");
-    }
-    assert_eq!(space.children("").await, [""; 0]);
 }

@@ -78,19 +78,6 @@ async fn computed(path: String) -> Result<(), LockError> {
     Ok(())
 }
 
-#[tokio::test]
-async fn a_computed_path_is_checked_before_anything_is_sent() {
-    let space = Space::new();
-    let client = space.client().await;
-    for path in ["", "jobs", "/", "//jobs", "/jobs/", "/jobs/../x", "/jobs\0"] {
-        let error = failed(zklock::scope(client.clone(), computed(path.to_owned())).await);
-        assert!(matches!(&error, LockError::InvalidPath { path: named, .. } if named == path), "{error}");
-    }
-    assert_eq!(space.children("").await, [""; 0]);
-    zklock::scope(client, computed("/jobs/nightly".to_owned())).await.unwrap();
-    assert_eq!(space.children("/jobs").await, ["nightly"]);
-}
-
 const TEMPLATE: &str = "/orders/{id}";
 
 #[distributed_lock(path = TEMPLATE)]
@@ -136,26 +123,4 @@ async fn a_value_is_formatted_once_and_when_the_future_is_first_polled() {
     assert_eq!(times.get(), 0);
     assert_eq!(zklock::scope(client, call).await.unwrap(), ["1"]);
     assert_eq!(times.get(), 1);
-}
-
-#[distributed_lock(path = "/site", no_wait)]
-async fn visit() -> Result<(), LockError> {
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_call_site_with_a_constant_path_serves_clients_with_different_namespaces() {
-    let space = Space::new();
-    let connect = async |name: &str| {
-        let namespace = format!("{}/{name}", space.namespace);
-        space.config().namespace(namespace).connect().await.unwrap()
-    };
-    let (eu, us) = (connect("eu").await, connect("us").await);
-    for (holder, other) in [(&eu, &us), (&us, &eu)] {
-        let held = holder.mutex("/site").unwrap().lock().await.unwrap();
-        zklock::scope(other.clone(), visit()).await.unwrap();
-        assert!(failed(zklock::scope(holder.clone(), visit()).await).is_contended());
-        held.scope(zklock::scope(holder.clone(), visit())).await.unwrap();
-        held.release().await.unwrap();
-    }
 }

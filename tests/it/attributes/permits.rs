@@ -91,14 +91,3 @@ async fn the_number_of_permits_may_be_shared_in_a_node() {
     held.release().await.unwrap();
     assert_eq!(soon(zklock::scope(client, of_a_shared_number())).await.unwrap(), 7);
 }
-
-#[tokio::test]
-async fn impossible_numbers_are_refused_before_anything_is_sent() {
-    let space = Space::new();
-    let client = space.client().await;
-    for wanted in [0, 4] {
-        let error = failed(soon(zklock::scope(client.clone(), take(wanted))).await);
-        assert!(matches!(&error, LockError::InvalidPermits { path, .. } if path == PATH), "{error}");
-    }
-    assert_eq!(space.children("").await, [""; 0]);
-}

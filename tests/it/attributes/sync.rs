@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{JoinSet, LocalSet, block_in_place, spawn_blocking, spawn_local};
-use zklock::{Client, FencingToken, LockError, Phase, distributed_lock};
+use zklock::{Client, FencingToken, LockError, distributed_lock};
 
 use super::Tracer;
 use crate::requests::{PATIENCE, requests};
@@ -220,15 +219,6 @@ fn balance(client: &Client) -> Result<(), LockError> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn several_locks_and_both_modes_are_taken() {
-    let space = Space::new();
-    assert_eq!(transfer(&space.client().await, &[&space]).unwrap(), 2);
-    for path in ["/from", "/to"] {
-        space.until_empty(path).await;
-    }
-}
-
 #[distributed_lock(path = PATH, guard = held)]
 fn losing(space: &Space, went_on: &AtomicBool, _tracer: Tracer) -> Result<(), LockError> {
     wait_for(space.delete_children(PATH));
@@ -245,54 +235,4 @@ async fn a_body_that_lost_its_lock_ends_and_the_call_says_so() {
     let error = failed(zklock::scope(space.client().await, call).await);
     assert!(matches!(&error, LockError::Lost { path, .. } if path == PATH), "{error}");
     assert!(went_on.load(Ordering::SeqCst) && dropped.load(Ordering::SeqCst));
-}
-
-#[distributed_lock(path = "/ends/{text}", client = client)]
-fn parse(client: &Client, text: &str) -> std::io::Result<u8> {
-    if text == "none" {
-        return Ok(0);
-    }
-    let number = text.parse::<u8>().map_err(std::io::Error::other)?;
-    Ok(number)
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn however_a_body_ends_the_lock_is_released() {
-    let space = Space::new();
-    let client = space.client().await;
-    for (text, expected) in [("none", Some(0)), ("7", Some(7)), ("seven", None)] {
-        assert_eq!(parse(&client, text).ok(), expected);
-        space.until_empty(&format!("/ends/{text}")).await;
-    }
-}
-
-#[distributed_lock(path = PATH, client = client)]
-fn panicking(client: &Client) -> Result<(), LockError> {
-    panic!("out of hay");
-}
-
-#[tokio::test]
-async fn a_panic_goes_on_and_the_lock_is_released() {
-    let space = Space::new();
-    let client = space.client().await;
-    let panic = failed(soon(spawn_blocking(move || panicking(&client))).await).into_panic();
-    assert_eq!(panic.downcast_ref(), Some(&"out of hay"));
-    space.until_empty(PATH).await;
-}
-
-#[distributed_lock(path = PATH, client = client, wait = Duration::from_millis(millis))]
-fn for_millis(client: &Client, millis: u64) -> Result<(), LockError> {
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_wait_that_ends_names_the_path_and_leaves_no_node() {
-    let space = Space::new();
-    let client = space.client().await;
-    let holder = client.mutex(PATH).unwrap().lock().await.unwrap();
-    let error = failed(soon(spawn_blocking(move || for_millis(&client, 500))).await.unwrap());
-    let LockError::Timeout { path, waited, phase, .. } = &error else { panic!("{error}") };
-    assert_eq!((&path[..], *waited, *phase), (PATH, Duration::from_millis(500), Phase::Queued));
-    space.until_queued(PATH, 1).await;
-    assert!(holder.is_held());
 }

@@ -8,11 +8,6 @@ use crate::support::{Space, failed, soon};
 
 const PATH: &str = "/jobs/nightly";
 
-#[distributed_lock(path = "/jobs/{name}", wait = "500ms")]
-async fn in_a_hurry(name: &str) -> Result<(), LockError> {
-    Ok(())
-}
-
 #[distributed_lock(path = "/jobs/{name}", wait = Duration::from_millis(millis))]
 async fn for_millis(name: &str, millis: u64) -> Result<(), LockError> {
     Ok(())
@@ -38,16 +33,6 @@ fn assert_timed_out(result: Result<(), LockError>, within: Duration) {
     let error = failed(result);
     let LockError::Timeout { path, waited, phase, .. } = &error else { panic!("{error}") };
     assert_eq!((&path[..], *waited, *phase), (PATH, within, Phase::Queued));
-}
-
-#[tokio::test]
-async fn a_wait_that_ends_names_the_path_and_leaves_no_node() {
-    let space = Space::new();
-    let holder = taken(&space).await;
-    let result = zklock::scope(space.client().await, in_a_hurry("nightly")).await;
-    assert_timed_out(result, Duration::from_millis(500));
-    space.until_queued(PATH, 1).await;
-    assert!(holder.is_held());
 }
 
 #[tokio::test]

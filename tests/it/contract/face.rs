@@ -13,7 +13,7 @@ use zklock::{
     Semaphore, SemaphoreGuard, WriteGuard,
 };
 
-use crate::support::{Space, soon, until};
+use crate::support::{Space, soon, until, until_waiting_here};
 
 // Runs a test for each lock that excludes all others.
 #[template]
@@ -133,7 +133,7 @@ impl Face {
     }
 
     /// Returns the parents of all nodes of contenders. Holders have theirs below the first one.
-    fn parents(self, path: &str) -> Vec<String> {
+    pub(super) fn parents(self, path: &str) -> Vec<String> {
         match self {
             Self::Mutex | Self::Reader | Self::Writer => vec![path.to_owned()],
             Self::Multi => vec![path.to_owned(), format!("{path}-too")],
@@ -233,8 +233,7 @@ impl Lock {
 
     /// Waits until this many calls of the lock's client wait in its line.
     pub(super) async fn until_in_line(&self, count: u32) {
-        let waiting = async || self.participants().await.iter().find_map(|own| own.waiting_here);
-        until(async || waiting().await == Some(count), "the calls wait in line").await;
+        until_waiting_here(async || Ok(self.participants().await), count).await;
     }
 }
 
@@ -272,6 +271,12 @@ impl Deref for Held {
 impl Held {
     pub(super) async fn release(self) -> Result<(), LockError> {
         on!(self, guard => guard.release().await)
+    }
+
+    /// Goes on as a reader.
+    pub(super) async fn downgrade(self) -> Result<Self, LockError> {
+        let Self::Writer(guard) = self else { panic!("{self:?} is no writer") };
+        guard.downgrade().await.map(Held::Reader)
     }
 
     pub(super) async fn revoked(&self) {

@@ -22,6 +22,8 @@ enum Call {
     Wait,
     /// It takes a lock and releases it.
     Release,
+    /// It takes a lock for writing, and goes on as a reader.
+    Downgrade,
 }
 
 impl Call {
@@ -29,7 +31,7 @@ impl Call {
     const fn least_frames(self) -> u64 {
         match self {
             Self::LockNew | Self::Lock | Self::Release => 1,
-            Self::Try => 2,
+            Self::Try | Self::Downgrade => 2,
             Self::Wait => 4,
         }
     }
@@ -94,6 +96,7 @@ impl Scene {
                     Ok(Some(tokio::join!(lock.take(), release).0))
                 }
                 Call::Release => lock.take().await.release().await.map(|()| None),
+                Call::Downgrade => lock.take().await.downgrade().await.map(Some),
             }
         }
     }
@@ -126,6 +129,16 @@ async fn call_dropped_at_any_frame_leaves_no_node(
     #[values(Call::LockNew, Call::Lock, Call::Try, Call::Wait, Call::Release)] call: Call,
     #[values(Frame::Request, Frame::Reply)] frame: Frame,
 ) {
+    drop_at_any_frame(face, call, frame).await;
+}
+
+#[rstest::rstest]
+#[tokio::test]
+async fn downgrade_dropped_at_any_frame_leaves_no_node(#[values(Frame::Request, Frame::Reply)] frame: Frame) {
+    drop_at_any_frame(Face::Writer, Call::Downgrade, frame).await;
+}
+
+async fn drop_at_any_frame(face: Face, call: Call, frame: Frame) {
     let scene = Scene::new(face).await;
     let after = async || {
         scene.check_free().await;
@@ -144,9 +157,23 @@ async fn call_cut_off_at_any_frame_has_the_lock_once_and_hands_it_on(
     #[values(Meanwhile::Nothing, Meanwhile::SessionEnds)] meanwhile: Meanwhile,
     #[values(Caller::Stays, Caller::Leaves)] caller: Caller,
 ) {
+    cut_at_any_frame(face, call, (frame, meanwhile, caller)).await;
+}
+
+#[rstest::rstest]
+#[tokio::test]
+async fn downgrade_cut_off_at_any_frame_has_the_lock_once_and_hands_it_on(
+    #[values(Frame::Request, Frame::Reply)] frame: Frame,
+    #[values(Meanwhile::Nothing, Meanwhile::SessionEnds)] meanwhile: Meanwhile,
+    #[values(Caller::Stays, Caller::Leaves)] caller: Caller,
+) {
+    cut_at_any_frame(Face::Writer, Call::Downgrade, (frame, meanwhile, caller)).await;
+}
+
+async fn cut_at_any_frame(face: Face, call: Call, break_: (Frame, Meanwhile, Caller)) {
     let scene = Scene::new(face).await;
     let is_lost = |error: LockError| {
-        assert!(error.is_lost() && meanwhile == Meanwhile::SessionEnds, "{error}");
+        assert!(error.is_lost() && break_.1 == Meanwhile::SessionEnds, "{error}");
     };
     let after = async |outcome: Option<Outcome>| {
         match outcome {
@@ -159,7 +186,6 @@ async fn call_cut_off_at_any_frame_has_the_lock_once_and_hands_it_on(
         }
         scene.check_free().await;
     };
-    let break_ = (frame, meanwhile, caller);
     let frames = scene.of.cut_at_each(break_, || scene.start(call), after).await;
     assert!(frames >= call.least_frames(), "{frames}");
 }

@@ -88,20 +88,3 @@ async fn an_answer_that_is_none_fails_its_request_and_leaves_no_contender() {
         }
     }
 }
-
-#[tokio::test]
-async fn an_answer_that_is_cut_with_its_connection_leaves_no_contender() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
-    for keep in [0, 3, HEADER, HEADER + 3] {
-        for n in 1..=3 {
-            let struck = proxy.on_any_reply().nth(n).truncate(keep);
-            let mutex = client.mutex(PATH).unwrap();
-            let guard = soon(mutex.lock()).await.unwrap();
-            soon(guard.release()).await.ok();
-            proxy.clear();
-            assert!(struck.hits() > 0, "{keep}, {n}");
-            space.until_empty(PATH).await;
-        }
-    }
-}

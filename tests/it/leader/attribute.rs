@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
-use zklock::{Client, FencingToken, LockError, Standing, leader_only};
+use zklock::{Client, FencingToken, LockError, leader_only};
 
 use crate::attributes::Tracer;
 use crate::support::{Server, Space, failed, soon, until, until_leads};
@@ -122,6 +122,11 @@ async fn redirected(id: u8) -> Result<u8, LockError> {
     unreachable!("{id}")
 }
 
+#[leader_only(path = "/skipped/{id}", otherwise = |error| Err(io::Error::new(io::ErrorKind::ResourceBusy, error)))]
+async fn by_a_closure(id: u8) -> io::Result<u8> {
+    unreachable!("{id}")
+}
+
 #[tokio::test]
 async fn a_follower_returns_what_its_type_or_the_attribute_says() {
     let space = Space::new();
@@ -135,27 +140,11 @@ async fn a_follower_returns_what_its_type_or_the_attribute_says() {
         assert!(matches!(&error, LockError::NotLeader { path, .. } if path == "/skipped/7"), "{error}");
         assert!(error.is_not_leader());
         assert_eq!(redirected(7).await.unwrap(), 16);
+        let error = failed(by_a_closure(7).await);
+        assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
+        assert!(error.to_string().contains("not the leader at /skipped/7"), "{error}");
     };
     zklock::scope(follower, calls).await;
-}
-
-#[leader_only(path = "/waits", otherwise = wait)]
-async fn waits() -> Result<bool, LockError> {
-    Ok(zklock::is_leader("/waits"))
-}
-
-#[tokio::test]
-async fn a_follower_waits_until_it_leads_if_told_to() {
-    let space = Space::new();
-    let (leader, follower) = two_replicas(&space, "/waits").await;
-    let mut call = tokio::spawn(zklock::scope(follower, waits()));
-    // Each of these is a round trip, during which a call that does not wait would end.
-    for _ in 0..3 {
-        assert_eq!(space.children("/waits").await.len(), 2);
-        assert!(!call.is_finished());
-    }
-    leader.leader("/waits").unwrap().resign().await;
-    assert!(soon(&mut call).await.unwrap().unwrap());
 }
 
 #[leader_only(path = "/lost/{name}")]
@@ -241,39 +230,6 @@ async fn a_client_that_is_dropped_leaves_its_elections() {
     space.until_empty(PATH).await;
 }
 
-#[tokio::test]
-async fn a_shutdown_whose_grace_is_over_ends_the_body_and_leads_no_more() {
-    let space = Space::new();
-    let client = space.client().await;
-    let (tracer, _) = Tracer::new();
-    let (start, started) = oneshot::channel();
-    until_leads(&client, "/lost/c").await;
-    let call = tokio::spawn(zklock::scope(client.clone(), endless("c", tracer, start)));
-    soon(started).await.unwrap();
-    soon(client.shutdown(Duration::ZERO)).await;
-    space.until_withdrawn("/lost/c").await;
-    assert!(failed(soon(call).await.unwrap()).is_lost());
-    let error = failed(zklock::scope(client, refused(1)).await);
-    assert!(error.is_closed(), "{error}");
-}
-
-#[tokio::test]
-async fn a_candidate_that_is_denied_says_so_to_each_call() {
-    let space = Space::new();
-    let owner =
-        space.config().digest("owner", "secret").acl(zklock::Acl::CreatorAll).connect().await.unwrap();
-    owner.mutex("/skipped").unwrap().lock().await.unwrap().release().await.unwrap();
-    let client = space.client().await;
-    // A first call waits for two seconds only, which a busy server may need to deny it.
-    let error = failed(soon(client.leader("/skipped/2").unwrap().leadership()).await);
-    assert!(matches!(error, LockError::Denied { .. }), "{error}");
-    for _ in 0..2 {
-        let error = failed(soon(zklock::scope(client.clone(), refused(2))).await);
-        assert!(matches!(error, LockError::Denied { .. }), "{error}");
-    }
-    assert_eq!(zklock::scope(client.clone(), option(2)).await, None);
-}
-
 #[leader_only(path = path, otherwise = error)]
 async fn anywhere(path: &str) -> Result<(), LockError> {
     Ok(())
@@ -289,57 +245,6 @@ async fn a_path_that_is_none_is_an_error_and_nothing_is_sent() {
         }
     };
     zklock::scope(Space::new().client().await, calls).await;
-}
-
-#[tokio::test]
-async fn who_resigns_runs_again_behind_the_others() {
-    let space = Space::new();
-    let (first, second) = two_replicas(&space, PATH).await;
-    let (one, two) = (first.leader(PATH).unwrap(), second.leader(PATH).unwrap());
-    soon(one.resign()).await;
-    assert!(!one.is_leader());
-    soon(two.leadership()).await.unwrap();
-    space.until_queued(PATH, 2).await;
-    assert_eq!(epochs([&first]).await, [None]);
-    assert!(epochs([&second]).await[0].is_some());
-    let participants = async { zklock::leader(PATH).unwrap().participants().await.unwrap() };
-    let participants = zklock::scope(second, participants).await;
-    assert_eq!(participants.len(), 2);
-    assert_eq!(participants[0].standing, Standing::Holds);
-}
-
-struct Sweeper<T> {
-    name: &'static str,
-    swept: Vec<T>,
-}
-
-impl<T: Clone + Send + Sync> Sweeper<T> {
-    #[leader_only(path = "/sweeper/{self.name}")]
-    async fn sweep(&mut self, entry: T) -> Result<Option<&mut T>, LockError> {
-        self.swept.push(entry);
-        Ok(self.swept.last_mut())
-    }
-
-    #[leader_only(path = "/sweeper/{self.name}", otherwise = wait)]
-    async fn into_swept(self) -> Result<Vec<T>, LockError> {
-        Ok(self.swept)
-    }
-}
-
-#[tokio::test]
-async fn methods_have_any_receiver() {
-    let client = Space::new().client().await;
-    until_leads(&client, "/sweeper/a").await;
-    let mut sweeper = Sweeper { name: "a", swept: vec![1] };
-    *zklock::scope(client.clone(), sweeper.sweep(2)).await.unwrap().unwrap() += 1;
-    assert_eq!(zklock::scope(client, sweeper.into_swept()).await.unwrap(), [1, 3]);
-}
-
-#[test]
-fn futures_can_move_between_threads() {
-    fn assert_send<T: Send>(_: T) {}
-    let ran = AtomicUsize::new(0);
-    assert_send((tick(&ran), epoch(), waits(), redirected(1), refused(1)));
 }
 
 #[leader_only(path = "/bounded", otherwise = wait, wait = "1s")]
@@ -367,19 +272,4 @@ async fn a_wait_for_leadership_has_a_bound() {
     leader.leader("/bounded").unwrap().resign().await;
     let waited = tokio::task::spawn_blocking(move || blocks_for_a_while(&follower, Duration::MAX));
     assert_eq!(soon(waited).await.unwrap(), Some(7));
-}
-
-#[leader_only(path = "/else", otherwise = |error| Err(io::Error::new(io::ErrorKind::ResourceBusy, error)))]
-async fn or_by_a_closure() -> io::Result<u8> {
-    Ok(7)
-}
-
-#[tokio::test]
-async fn a_follower_returns_what_a_closure_makes_of_the_error() {
-    let space = Space::new();
-    let (leader, follower) = two_replicas(&space, "/else").await;
-    let error = failed(soon(zklock::scope(follower, or_by_a_closure())).await);
-    assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
-    assert!(error.to_string().contains("not the leader at /else"), "{error}");
-    assert_eq!(soon(zklock::scope(leader, or_by_a_closure())).await.unwrap(), 7);
 }

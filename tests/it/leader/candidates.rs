@@ -1,63 +1,15 @@
 //! The candidates of an election, their list, and candidates whose nodes are deleted.
 
 use std::future::{pending, ready};
-use std::time::Duration;
 
-use zklock::{Ended, LockError, LossReason, Policy, Standing};
+use zklock::{Ended, LockError, LossReason, Policy};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Direction, How};
 
 use crate::support::session_end::end_session;
-use crate::support::{Space, failed, soon, until};
+use crate::support::{Space, soon, until};
 
 const PATH: &str = "/sweeper";
-
-#[tokio::test]
-async fn nobody_leads_where_nobody_ran_yet() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
-    let create = proxy.on_request(Opcode::CREATE2).always().hold();
-    let latch = client.leader_latch(PATH).unwrap();
-    soon(create.struck()).await;
-    // The requests of a session are answered in order, so another session asks.
-    let other = space.client().await;
-    assert!(other.mutex(PATH).unwrap().participants().await.unwrap().is_empty());
-    assert!(!latch.is_leader() && latch.current().is_none());
-    create.release();
-    soon(latch.leadership()).await.unwrap();
-    assert!(latch.leader().await.unwrap().is_some());
-}
-
-#[tokio::test]
-async fn participants_are_listed_while_they_come_and_go() {
-    let space = Space::new();
-    let leader = space.client().await.leader_latch(PATH).unwrap();
-    soon(leader.leadership()).await.unwrap();
-    let client = space.client().await;
-    let churn = tokio::spawn(async move {
-        for _ in 0..100 {
-            let latch = client.leader_latch(PATH).unwrap();
-            tokio::time::sleep(Duration::from_millis(1)).await;
-            latch.close().await.unwrap();
-        }
-    });
-    while !churn.is_finished() {
-        let listed = leader.participants().await.unwrap();
-        assert_eq!(listed[0].standing, Standing::Holds);
-        assert!(leader.leader().await.unwrap().is_some());
-    }
-    churn.await.unwrap();
-}
-
-#[tokio::test]
-async fn a_path_that_is_none_is_refused_before_anything_is_sent() {
-    let space = Space::new();
-    let client = space.client().await;
-    for path in ["", "relative", "/a//b", "/a/../b", "/a/"] {
-        assert!(client.leader_latch(path).is_err(), "{path:?}");
-        assert!(failed(client.election(path)).to_string().contains(path), "{path:?}");
-    }
-}
 
 #[tokio::test]
 async fn a_selector_does_not_run_where_latches_do() {
@@ -118,22 +70,6 @@ async fn an_idle_leader_is_demoted_before_its_session_can_expire() {
     assert!(!second.is_leader(), "the servers still keep the session");
     let next = soon(second.leadership()).await.unwrap();
     assert!(next.fencing_token() > term.fencing_token());
-}
-
-#[tokio::test]
-async fn a_follower_that_is_closed_leaves_the_leader_and_a_leader_that_is_hands_on() {
-    let space = Space::new();
-    let mut selectors = Vec::new();
-    for count in 1..=3 {
-        selectors.push(space.client().await.election(PATH).unwrap().select(|_| pending::<()>()));
-        space.until_queued(PATH, count).await;
-    }
-    until(|| async { selectors[0].has_leadership() }, "the first one leads").await;
-    assert!(matches!(selectors.remove(1).close().await.unwrap(), Ended::Closed));
-    assert!(selectors[0].has_leadership() && !selectors[1].has_leadership());
-    selectors.remove(0).close().await.unwrap();
-    until(|| async { selectors[0].has_leadership() }, "the last one leads").await;
-    assert_eq!(space.children(PATH).await.len(), 1);
 }
 
 #[tokio::test]

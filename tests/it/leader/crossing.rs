@@ -49,25 +49,6 @@ async fn a_leader_and_a_follower_that_run_again_at_once_never_both_lead() {
 }
 
 #[tokio::test]
-async fn a_predecessor_that_goes_behind_the_back_of_a_list_costs_another_list_and_no_node() {
-    let space = Space::new();
-    let other = space.client().await;
-    let first = other.leader_latch(PATH).unwrap();
-    soon(first.leadership()).await.unwrap();
-    let (proxy, client) = space.proxied().await;
-    let listed = proxy.on_reply(Opcode::GET_CHILDREN).hold();
-    let latch = client.leader_latch(PATH).unwrap();
-    soon(listed.struck()).await;
-    first.close().await.unwrap();
-    assert!(!latch.is_leader());
-    assert_eq!([Opcode::CREATE2, Opcode::GET_CHILDREN].map(|opcode| proxy.requests(opcode)), [1, 1]);
-    listed.release();
-    soon(latch.leadership()).await.unwrap();
-    assert_eq!([Opcode::CREATE2, Opcode::GET_CHILDREN].map(|opcode| proxy.requests(opcode)), [1, 2]);
-    assert_eq!(space.children(PATH).await.len(), 1);
-}
-
-#[tokio::test]
 async fn two_candidates_whose_predecessors_go_behind_the_back_of_their_lists_keep_their_nodes() {
     let space = Space::new();
     let first = space.client().await.leader_latch(PATH).unwrap();

@@ -4,12 +4,9 @@ use std::time::Duration;
 
 use zklock::{LeaderLatch, LockError, LossReason, Mode, Policy, Standing};
 
-use crate::support::{Server, Space, TICK, failed, soon, until, until_leads};
+use crate::support::{PATIENCE, Server, Space, TICK, failed, soon, until, until_leads};
 
 const PATH: &str = "/sweeper";
-/// A session timeout that outlasts the restart of a real server on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(40);
-
 async fn leader_of(latches: &[LeaderLatch]) -> usize {
     until(|| async { latches.iter().any(LeaderLatch::is_leader) }, "one leads").await;
     let leaders: Vec<_> = (0..latches.len()).filter(|index| latches[*index].is_leader()).collect();
@@ -84,29 +81,18 @@ async fn a_candidate_without_a_server_waits_for_its_first_answer_and_has_it_late
 }
 
 #[tokio::test]
-async fn a_candidate_that_its_client_left_without_an_answer_has_ended() {
+async fn candidates_of_a_client_that_is_shut_down_have_ended_although_no_server_answers() {
     let server = Server::start();
     let client = server.client(20 * TICK).await;
+    until_leads(&client, "/led").await;
     server.pause().unwrap();
-    let leader = client.leader(PATH).unwrap();
-    assert!(leader.term().await.unwrap().is_none(), "there is no answer yet");
+    let candidates = [("/led", client.leader("/led").unwrap()), (PATH, client.leader(PATH).unwrap())];
+    assert!(candidates[1].1.term().await.unwrap().is_none(), "there is no answer yet");
     soon(client.shutdown(Duration::ZERO)).await;
-    for _ in 0..2 {
+    for (at, leader) in candidates.iter().chain(&candidates) {
         let error = failed(leader.term().await);
-        assert!(matches!(&error, LockError::Closed { path, .. } if path == PATH), "{error}");
+        assert!(matches!(&error, LockError::Closed { path, .. } if path == at), "{error}");
     }
-}
-
-#[tokio::test]
-async fn a_leader_that_its_client_left_has_ended() {
-    let server = Server::start();
-    let client = server.client(20 * TICK).await;
-    until_leads(&client, PATH).await;
-    let leader = client.leader(PATH).unwrap();
-    server.pause().unwrap();
-    soon(client.shutdown(Duration::ZERO)).await;
-    let error = failed(leader.term().await);
-    assert!(matches!(&error, LockError::Closed { path, .. } if path == PATH), "{error}");
 }
 
 #[tokio::test]
@@ -205,16 +191,4 @@ async fn a_latch_that_is_dropped_leaves_the_election() {
     soon(latch.leadership()).await.unwrap();
     drop(latch);
     space.until_empty(PATH).await;
-}
-
-#[tokio::test]
-async fn a_shutdown_resigns() {
-    let space = Space::new();
-    let client = space.client().await;
-    let latch = client.leader_latch(PATH).unwrap();
-    let term = soon(latch.leadership()).await.unwrap();
-    client.shutdown(Duration::from_secs(5)).await;
-    assert_eq!(soon(term.lost()).await, LossReason::Resigned);
-    assert!(matches!(failed(soon(latch.leadership()).await), LockError::Closed { .. }));
-    space.until_withdrawn(PATH).await;
 }

@@ -3,59 +3,18 @@
 use std::future::pending;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
-use zklock::{Config, Health, Leadership, LossReason, Policy, Readiness};
+use zklock::{Config, Health, LossReason, Policy, Readiness};
 use zklock_testkit::How;
 use zookeeper_client as zk;
 
-use crate::support::{Server, Space, TICK, soon, until};
+use crate::support::{PATIENCE, Server, Space, TICK, soon, until};
 
 const PATH: &str = "/sweeper";
-/// A session timeout that outlasts the restart of a real server on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(40);
-
 async fn children(server: &Server) -> usize {
     match server.outsider().await.list_children(PATH).await {
         Err(zk::Error::NoNode) => 0,
         listed => listed.expect("the server lists").len(),
     }
-}
-
-#[tokio::test]
-async fn an_outage_ends_a_callback_or_not_by_the_policy() {
-    let server = Server::start_quick();
-    let select = async |path: &str, policy| {
-        let (told, led) = mpsc::unbounded_channel();
-        let election = server.quick_config().connect().await.unwrap().election(path).unwrap();
-        let selector = election.policy(policy).select(move |term: Leadership| {
-            told.send(term).unwrap();
-            pending::<()>()
-        });
-        (selector, led)
-    };
-    let (careful, mut led) = select("/careful", Policy::GiveUpWhenSuspended).await;
-    let (patient, mut also_led) = select("/patient", Policy::GiveUpWhenLost).await;
-    let (term, other) = (soon(led.recv()).await.unwrap(), soon(also_led.recv()).await.unwrap());
-    server.kill().unwrap();
-    assert_eq!(soon(term.lost()).await, LossReason::Suspended);
-    assert!(!careful.has_leadership());
-    assert_eq!(soon(other.lost()).await, LossReason::LeaseExpired);
-    assert!(!patient.has_leadership());
-}
-
-#[tokio::test]
-async fn a_leader_outlives_the_restart_of_its_server_unless_told_otherwise() {
-    let server = Server::start_granting(PATIENCE);
-    let client = server.client(PATIENCE).await;
-    let latch = client.leader_latch(PATH).unwrap();
-    let term = soon(latch.leadership()).await.unwrap();
-    server.kill().unwrap();
-    until(|| async { client.health() == Health::Suspended }, "the client notices").await;
-    assert!(latch.is_leader() && term.is_leading());
-    server.restart().unwrap();
-    until(|| async { client.health() == Health::Connected }, "the client is back").await;
-    soon(term.verify()).await.unwrap();
-    assert_eq!(latch.current().unwrap().fencing_token(), term.fencing_token(), "in the same term");
 }
 
 #[tokio::test]
@@ -72,31 +31,6 @@ async fn an_interruption_during_an_outage_leaves_no_node_afterwards() {
     assert!(!selector.has_leadership());
     server.restart().unwrap();
     until(|| async { children(&server).await == 0 }, "the node is gone").await;
-}
-
-#[tokio::test]
-async fn candidates_of_a_restarted_server_have_one_leader_who_hands_on() {
-    let server = Server::start_granting(PATIENCE);
-    let mut selectors = Vec::new();
-    for _ in 0..2 {
-        let election = server.client(PATIENCE).await.election(PATH).unwrap().auto_requeue();
-        let election = election.policy(Policy::GiveUpWhenSuspended);
-        selectors.push(election.select(|_| pending::<()>()));
-    }
-    let one_leads = async || {
-        let leads = || selectors.iter().position(|selector| selector.has_leadership());
-        until(|| async { leads().is_some() }, "one leads").await;
-        leads().unwrap()
-    };
-    one_leads().await;
-    server.kill().unwrap();
-    until(|| async { !selectors.iter().any(|selector| selector.has_leadership()) }, "nobody leads").await;
-    server.restart().unwrap();
-    one_leads().await;
-    until(|| async { children(&server).await == 2 }, "both run again").await;
-    let leader = one_leads().await;
-    selectors.remove(leader).close().await.unwrap();
-    until(|| async { selectors[0].has_leadership() }, "the other one leads").await;
 }
 
 #[tokio::test]

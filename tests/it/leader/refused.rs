@@ -66,20 +66,6 @@ async fn a_shared_candidate_that_was_denied_leads_once_it_is_permitted() {
 }
 
 #[tokio::test]
-async fn a_selector_that_always_runs_again_leads_once_it_is_permitted() {
-    let space = Space::new();
-    close_path(&space).await;
-    let election = space.client().await.election(PATH).unwrap().auto_requeue();
-    let selector = election.select(|_| pending::<()>());
-    until(|| async { selector.last_failure().is_some() }, "it is refused").await;
-    assert!(selector.last_failure().unwrap().contains("denied"));
-    open_path(&space).await;
-    until(|| async { selector.has_leadership() }, "it leads").await;
-    selector.close().await.unwrap();
-    space.until_empty(PATH).await;
-}
-
-#[tokio::test]
 async fn a_candidate_leads_once_the_contender_of_another_recipe_is_gone() {
     let space = Space::new();
     let guard = space.client().await.mutex("/shared").unwrap().lock().await.unwrap();

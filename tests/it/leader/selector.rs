@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use zklock::{Ended, Leadership, LockError};
 
-use super::refused::close_path;
 use crate::support::{SOON, Space, failed, soon, until};
 
 const PATH: &str = "/sweeper";
@@ -147,18 +146,19 @@ async fn a_callback_that_fails_or_panics_is_reported_and_gives_leadership_up() {
     until(|| async { panicking.last_failure().is_some() }, "it panicked").await;
     assert!(panicking.last_failure().unwrap().contains("panic"));
     space.until_empty(PATH).await;
+    let without_a_future = election().await.select(|_| {
+        assert!(space_is_odd(), "another bug");
+        std::future::ready(())
+    });
+    until(|| async { without_a_future.last_failure().is_some() }, "it panicked").await;
+    assert!(without_a_future.last_failure().unwrap().contains("another bug"));
+    space.until_empty(PATH).await;
+    assert!(!without_a_future.has_leadership());
+    assert!(without_a_future.requeue(), "it would run again");
 }
 
 fn space_is_odd() -> bool {
     std::hint::black_box(false)
-}
-
-#[tokio::test]
-async fn a_denied_selector_that_runs_once_ends_and_says_why() {
-    let space = Space::new();
-    close_path(&space).await;
-    let selector = space.client().await.election("/closed/leader").unwrap().select(async |_| {});
-    assert!(matches!(soon(selector.ended()).await, Ended::Failed(LockError::Denied { .. })));
 }
 
 #[tokio::test]

@@ -1,13 +1,10 @@
 //! Functions that are not async, on the leader and on followers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use tokio::runtime::Handle;
-use tokio::sync::oneshot;
-use tokio::task::{block_in_place, spawn_blocking};
-use zklock::{Client, FencingToken, LockError, LossReason, leader_only};
+use tokio::task::spawn_blocking;
+use zklock::{Client, FencingToken, LockError, leader_only};
 
 use crate::requests::{PATIENCE, requests};
 use crate::support::{SOON, Server, Space, failed, soon, until_leads};
@@ -85,66 +82,6 @@ async fn a_call_that_would_stop_its_runtime_is_refused_whoever_leads() {
     refuse().await;
     let leads = client.clone();
     assert_eq!(spawn_blocking(move || refused(&leads)).await.unwrap().unwrap(), 1);
-}
-
-#[leader_only(client = client)]
-fn work(
-    client: &Client,
-    begun: oneshot::Sender<()>,
-    ends: mpsc::Receiver<()>,
-    has_ended: &AtomicBool,
-) -> Result<(), LockError> {
-    begun.send(()).expect("the test waits for the start");
-    ends.recv_timeout(SOON).expect("it is told to end");
-    has_ended.store(true, Ordering::SeqCst);
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_body_keeps_the_office_until_it_returns() {
-    let space = Space::new();
-    let (first, second) = (space.client().await, space.client().await);
-    let ((begin, begun), (end, ends)) = (oneshot::channel(), mpsc::channel());
-    let has_ended = Arc::new(AtomicBool::new(false));
-    until_leads(&first, PATH).await;
-    let call = spawn_blocking({
-        let (first, has_ended) = (first.clone(), has_ended.clone());
-        move || work(&first, begin, ends, &has_ended)
-    });
-    soon(begun).await.unwrap();
-    let next = second.leader(PATH).unwrap();
-    assert!(!next.join().await.unwrap());
-    space.until_queued(PATH, 2).await;
-    soon(first.leader(PATH).unwrap().resign()).await;
-    // Each of these is a round trip, during which leadership that was given up would be handed on.
-    for _ in 0..20 {
-        assert_eq!(space.children(PATH).await.len(), 2);
-        assert!(!next.is_leader());
-    }
-    assert!(!has_ended.load(Ordering::SeqCst));
-    end.send(()).unwrap();
-    soon(next.leadership()).await.unwrap();
-    assert!(has_ended.load(Ordering::SeqCst));
-    let error = failed(soon(call).await.unwrap());
-    assert!(matches!(error, LockError::Lost { reason: LossReason::Resigned, .. }), "{error}");
-}
-
-#[leader_only(client = client, guard = term)]
-fn losing(client: &Client, space: &Space, went_on: &AtomicBool) -> Result<(), LockError> {
-    space.end_session_of(client);
-    block_in_place(|| Handle::current().block_on(soon(term.lost())));
-    went_on.store(true, Ordering::SeqCst);
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_body_that_lost_the_office_ends_and_the_call_says_so() {
-    let (space, went_on) = (Space::new(), AtomicBool::new(false));
-    let client = space.client().await;
-    until_leads(&client, PATH).await;
-    assert!(failed(losing(&client, &space, &went_on)).is_lost());
-    assert!(went_on.load(Ordering::SeqCst));
-    soon(client.leader(PATH).unwrap().leadership()).await.unwrap();
 }
 
 #[leader_only(client = client)]

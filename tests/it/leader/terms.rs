@@ -43,21 +43,6 @@ async fn a_callback_whose_term_ended_before_its_runtime_came_to_it_never_runs() 
 }
 
 #[tokio::test]
-async fn a_callback_that_panics_before_it_makes_a_future_is_reported_and_gives_leadership_up() {
-    let space = Space::new();
-    let selector = space.client().await.election(PATH).unwrap().select(|_| {
-        assert!(!std::hint::black_box(true), "a bug");
-        ready(())
-    });
-    until(|| async { selector.last_failure().is_some() }, "it panicked").await;
-    assert!(selector.last_failure().unwrap().contains("a bug"));
-    space.until_empty(PATH).await;
-    assert!(!selector.has_leadership());
-    assert!(selector.requeue(), "it would run again");
-    selector.close().await.unwrap();
-}
-
-#[tokio::test]
 async fn a_selector_whose_runtime_ended_leaves_the_election() {
     let space = Space::new();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
@@ -132,19 +117,6 @@ async fn an_elected_candidate_waits_for_the_hand_over_and_leaves_meanwhile_when_
     space.until_empty(PATH).await;
 }
 
-#[tokio::test]
-async fn waits_that_are_over_do_not_delay_a_shutdown() {
-    let space = Space::new();
-    let client = space.config().default_wait(AN_HOUR).connect().await.unwrap();
-    let latch = client.leader_latch(PATH).unwrap();
-    latch.leadership_timeout(AN_HOUR).await.unwrap();
-    latch.close().await.unwrap();
-    client.election(PATH).unwrap().select(|_| pending::<()>()).close().await.unwrap();
-    let started = Instant::now();
-    client.shutdown(Duration::from_secs(60)).await;
-    assert!(started.elapsed() < Duration::from_secs(30));
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_body_that_never_yields_keeps_the_office_until_it_ends() {
     let space = Space::new();
@@ -189,32 +161,6 @@ async fn a_body_that_nobody_polls_any_more_does_not_keep_the_office_for_ever() {
 }
 
 #[tokio::test]
-async fn a_selector_with_a_callback_that_never_yields_is_closed_when_it_ends() {
-    let space = Space::new();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
-    let client = space.config().default_wait(Duration::from_millis(500)).connect().await.unwrap();
-    let is_at_work = Arc::new(AtomicBool::new(true));
-    let work = is_at_work.clone();
-    let (told, mut begun) = mpsc::unbounded_channel();
-    let selector = {
-        let _inside = runtime.enter();
-        client.election(PATH).unwrap().select(move |_| {
-            told.send(()).unwrap();
-            while work.load(Ordering::SeqCst) {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            ready(())
-        })
-    };
-    soon(begun.recv()).await.unwrap();
-    assert!(failed(selector.close().await).is_timeout());
-    assert_eq!(space.children(PATH).await.len(), 1, "the office is kept");
-    is_at_work.store(false, Ordering::SeqCst);
-    space.until_empty(PATH).await;
-    runtime.shutdown_background();
-}
-
-#[tokio::test]
 async fn a_candidate_closed_at_any_time_is_gone_when_its_close_returns() {
     let space = Space::new();
     let (client, outsider) = (space.client().await, space.outsider().await);
@@ -235,27 +181,6 @@ async fn a_candidate_closed_at_any_time_is_gone_when_its_close_returns() {
         }
     }
     assert!(leader.is_leader());
-}
-
-#[tokio::test]
-async fn a_selector_that_always_runs_again_survives_the_end_of_its_sessions() {
-    let space = Space::new();
-    let client = space.client().await;
-    let (told, mut led) = mpsc::unbounded_channel();
-    let selector = client.election(PATH).unwrap().auto_requeue().select(move |term: Leadership| {
-        told.send(term).unwrap();
-        pending::<()>()
-    });
-    let mut last = soon(led.recv()).await.unwrap();
-    for _ in 0..3 {
-        space.end_session_of(&client);
-        soon(last.lost()).await;
-        let next = soon(led.recv()).await.unwrap();
-        assert!(next.fencing_token() > last.fencing_token());
-        last = next;
-    }
-    selector.close().await.unwrap();
-    space.until_empty(PATH).await;
 }
 
 #[tokio::test]

@@ -136,24 +136,3 @@ async fn a_call_in_line_begins_its_body_although_the_task_before_it_goes_on_comp
     }
     soon(tasks.join_all()).await;
 }
-
-#[tokio::test]
-async fn a_mutex_and_a_selector_of_one_client_exclude_each_other() {
-    let space = Space::new();
-    let client = space.client().await;
-    let mutex = client.mutex(PATH).unwrap();
-    let guard = mutex.lock().await.unwrap();
-    let candidate = client.leader_selector(PATH, |_| std::future::pending::<()>()).unwrap();
-    candidate.requeue();
-    space.until_queued(PATH, 2).await;
-    assert!(!candidate.has_leadership());
-    guard.release().await.unwrap();
-    until(async || candidate.has_leadership(), "the candidate leads").await;
-    assert!(mutex.try_lock().await.unwrap().is_none());
-    let waiting = spawn_lock(&client);
-    until_in_line(&client, 1).await;
-    space.until_queued(PATH, 2).await;
-    soon(candidate.close()).await.unwrap();
-    let guard = soon(waiting).await.unwrap().unwrap();
-    guard.release().await.unwrap();
-}

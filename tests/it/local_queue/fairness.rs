@@ -98,26 +98,6 @@ async fn clients_with_long_bodies_alternate() {
     guard.release().await.unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_that_nobody_waits_behind_keeps_its_node_without_a_bound() {
-    let space = Space::new();
-    let client = space.client().await;
-    let ((gate, open), record) = (watch::channel(false), Record::default());
-    let mut tasks = JoinSet::new();
-    for _ in 0..10 {
-        let mutex = client.mutex(PATH).unwrap();
-        tasks.spawn(take_turns_through(mutex, record.clone(), open.clone()));
-    }
-    until_in_line(&client, 9).await;
-    let node = space.children(PATH).await;
-    gate.send_replace(true);
-    until(async || record.lock().unwrap().len() > 1_000, "many calls have had the lock").await;
-    gate.send_replace(false);
-    assert_eq!(turns(&record).len(), 1);
-    assert_eq!(space.children(PATH).await, node);
-    tasks.shutdown().await;
-}
-
 #[tokio::test]
 async fn without_time_a_client_gives_way_after_each_grant() {
     let space = Space::new();

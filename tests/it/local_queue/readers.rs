@@ -7,7 +7,7 @@ use zklock::{Client, ReadGuard, RwLock, WriteGuard};
 use zklock_testkit::wire::Opcode;
 
 use super::requests_for_locks;
-use crate::support::{Space, soon, until};
+use crate::support::{Space, soon, until, until_waiting_here};
 
 const PATH: &str = "/shelf";
 
@@ -27,8 +27,7 @@ fn spawn_write(client: &Client) -> JoinHandle<WriteGuard> {
 
 async fn until_in_line(client: &Client, count: u32) {
     let lock = shelf(client);
-    let waiting = async || lock.participants().await.unwrap().iter().find_map(|own| own.waiting_here);
-    until(async || waiting().await == Some(count), "the calls wait in line").await;
+    until_waiting_here(async || lock.participants().await, count).await;
 }
 
 /// Returns the roles of the nodes in the queue, in its order.

@@ -2,8 +2,7 @@
 
 use zklock::Member;
 
-use super::{A, B, C, spawn_lock, until_nothing_is_left};
-use crate::support::Space;
+use super::{A, B, C};
 use crate::support::frames::{Frame, Interrupted};
 
 #[tokio::test]
@@ -43,21 +42,6 @@ async fn one_that_gives_its_members_back_leaves_no_node_if_it_is_dropped() {
         let frames = scene.drop_at_each(frame, work, after).await;
         assert!(frames >= 7, "{frame:?}: {frames}");
         taken.release().await.unwrap();
-    }
-}
-
-#[tokio::test]
-async fn one_that_is_dropped_while_it_waits_leaves_all_queues() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
-    for taken in [A, B, C] {
-        let single = other.mutex(taken).unwrap().lock().await.unwrap();
-        let waiting = spawn_lock(&client, &[A, B, C]);
-        space.until_queued(taken, 2).await;
-        waiting.abort();
-        space.until_queued(taken, 1).await;
-        single.release().await.unwrap();
-        until_nothing_is_left(&space).await;
     }
 }
 

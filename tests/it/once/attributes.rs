@@ -103,19 +103,6 @@ async fn a_look_at_the_tick_that_breaks_off_is_repeated() {
     holder.release().await.unwrap();
 }
 
-#[tokio::test]
-async fn who_waits_for_a_turn_is_told_that_its_client_is_shut_down() {
-    let space = Space::new();
-    let holder = space.client().await.mutex("/slow").unwrap().lock().await.unwrap();
-    let client = space.client().await;
-    let waits = tokio::spawn(zklock::scope(client.clone(), slow()));
-    space.until_queued("/slow", 2).await;
-    soon(client.shutdown(Duration::ZERO)).await;
-    let error = failed(soon(waits).await.unwrap());
-    assert!(matches!(error, LockError::Closed { .. }), "{error}");
-    holder.release().await.unwrap();
-}
-
 #[distributed_lock(path = "/inherited", once_per = "1h", wait = "20s")]
 async fn inherited() -> Result<Option<u8>, LockError> {
     Ok(Some(7))

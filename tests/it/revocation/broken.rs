@@ -1,8 +1,6 @@
 //! Places in the queue that are taken away by force.
 
-use std::time::Duration;
-
-use zklock::{LossReason, Mode, Standing};
+use zklock::LossReason;
 
 use super::{PATH, holder, listen, lock, participants, spawn_lock};
 use crate::support::{Space, failed, soon, until};
@@ -48,21 +46,4 @@ async fn a_waiter_whose_place_is_taken_away_enters_again_at_the_tail() {
     guard.release().await.unwrap();
     soon(expelled).await.unwrap().release().await.unwrap();
     space.until_empty(PATH).await;
-}
-
-#[tokio::test]
-async fn a_broken_reader_lets_the_writer_in() {
-    let space = Space::new();
-    let [a, b] = [space.client().await, space.client().await];
-    let (reading, writing) = (a.rwlock(PATH).unwrap(), b.rwlock(PATH).unwrap());
-    let reader = reading.write().await.unwrap().downgrade().await.unwrap();
-    let waits = tokio::spawn(async move { writing.write_timeout(Duration::MAX).await });
-    space.until_queued(PATH, 2).await;
-    let participants = reading.participants().await.unwrap();
-    let standings: Vec<_> = participants.iter().map(|one| (one.mode, one.standing)).collect();
-    assert_eq!(standings, [(Mode::Read, Standing::Holds), (Mode::Write, Standing::Waits)]);
-    b.break_lock(&participants[0]).await.unwrap();
-    let writer = soon(waits).await.unwrap().unwrap();
-    assert_eq!(soon(reader.lost()).await, LossReason::NodeDeleted);
-    writer.release().await.unwrap();
 }

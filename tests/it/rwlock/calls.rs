@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{Barrier, oneshot};
-use zklock::{LockError, Phase, RwLock};
+use tokio::sync::oneshot;
+use zklock::{LockError, Phase};
 use zklock_testkit::wire::Opcode;
 
 use super::{PATH, SHORT, queue, rwlock};
@@ -15,30 +15,6 @@ use crate::support::{Space, failed, soon, until};
 fn check_upgrade(error: &LockError) {
     assert!(matches!(error, LockError::Upgrade { path, .. } if path == PATH), "{error}");
     assert!(error.is_invalid() && !error.is_contended());
-}
-
-#[tokio::test]
-async fn reader_inside_of_a_writer_has_its_node_and_token() {
-    let space = Space::new();
-    let lock = rwlock(&space.client().await);
-    let writer = lock.write().await.unwrap();
-    let inside = writer.scope(async {
-        let again = lock.write().await.unwrap();
-        assert_eq!(again.fencing_token(), writer.fencing_token());
-        let tried = again.scope(lock.try_write()).await.unwrap().unwrap();
-        let reader = tried.scope(lock.read()).await.unwrap();
-        assert_eq!(reader.fencing_token(), writer.fencing_token());
-        assert_eq!(queue(&space).await.len(), 1);
-        // The holds around it are released first, except the outermost.
-        drop(again);
-        drop(tried);
-        assert!(reader.is_held());
-        reader.release().await.unwrap();
-    });
-    inside.await;
-    assert!(writer.is_held());
-    writer.release().await.unwrap();
-    assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
 #[tokio::test]
@@ -93,19 +69,6 @@ async fn who_reads_inside_of_a_write_may_not_write_there_either() {
 }
 
 #[tokio::test]
-async fn other_locks_in_between_hide_no_reader() {
-    let space = Space::new();
-    let client = space.client().await;
-    let (lock, other) = (rwlock(&client), client.rwlock("/elsewhere").unwrap());
-    let reader = lock.read().await.unwrap();
-    let elsewhere = reader.scope(other.write()).await.unwrap();
-    let inside = async { elsewhere.scope(lock.write()).await };
-    check_upgrade(&failed(reader.scope(inside).await));
-    let again = reader.scope(async { elsewhere.scope(lock.read()).await }).await.unwrap();
-    assert_eq!(again.fencing_token(), reader.fencing_token());
-}
-
-#[tokio::test]
 async fn other_tasks_clients_and_guards_without_their_scope_are_strangers() {
     let space = Space::new();
     let (client, other) = (space.client().await, rwlock(&space.client().await));
@@ -123,28 +86,6 @@ async fn other_tasks_clients_and_guards_without_their_scope_are_strangers() {
     inside.await;
     space.until_queued(PATH, 1).await;
     reader.release().await.unwrap();
-}
-
-/// Reads at the same time as another reader.
-async fn meet(lock: &RwLock, both: &Barrier) -> Result<(), LockError> {
-    let run = lock.run_read(async |_| {
-        both.wait().await;
-    });
-    run.await
-}
-
-#[tokio::test]
-async fn siblings_that_read_are_there_at_the_same_time() {
-    let space = Space::new();
-    let lock = rwlock(&space.client().await);
-    let both = Barrier::new(2);
-    let under_a_read = lock.run_read(async |_| tokio::join!(meet(&lock, &both), meet(&lock, &both)));
-    let (first, second) = soon(under_a_read).await.unwrap();
-    first.and(second).unwrap();
-    let under_a_write = lock.run_write(async |_| tokio::join!(meet(&lock, &both), meet(&lock, &both)));
-    let (first, second) = soon(under_a_write).await.unwrap();
-    first.and(second).unwrap();
-    space.until_empty(PATH).await;
 }
 
 #[tokio::test]

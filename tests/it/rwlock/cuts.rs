@@ -1,4 +1,5 @@
 //! Downgrades whose connection breaks at their transaction, and requests on the lock meanwhile.
+//! `contract::interruptions` has the breaks at each frame.
 
 use tokio::task::JoinHandle;
 use zklock::{Client, Health, LockError, LossReason, ReadGuard, WriteGuard};
@@ -6,8 +7,6 @@ use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Hold, How, Proxy, Rule};
 
 use super::{PATH, queue, rwlock, sequence, side, spawn_write, until_waiting, write};
-use crate::support::frames::{Caller, Meanwhile};
-use crate::support::session_end::end_session;
 use crate::support::{Space, failed, soon, until};
 
 /// The point at which the connection breaks.
@@ -51,32 +50,22 @@ impl Scene {
 
     /// Breaks the connection at the next such request or reply, and keeps the client from reconnecting.
     fn cut(&self, cut: Cut) -> Break {
+        let return_ = self.proxy.on_request(Opcode::CREATE_SESSION).hold();
         let rule = match cut {
             Cut::Request(opcode) => self.proxy.on_request(opcode).cut(How::Fin),
             Cut::Reply(opcode) => self.proxy.on_reply(opcode).cut(How::Rst),
         };
-        Break { rule, return_: self.proxy.on_request(Opcode::CREATE_SESSION).hold() }
+        Break { rule, return_ }
     }
 
     /// Waits for the break, and lets the client reconnect.
-    async fn mend(&self, broken: Break, meanwhile: Meanwhile) {
-        let session = self.client.session_id().expect("the client has a session");
+    async fn mend(&self, broken: Break) {
+        let session = self.client.session_id();
         soon(broken.rule.struck()).await;
         soon(broken.return_.struck()).await;
-        if meanwhile == Meanwhile::SessionEnds {
-            end_session(self.space.server().address(), session);
-        }
         broken.return_.release();
-        match meanwhile {
-            Meanwhile::Nothing => {
-                until(|| async { self.client.health() == Health::Connected }, "the client is back").await;
-                assert_eq!(self.client.session_id(), Some(session));
-            }
-            Meanwhile::SessionEnds => {
-                let is_new = || self.client.session_id().is_some_and(|id| id != session);
-                until(|| async { is_new() }, "the client has a new session").await;
-            }
-        }
+        until(|| async { self.client.health() == Health::Connected }, "the client is back").await;
+        assert_eq!(self.client.session_id(), session);
     }
 }
 
@@ -113,51 +102,6 @@ async fn check_read_and_hand_on(
     scene.space.until_empty(PATH).await;
 }
 
-/// Checks that the waiting writer gets the lock, and that no other node is left.
-async fn check_gone(scene: &Scene, waiting: JoinHandle<WriteGuard>) {
-    let writer = soon(waiting).await.unwrap();
-    scene.space.until_queued(PATH, 1).await;
-    writer.verify().await.unwrap();
-    writer.release().await.unwrap();
-    scene.space.until_empty(PATH).await;
-    soon(write(&scene.client)).await.release().await.unwrap();
-}
-
-async fn break_while_downgrading(cut: Cut, meanwhile: Meanwhile, caller: Caller) {
-    let scene = Scene::new().await;
-    let (writer, node, waiting) = write_and_let_wait(&scene).await;
-    let broken = scene.cut(cut);
-    let downgrade: Downgrade = tokio::spawn(writer.downgrade());
-    soon(broken.rule.struck()).await;
-    if caller == Caller::Leaves {
-        downgrade.abort();
-    }
-    scene.mend(broken, meanwhile).await;
-    match (caller, meanwhile) {
-        (Caller::Leaves, _) => check_gone(&scene, waiting).await,
-        (Caller::Stays, Meanwhile::Nothing) => {
-            let reader = soon(downgrade).await.unwrap().unwrap();
-            check_read_and_hand_on(&scene, &node, (reader, waiting)).await;
-        }
-        (Caller::Stays, Meanwhile::SessionEnds) => {
-            let error = failed(soon(downgrade).await.unwrap());
-            assert!(error.is_lost(), "{cut:?}: {error}");
-            check_gone(&scene, waiting).await;
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_downgrade_that_is_cut_off_leaves_one_reader_or_nothing() {
-    for cut in Cut::both(Opcode::MULTI) {
-        for meanwhile in [Meanwhile::Nothing, Meanwhile::SessionEnds] {
-            for caller in [Caller::Stays, Caller::Leaves] {
-                break_while_downgrading(cut, meanwhile, caller).await;
-            }
-        }
-    }
-}
-
 #[tokio::test]
 async fn a_downgrade_that_is_cut_off_again_and_again_takes_place_once() {
     let scene = Scene::new().await;
@@ -178,27 +122,11 @@ async fn a_node_that_is_deleted_while_its_downgrade_is_cut_off_is_lost() {
         let downgrade: Downgrade = tokio::spawn(writer.downgrade());
         soon(broken.rule.struck()).await;
         scene.space.delete_children(PATH).await;
-        scene.mend(broken, Meanwhile::Nothing).await;
+        scene.mend(broken).await;
         let error = failed(soon(downgrade).await.unwrap());
         assert!(matches!(error, LockError::Lost { reason: LossReason::NodeDeleted, .. }), "{error}");
         scene.space.until_empty(PATH).await;
         soon(write(&scene.other)).await.release().await.unwrap();
-    }
-}
-
-#[tokio::test]
-async fn a_release_that_downgrades_is_cut_off_like_a_downgrade() {
-    for cut in Cut::both(Opcode::MULTI) {
-        let scene = Scene::new().await;
-        let (writer, node, waiting) = write_and_let_wait(&scene).await;
-        let reader = writer.scope(rwlock(&scene.client).read()).await.unwrap();
-        let broken = scene.cut(cut);
-        // No caller waits for the downgrade of a guard that is dropped.
-        drop(writer);
-        scene.mend(broken, Meanwhile::Nothing).await;
-        let is_reader = || async { side(&queue(&scene.space).await[0]) == "__READ__" };
-        until(is_reader, "the writer is a reader").await;
-        check_read_and_hand_on(&scene, &node, (reader, waiting)).await;
     }
 }
 
@@ -261,54 +189,10 @@ async fn who_asks_during_a_downgrade_that_is_cut_off_hears_of_no_loss() {
             asking.verify().await.unwrap();
             asking
         });
-        scene.mend(broken, Meanwhile::Nothing).await;
+        scene.mend(broken).await;
         let asked = soon(asked).await.unwrap();
         let reader = soon(downgrade).await.unwrap().unwrap();
         asked.release().await.unwrap();
         check_read_and_hand_on(&scene, &node, (reader, waiting)).await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn writes_that_race_with_downgrades_are_all_applied() {
-    let scene = Scene::new().await;
-    let guard = write(&scene.other).await;
-    guard.create("/ledger", "").await.unwrap();
-    guard.release().await.unwrap();
-    for _ in 0..30 {
-        let writer = write(&scene.other).await;
-        let readers = readers_inside(&writer, &scene.other).await;
-        let asked: Vec<_> = readers.into_iter().map(|reader| ask(reader, "/ledger")).collect();
-        let reader = writer.downgrade().await.unwrap();
-        for asked in asked {
-            soon(asked).await.unwrap().release().await.unwrap();
-        }
-        reader.release().await.unwrap();
-        assert_eq!(scene.space.children(PATH).await, [""; 0]);
-    }
-}
-
-async fn readers_inside(writer: &WriteGuard, client: &Client) -> Vec<ReadGuard> {
-    let mut readers = Vec::new();
-    for _ in 0..4 {
-        readers.push(writer.scope(rwlock(client).read()).await.unwrap());
-    }
-    readers
-}
-
-#[tokio::test]
-async fn a_downgrade_that_nobody_waits_for_any_more_releases() {
-    let scene = Scene::new().await;
-    for is_applied in [false, true] {
-        let (writer, _, waiting) = write_and_let_wait(&scene).await;
-        let held = match is_applied {
-            true => scene.proxy.on_reply(Opcode::MULTI).hold(),
-            false => scene.proxy.on_request(Opcode::MULTI).hold(),
-        };
-        let downgrade: Downgrade = tokio::spawn(writer.downgrade());
-        soon(held.struck()).await;
-        downgrade.abort();
-        held.release();
-        check_gone(&scene, waiting).await;
     }
 }

@@ -6,7 +6,7 @@ use tokio::time::sleep;
 use zklock::{LeaseState, LockError, LossReason, Mode, Phase, Standing};
 use zklock_testkit::{Direction, Proxy};
 
-use super::{PATH, SHORT, queue, rwlock, sequence, side, spawn_read, spawn_write, until_waiting, write};
+use super::{PATH, queue, rwlock, sequence, side, spawn_read, spawn_write, until_waiting, write};
 use crate::support::{Space, failed, soon, until};
 
 /// Waits until the writer's node, the first one of the queue, has become a reader's, and returns its name.
@@ -162,22 +162,6 @@ async fn a_release_is_done_when_writer_and_reader_go_at_the_same_time() {
 }
 
 #[tokio::test]
-async fn strangers_neither_read_nor_downgrade_while_a_task_writes() {
-    let space = Space::new();
-    let client = space.client().await;
-    let lock = rwlock(&client);
-    let writer = lock.write().await.unwrap();
-    let stranger = lock.clone();
-    let inside = writer.scope(async {
-        let stranger = tokio::spawn(async move { stranger.read_timeout(SHORT).await });
-        assert!(failed(stranger.await.unwrap()).is_contended());
-    });
-    inside.await;
-    assert!(lock.try_read().await.unwrap().is_none(), "the holder is a stranger outside of its scope");
-    writer.release().await.unwrap();
-}
-
-#[tokio::test]
 async fn inside_of_another_write_guard_the_lock_stays_a_writers() {
     let space = Space::new();
     let client = space.client().await;
@@ -189,23 +173,6 @@ async fn inside_of_another_write_guard_the_lock_stays_a_writers() {
     assert_eq!(side(&queue(&space).await[0]), "__READ__");
     assert!(reader.is_held());
     reader.release().await.unwrap();
-    assert_eq!(space.children(PATH).await, [""; 0]);
-}
-
-#[tokio::test]
-async fn a_downgrade_waits_for_writers_inside_and_says_so() {
-    let space = Space::new();
-    let client = space.config().default_wait(Duration::from_millis(500)).connect().await.unwrap();
-    let outer = write(&client).await;
-    let inner = outer.scope(rwlock(&client).write()).await.unwrap();
-    let error = failed(outer.downgrade().await);
-    assert!(
-        matches!(&error, LockError::Timeout { path, phase: Phase::Sibling, .. } if path == PATH),
-        "{error}"
-    );
-    assert!(inner.is_held(), "the writer inside goes on");
-    assert_eq!(side(&queue(&space).await[0]), "__WRIT__");
-    inner.release().await.unwrap();
     assert_eq!(space.children(PATH).await, [""; 0]);
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use zklock::{LeaseState, LockError, LossReason};
 
-use super::{PATH, queue, read, rwlock, spawn_read, write};
+use super::{PATH, queue, rwlock, spawn_read, write};
 use crate::support::{Server, Space, failed, soon};
 
 #[tokio::test]
@@ -24,20 +24,6 @@ async fn reader_that_was_a_writer_is_told_of_its_loss() {
         assert!(failed(reader.set_data(PATH, "late").await).is_lost());
         assert!(failed(reader.release().await).is_lost());
     }
-}
-
-#[tokio::test]
-async fn the_loss_of_one_reader_is_none_of_the_others() {
-    let space = Space::new();
-    let client = space.client().await;
-    let (first, second) = (read(&client).await, read(&space.client().await).await);
-    let node = space.full(&format!("{PATH}/{}", queue(&space).await[0]));
-    space.outsider().await.delete(&node, None).await.unwrap();
-    assert_eq!(soon(first.lost()).await, LossReason::NodeDeleted);
-    second.verify().await.unwrap();
-    assert!(second.is_held());
-    assert!(failed(first.release().await).is_lost());
-    second.release().await.unwrap();
 }
 
 #[tokio::test]

@@ -27,23 +27,6 @@ async fn a_reader_behind_a_writer_that_waits_waits_too() {
 }
 
 #[tokio::test]
-async fn a_reader_waits_for_no_writer_behind_it() {
-    let space = Space::new();
-    let [a, b, c] = [space.client().await, space.client().await, space.client().await];
-    let first = write(&a).await;
-    let reading = spawn_read(&b);
-    space.until_queued(PATH, 2).await;
-    let writing = spawn_write(&c);
-    space.until_queued(PATH, 3).await;
-    until_waiting(&space, &c, &queue(&space).await[1]).await;
-    first.release().await.unwrap();
-    let reader = soon(reading).await.unwrap();
-    assert!(!writing.is_finished());
-    reader.release().await.unwrap();
-    soon(writing).await.unwrap().release().await.unwrap();
-}
-
-#[tokio::test]
 async fn a_reader_watches_the_nearest_writer_in_front_and_a_writer_its_predecessor() {
     let space = Space::new();
     let mut clients = Vec::new();
@@ -115,101 +98,6 @@ async fn a_writer_waits_until_the_last_of_the_readers_is_gone() {
     assert!(!writing.is_finished());
     second.release().await.unwrap();
     soon(writing).await.unwrap().release().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_waiter_that_leaves_wakes_its_follower_only() {
-    let space = Space::new();
-    let holder = space.client().await;
-    write(&holder).await.release().await.unwrap();
-    let held = write(&holder).await;
-    let mut clients = Vec::new();
-    for _ in 0..5 {
-        clients.push(space.proxied().await);
-    }
-    // The queue is W R1 R2 W3 R4 R5. No waiter watches R1, and both R4 and R5 watch W3.
-    let place = |place: usize| &clients[place - 1].1;
-    let leaves = spawn_read(place(1));
-    space.until_queued(PATH, 2).await;
-    let second = spawn_read(place(2));
-    space.until_queued(PATH, 3).await;
-    let third = spawn_write(place(3));
-    space.until_queued(PATH, 4).await;
-    let fourth = spawn_read(place(4));
-    space.until_queued(PATH, 5).await;
-    let fifth = spawn_read(place(5));
-    space.until_queued(PATH, 6).await;
-    let names = queue(&space).await;
-    for (waiter, watched) in [(1, 0), (2, 0), (3, 2), (4, 3), (5, 3)] {
-        until_waiting(&space, place(waiter), &names[watched]).await;
-    }
-    leaves.abort();
-    space.until_queued(PATH, 5).await;
-    held.release().await.unwrap();
-    soon(second).await.unwrap().release().await.unwrap();
-    soon(third).await.unwrap().release().await.unwrap();
-    let both = [soon(fourth).await.unwrap(), soon(fifth).await.unwrap()];
-    for reader in both {
-        reader.release().await.unwrap();
-    }
-    // A list to enter, and one when the turn comes, unless the contender has left before.
-    let lists: Vec<_> = clients.iter().map(|(proxy, _)| proxy.requests(Opcode::GET_CHILDREN)).collect();
-    assert_eq!(lists, [1, 2, 2, 2, 2]);
-}
-
-#[tokio::test]
-async fn a_waiter_whose_node_is_deleted_enters_again_at_the_tail_on_either_side() {
-    let space = Space::new();
-    let [a, b, c, d] =
-        [space.client().await, space.client().await, space.client().await, space.client().await];
-    let held = write(&a).await;
-    let reading = spawn_read(&b);
-    space.until_queued(PATH, 2).await;
-    let writing = spawn_write(&c);
-    space.until_queued(PATH, 3).await;
-    let last = spawn_write(&d);
-    space.until_queued(PATH, 4).await;
-    let names = queue(&space).await;
-    for expelled in [&names[1], &names[2]] {
-        let node = space.full(&format!("{PATH}/{expelled}"));
-        space.outsider().await.delete(&node, None).await.unwrap();
-    }
-    held.release().await.unwrap();
-    let last = soon(last).await.unwrap();
-    let token = last.fencing_token();
-    last.release().await.unwrap();
-    // Either of the two may have come back first.
-    let (reading, writing) = soon(async {
-        tokio::join!(
-            async {
-                let reader = reading.await.unwrap();
-                let token = reader.fencing_token();
-                reader.release().await.unwrap();
-                token
-            },
-            async {
-                let writer = writing.await.unwrap();
-                let token = writer.fencing_token();
-                writer.release().await.unwrap();
-                token
-            }
-        )
-    })
-    .await;
-    assert!(reading > token && writing > token);
-    space.until_empty(PATH).await;
-}
-
-#[tokio::test]
-async fn a_reader_shares_with_a_downgraded_one() {
-    let space = Space::new();
-    let [a, b] = [space.client().await, space.client().await];
-    let reader = write(&a).await.downgrade().await.unwrap();
-    let other = read(&b).await;
-    assert!(reader.is_held() && other.is_held());
-    reader.release().await.unwrap();
-    assert!(rwlock(&a).try_write().await.unwrap().is_none());
-    other.release().await.unwrap();
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use zklock::{Client, FencingToken, Permits, Queueing, Semaphore, Standing};
 
 use super::passing::{patient, until_in_line};
 use super::{GATE, LEASES, PATH, Room, semaphore, spawn_take, take, until_nothing_is_left};
-use crate::support::{Space, soon, until};
+use crate::support::{Space, soon, until, until_waiting_here};
 
 /// The tokens of the holders, in their order.
 type Record = Arc<Mutex<Vec<FencingToken>>>;
@@ -175,10 +175,7 @@ async fn a_number_that_falls_takes_effect_when_the_turns_of_the_permits_are_over
     let semaphore = client.semaphore(PATH, Permits::shared("/limit", 2)).unwrap();
     let (one, two) = (take(&semaphore, 1).await, take(&semaphore, 1).await);
     space.until_empty(GATE).await;
-    let in_line = async |count| {
-        let waiting = async || semaphore.participants().await.unwrap()[0].waiting_here;
-        until(async || waiting().await == Some(count), "the calls wait in line").await;
-    };
+    let in_line = async |count| until_waiting_here(async || semaphore.participants().await, count).await;
     let mut waiters = Vec::new();
     for count in 1..=3 {
         waiters.push(spawn_take(&semaphore, 1));

@@ -1,37 +1,7 @@
 //! Nodes that an outsider deletes, and sessions that end, under holders and waiters.
 
-use super::{GATE, LEASES, semaphore, spawn_take, take, until_nothing_is_left};
+use super::{LEASES, semaphore, spawn_take, take, until_nothing_is_left};
 use crate::support::{Space, soon, until};
-
-#[tokio::test]
-async fn a_waiter_whose_node_is_deleted_waits_with_another_and_leaves_no_orphan() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
-    let guard = take(&semaphore(&client, 1), 1).await;
-    let held = space.children(LEASES).await;
-    let waiting = spawn_take(&semaphore(&other, 1), 1);
-    space.until_queued(LEASES, 2).await;
-    let outsider = space.outsider().await;
-    for _ in 0..3 {
-        let own: Vec<_> =
-            space.children(LEASES).await.into_iter().filter(|name| !held.contains(name)).collect();
-        outsider.delete(&space.full(&format!("{LEASES}/{}", own[0])), None).await.unwrap();
-        until(
-            || async {
-                let now = space.children(LEASES).await;
-                now.len() == 2 && !now.contains(&own[0])
-            },
-            "it waits with another node",
-        )
-        .await;
-    }
-    assert!(guard.is_held());
-    guard.release().await.unwrap();
-    let next = soon(waiting).await.unwrap().unwrap();
-    assert_eq!(space.children(LEASES).await.len(), 1);
-    next.release().await.unwrap();
-    until_nothing_is_left(&space).await;
-}
 
 #[tokio::test]
 async fn a_waiter_that_loses_a_permit_it_had_already_takes_all_of_them_anew() {
@@ -55,39 +25,5 @@ async fn a_waiter_that_loses_a_permit_it_had_already_takes_all_of_them_anew() {
     space.until_queued(LEASES, 3).await;
     assert!(!space.children(LEASES).await.contains(&own[0]));
     all.release().await.unwrap();
-    until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
-async fn those_who_wait_when_their_session_ends_enter_both_queues_again() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
-    let guard = take(&semaphore(&client, 2), 2).await;
-    space.until_empty(GATE).await;
-    let inside = spawn_take(&semaphore(&other, 2), 2);
-    space.until_queued(LEASES, 3).await;
-    let at_the_gate = spawn_take(&semaphore(&other, 2), 1);
-    space.until_queued(GATE, 2).await;
-    let (gate, leases) = (space.children(GATE).await, space.children(LEASES).await);
-    space.end_session_of(&other);
-    until(
-        || async {
-            let (now, taken) = (space.children(GATE).await, space.children(LEASES).await);
-            now.len() == 2
-                && now.iter().all(|name| !gate.contains(name))
-                && taken.len() == 3
-                && taken != leases
-        },
-        "both are in their queues again",
-    )
-    .await;
-    assert!(guard.is_held());
-    guard.release().await.unwrap();
-    // The contender that came back first is served first, and makes room for the other.
-    let release = async |waiting: tokio::task::JoinHandle<_>| {
-        let guard: Result<zklock::SemaphoreGuard, _> = soon(waiting).await.unwrap();
-        guard.unwrap().release().await.unwrap();
-    };
-    tokio::join!(release(inside), release(at_the_gate));
     until_nothing_is_left(&space).await;
 }

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use tokio::task::JoinSet;
 use zklock::{Client, LockError, Queueing};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
-use super::{GATE, LEASES, Room, semaphore, spawn_take, take, until_nothing_is_left};
-use crate::support::{Space, failed, soon, until};
+use super::{GATE, LEASES, semaphore, spawn_take, take, until_nothing_is_left};
+use crate::support::{Space, failed, soon, until_waiting_here};
 
 /// Connects a client through its own proxy, whose turns no test outlasts.
 pub(super) async fn patient(space: &Space) -> (Proxy, Client) {
@@ -21,34 +20,7 @@ pub(super) async fn patient(space: &Space) -> (Proxy, Client) {
 /// Waits until this many calls of the client wait in line.
 pub(super) async fn until_in_line(client: &Client, of: u32, count: u32) {
     let semaphore = semaphore(client, of);
-    let waiting = async || semaphore.participants().await.unwrap().iter().find_map(|own| own.waiting_here);
-    until(async || waiting().await == Some(count), "the calls wait in line").await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn thirty_tasks_share_three_permits_with_hardly_a_request() {
-    const TASKS: u64 = 30;
-    const ROUNDS: u64 = 40;
-    let space = Space::new();
-    let (proxy, client) = patient(&space).await;
-    let (room, mut tasks) = (Room::default(), JoinSet::new());
-    let before = proxy.requests_total();
-    for _ in 0..TASKS {
-        let (semaphore, room) = (semaphore(&client, 3), room.clone());
-        tasks.spawn(async move {
-            for _ in 0..ROUNDS {
-                let guard = take(&semaphore, 1).await;
-                room.enter(1, 3);
-                tokio::task::yield_now().await;
-                room.leave(1);
-                guard.release().await.unwrap();
-            }
-        });
-    }
-    soon(tasks.join_all()).await;
-    until_nothing_is_left(&space).await;
-    let (requests, grants) = (proxy.requests_total() - before, TASKS * ROUNDS);
-    assert!(requests <= grants / 4, "{requests} requests for {grants} permits");
+    until_waiting_here(async || semaphore.participants().await, count).await;
 }
 
 #[tokio::test]

@@ -82,26 +82,6 @@ async fn after_a_smaller_number_holders_keep_their_permits_and_others_wait_longe
 }
 
 #[tokio::test]
-async fn a_number_that_falls_while_somebody_waits_is_heeded() {
-    let space = Space::new();
-    let (holder, semaphore) = (semaphore(&space.client().await, 2), semaphore(&space.client().await, 2));
-    let (one, two) = (take(&holder, 1).await, take(&holder, 1).await);
-    let waiting = waiter(&space, &semaphore).await;
-    let watches = || space.server().four_letter("wchp").unwrap();
-    until(|| async { watches().contains(&space.full(LIMIT)) }, "the waiter watches the number").await;
-    semaphore.set_permits(1).await.unwrap();
-    until(|| async { watches().contains(&space.full(LIMIT)) }, "the waiter has seen the number").await;
-    one.release().await.unwrap();
-    // The waiter listed again when the first permit was released, and still has one too many in front of it.
-    let participants = semaphore.participants().await.unwrap();
-    assert_eq!(participants.len(), 2);
-    assert!(!waiting.is_finished());
-    two.release().await.unwrap();
-    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
-    until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
 async fn a_number_that_fell_is_heeded_when_a_permit_comes_back_at_the_same_moment() {
     let space = Space::new();
     let (proxy, client) = space.proxied().await;

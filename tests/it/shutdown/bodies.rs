@@ -87,13 +87,13 @@ macro_rules! bodies {
 #[rustfmt::skip]
 const LOCKED: &[(&str, Body)] = &bodies![
     locked, locked_to_end, locked_blocking, locked_once, locked_again, locked_for_task, locked_by_heir, reading, writing,
-    permitted, permitted_thrice, together, guarded, downgraded,
+    permitted, together, guarded, downgraded,
 ];
 
 #[rustfmt::skip]
 const LED: &[(&str, Body)] = &bodies![
-    led, led_to_end, led_blocking, led_or_error, led_once, led_again, led_for_task, by_term, by_term_to_end,
-    by_term_blocking, by_shared_term, by_policy, selected,
+    led, led_to_end, led_blocking, led_once, led_again, led_for_task, by_term, by_term_to_end,
+    by_term_blocking, by_shared_term, selected,
 ];
 
 #[distributed_lock(path = PATH, client = client)]
@@ -158,11 +158,6 @@ async fn permitted(client: Client, work: Work) -> Result<u8, LockError> {
     work.perform().await
 }
 
-#[distributed_lock(path = PATH, client = client, permits = 3, of = 3)]
-async fn permitted_thrice(client: Client, work: Work) -> Result<u8, LockError> {
-    work.perform().await
-}
-
 #[distributed_lock(path = [PATH, "/other"], client = client)]
 async fn together(client: Client, work: Work) -> Result<u8, LockError> {
     work.perform().await
@@ -195,15 +190,6 @@ async fn led_blocking(client: Client, work: Work) -> Result<u8, LockError> {
         work.perform_blocking()
     }
     spawn_blocking(move || blocking(&client, work)).await.unwrap()
-}
-
-async fn led_or_error(client: Client, work: Work) -> Result<u8, LockError> {
-    #[leader_only(path = PATH, client = client, otherwise = error)]
-    async fn refused(client: &Client, work: Work) -> Result<u8, LockError> {
-        work.perform().await
-    }
-    until_leads(&client, PATH).await;
-    refused(&client, work).await
 }
 
 #[leader_only(path = PATH, client = client, otherwise = wait, once_per = "1h")]
@@ -252,11 +238,6 @@ async fn by_term_blocking(client: Client, work: Work) -> Result<u8, LockError> {
 
 async fn by_shared_term(client: Client, work: Work) -> Result<u8, LockError> {
     client.leader(PATH)?.leadership().await?.run(work.perform()).await?
-}
-
-async fn by_policy(client: Client, work: Work) -> Result<u8, LockError> {
-    let latch = client.election(PATH)?.policy(zklock::Policy::GiveUpWhenSuspended).latch();
-    latch.leadership().await?.run(work.perform()).await?
 }
 
 /// Leads with a callback that performs the work. The outcome of one that is dropped is that of its term.

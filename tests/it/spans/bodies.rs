@@ -81,18 +81,6 @@ async fn sweep(client: &Client) -> Result<(), LockError> {
 }
 
 #[tokio::test]
-async fn all_steps_of_an_annotated_body_that_enters_its_lock_again_are_in_the_same_span() {
-    let (recorder, _listening) = Recorder::listen();
-    let client = Space::new().client().await;
-    let guard = client.mutex("/orders/7").unwrap().lock().await.unwrap();
-    let body = async move { guard.scope(settle(&client, 7)).await };
-    tokio::spawn(body).await.unwrap().unwrap();
-    for message in ["settles 7", "has settled 7"] {
-        assert_eq!(recorder.around(message), Some("zklock.hold"), "{message}");
-    }
-}
-
-#[tokio::test]
 async fn the_bodies_of_annotated_functions_are_inside_of_the_span_of_the_hold() {
     let (recorder, _listening) = Recorder::listen();
     let client = Space::new().client().await;

@@ -9,7 +9,7 @@ use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy, RuleBuilder};
 
 use super::session_end::end_session;
-use super::{Space, soon, until};
+use super::{Space, in_time, soon, until};
 
 /// The direction of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Interrupted {
     }
 
     /// Starts `work` and drops it while its n-th frame is on the way, for every n. `after` checks the result
-    /// each time.
+    /// each time, and each of its waits has a bound of its own.
     ///
     /// Returns the number of frames.
     pub(crate) async fn drop_at_each<T, F>(
@@ -102,7 +102,7 @@ impl Interrupted {
             working.abort();
             held.release();
             self.proxy.clear();
-            soon(after()).await;
+            after().await;
             if is_done {
                 return n - 1;
             }
@@ -128,39 +128,40 @@ impl Interrupted {
             // No reconnection of an earlier round may be under way.
             let client = self.client();
             until(|| async { client.health() == Health::Connected }, "the client is connected").await;
-            let cut = self.nth(frame, n).cut(How::Rst);
+            // Before the cut, which a frame of the client itself may strike at once.
             let return_ = self.proxy.on_request(Opcode::CREATE_SESSION).hold();
+            let cut = self.nth(frame, n).cut(How::Rst);
             let mut working: JoinHandle<T> = tokio::spawn(work());
-            let done = soon(async {
+            let ends = async {
                 tokio::select! {
                     biased;
                     done = &mut working => Some(done.unwrap()),
                     () = cut.struck() => None,
                 }
-            })
-            .await;
+            };
+            let done = in_time(ends, &format!("the work ends, or its frame {n} is struck")).await;
             if let Some(done) = done {
                 self.proxy.clear();
-                soon(after(Some(done))).await;
+                after(Some(done)).await;
                 return n - 1;
             }
             if caller == Caller::Leaves {
                 working.abort();
             }
             let session = client.session_id();
-            soon(return_.struck()).await;
+            in_time(return_.struck(), &format!("the client is back after frame {n}")).await;
             if let (Meanwhile::SessionEnds, Some(session)) = (meanwhile, session) {
                 end_session(self.space.server().address(), session);
             }
             self.proxy.clear();
-            let done = soon(working).await.ok();
+            let done = in_time(working, &format!("the work ends after frame {n}")).await.ok();
             assert!(done.is_some() || caller == Caller::Leaves, "the work panicked");
             if meanwhile == Meanwhile::SessionEnds {
                 self.replace_client().await;
             }
-            soon(after(done)).await;
+            after(done).await;
             if meanwhile == Meanwhile::SessionEnds {
-                soon(client.shutdown(Duration::ZERO)).await;
+                in_time(client.shutdown(Duration::ZERO), &format!("the client ends after frame {n}")).await;
             }
         }
         unreachable!("work ends after finitely many frames")

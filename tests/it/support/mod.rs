@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::RwLock;
-use zklock::{Client, Config, LockError, Mutex};
+use zklock::{Client, Config, LockError, Mutex, Participant};
 use zklock_testkit::Proxy;
 use zookeeper_client as zk;
 
@@ -24,12 +24,15 @@ use session_end::end_session;
 
 pub(crate) use polls::polled;
 pub(crate) use server::{QUICK_TICK, Server, TICK, server};
-pub(crate) use waiting::{SOON, soon, until};
+pub(crate) use waiting::{SOON, in_time, soon, until};
 
 /// The installed clients of this process. The tests that install one write it, and those that rely on there being none
 /// read it.
 pub(crate) static INSTALLED: RwLock<()> = RwLock::const_new(());
 
+/// A session timeout that outlasts the restart of a real server on a busy machine, and then a connection that was made too
+/// early: such a server never answers it, and the client gives it up after two fifths of the session timeout.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
 /// The timeout of the sessions of most tests.
 const SESSION: Duration = Duration::from_secs(10);
 /// The timeout of sessions whose ends a test waits for.
@@ -241,10 +244,18 @@ pub(crate) async fn until_leads(client: &Client, path: &str) {
     soon(client.leader(path).unwrap().leadership()).await.unwrap();
 }
 
+/// Waits until this many calls of a client wait in its line, as the participants of the lock tell.
+pub(crate) async fn until_waiting_here(
+    participants: impl AsyncFn() -> Result<Vec<Participant>, LockError>,
+    count: u32,
+) {
+    let waiting = async || participants().await.unwrap().iter().find_map(|own| own.waiting_here);
+    until(async || waiting().await == Some(count), "the calls wait in line").await;
+}
+
 /// Waits until this many calls of the mutex's client wait in its line.
 pub(crate) async fn until_in_line(mutex: &Mutex, count: u32) {
-    let waiting = async || mutex.participants().await.unwrap().iter().find_map(|own| own.waiting_here);
-    until(async || waiting().await == Some(count), "the calls wait in line").await;
+    until_waiting_here(async || mutex.participants().await, count).await;
 }
 
 /// Returns the error of a call that must fail.

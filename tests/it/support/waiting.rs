@@ -19,5 +19,11 @@ pub(crate) async fn until<F: Future<Output = bool>>(mut condition: impl FnMut() 
 
 /// Awaits a future that must complete soon.
 pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(SOON, future).await.expect("the future did not complete in time")
+    in_time(future, "the future completes").await
+}
+
+/// Awaits a future that must complete soon, and whose name a failure tells.
+pub(crate) async fn in_time<T>(future: impl Future<Output = T>, what: &str) -> T {
+    let completed = tokio::time::timeout(SOON, future).await;
+    completed.unwrap_or_else(|_| panic!("timed out waiting until {what}"))
 }
