@@ -43,7 +43,10 @@ enum Command {
     },
     /// Is one process of a campaign.
     #[command(hide = true)]
-    Worker(orders::Orders),
+    Worker {
+        /// The orders of the process, as JSON.
+        orders: String,
+    },
 }
 
 fn main() -> ExitCode {
@@ -51,6 +54,6 @@ fn main() -> ExitCode {
     match command {
         None => campaign::run(&campaign),
         Some(Command::Check { directory }) => campaign::check(&directory),
-        Some(Command::Worker(orders)) => worker::run(&orders),
+        Some(Command::Worker { orders }) => worker::run(&orders),
     }
 }

@@ -38,7 +38,8 @@ use self::store::Places;
 use self::task::{Task, Ways};
 
 /// Works until the standard input says `stop`, then gives all locks back, and keeps its session until the input says `end`.
-pub(crate) fn run(orders: &Orders) -> ExitCode {
+pub(crate) fn run(orders: &str) -> ExitCode {
+    let orders: &Orders = &serde_json::from_str(orders).expect("the campaign gives orders");
     // A process that stands still does not notice the end of its input.
     if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
         eprintln!("the process cannot be bound to its parent: {error}");
@@ -97,7 +98,7 @@ async fn work(
     });
     let mut tasks = JoinSet::new();
     let mut number = 0;
-    for workload in &orders.workload {
+    for workload in &orders.workloads {
         for nth in 0..orders.tasks.max(2) {
             begin(&mut tasks, (*workload, nth), Task::new(&ways, number, orders.seed));
             number += 1;

@@ -37,13 +37,8 @@ impl Skew {
         }
     }
 
-    /// Gives a process of this program a clock with this rate, in thousandths of the true one.
-    pub(super) fn set(&self, rate: u32, command: &mut Command) {
-        command.args(["--rate", &rate.to_string()]);
-        self.load(rate, command);
-    }
-
-    fn load(&self, rate: u32, command: &mut Command) {
+    /// Gives a process a clock with this rate, in thousandths of the true one.
+    pub(super) fn load(&self, rate: u32, command: &mut Command) {
         command.env("LD_PRELOAD", &self.0).env("CLOCK_RATE", rate.to_string());
     }
 }

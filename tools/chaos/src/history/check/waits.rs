@@ -87,9 +87,9 @@ mod tests {
 
     #[test]
     fn a_call_without_an_answer_waits_until_the_end_or_its_death() {
-        assert_eq!(found(asked(20).campaign(36, Event::Other)), [Rule::Bound]);
+        assert_eq!(found(asked(20).campaign(36, Event::FaultEnded { fault: 0 })), [Rule::Bound]);
         let killed = asked(20).campaign(30, Event::ProcessKilled { process: PROCESS });
-        assert_eq!(found(killed.campaign(90, Event::Other)), []);
+        assert_eq!(found(killed.campaign(90, Event::FaultEnded { fault: 0 })), []);
     }
 
     #[test]
