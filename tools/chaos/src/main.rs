@@ -10,7 +10,6 @@ use clap::{Parser, Subcommand};
 mod bell;
 mod campaign;
 mod chronicle;
-mod clock;
 mod fleet;
 mod history;
 mod injection;

@@ -51,7 +51,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::clock;
+    use crate::journal::now;
 
     const NAME: &str = "fleet::clocks::tests::the_clocks_and_the_waits_of_a_skewed_process_have_its_rate";
     /// Set in the process with the skewed clock, which is this test again.
@@ -78,10 +78,10 @@ mod tests {
     }
 
     fn print_true_length_of_a_wait() {
-        let (begin, begin_true) = (Instant::now(), clock::now());
+        let (begin, begin_true) = (Instant::now(), now());
         let nothing = Mutex::new(());
         drop(Condvar::new().wait_timeout_while(nothing.lock().unwrap(), WAIT, |()| true).unwrap());
         assert!(begin.elapsed() >= WAIT);
-        println!("waited {}", clock::now() - begin_true);
+        println!("waited {}", now() - begin_true);
     }
 }

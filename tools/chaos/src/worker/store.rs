@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use zklock::{FencingToken, LockError};
 
-use crate::clock;
+use crate::journal::now;
 use crate::service;
 
 use super::task::Calls;
@@ -46,7 +46,7 @@ const LENGTH: usize = 20;
 
 /// Reads a file.
 pub(super) fn read_file(calls: &Calls, member: usize, resource: &str) {
-    let began = clock::now();
+    let began = now();
     let value = calls.places().value(resource);
     read(calls, member, resource, began, Read::of(Some(value.expect("the file has a whole value"))));
 }
@@ -62,7 +62,7 @@ pub(super) fn write_file(calls: &Calls, member: usize, resource: &str) {
 
 /// Reads a register of the service.
 pub(super) async fn read_service(calls: &Calls, resource: &str) {
-    let began = clock::now();
+    let began = now();
     let answer = service::ask(calls.places().service, &format!("read {resource}")).await.unwrap_or_default();
     let numbers: Vec<u64> = answer.split(' ').map_while(|number| number.parse().ok()).collect();
     let answer = match numbers[..] {
@@ -87,7 +87,7 @@ pub(super) async fn write_service(calls: &Calls, resource: &str, token: FencingT
 
 /// Reads a node of ZooKeeper as of a moment at which the lock is held.
 pub(super) async fn read_node(calls: &Calls, resource: &str) {
-    let began = clock::now();
+    let began = now();
     let Some(lock) = zklock::current() else { return };
     let value = match lock.get(&node(resource)).await {
         Ok(Some(data)) => String::from_utf8_lossy(&data).parse().ok(),

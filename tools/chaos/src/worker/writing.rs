@@ -3,7 +3,7 @@
 use crate::history::{Event, Outcome, Token, Way};
 use zklock::FencingToken;
 
-use crate::clock;
+use crate::journal::now;
 
 use super::task::{Calls, portable};
 
@@ -27,7 +27,7 @@ impl<'a> Writing<'a> {
     /// Begins a write of a member's value.
     pub(super) fn begin(calls: &'a Calls, member: usize, resource: &str, way: Way) -> Self {
         let resource = resource.to_owned();
-        Self { calls, member, resource, way, token: None, began: clock::now(), end: End::Open }
+        Self { calls, member, resource, way, token: None, began: now(), end: End::Open }
     }
 
     /// Names the token that the write passes to the resource.

@@ -8,7 +8,7 @@ use super::super::event::{Kind, Why};
 use super::super::hold::{Hold, excludes};
 use super::super::merged::History;
 use super::super::source::Process;
-use super::super::violation::{Rule, Violation, life, millis};
+use super::super::violation::{Rule, Violation, millis};
 use super::Bounds;
 use super::tokens::class;
 
@@ -46,8 +46,8 @@ pub(crate) fn vacancy(history: &History, bounds: &Bounds) -> Vec<Violation> {
             if shown.len() == CALLS {
                 let (after, kind) = (millis(to - from), shown[0].0.asked.kind);
                 let text = format!("nobody holds {lock} as {kind:?} for {after} while calls wait in vain");
-                let records = shown.into_iter().flat_map(|(call, _)| life(&call.records));
-                violations.push(Violation::new(Rule::Vacant, text, records));
+                let calls = shown.into_iter().map(|(call, _)| call.id);
+                violations.push(history.violation(Rule::Vacant, text, calls));
             }
         }
     }
@@ -122,8 +122,8 @@ pub(crate) fn progress(history: &History, bounds: &Bounds) -> Vec<Violation> {
             let vain: Vec<_> = calls.iter().copied().filter(is_shown).collect();
             if vain.len() >= CALLS && grants_of_others(history, &vain, from..to) >= CALLS {
                 let text = format!("{process} got no lock for {} while others did", millis(time));
-                let records = vain.into_iter().take(CALLS).flat_map(|call| life(&call.records));
-                violations.push(Violation::new(Rule::Starved, text, records));
+                let calls = vain.into_iter().take(CALLS).map(|call| call.id);
+                violations.push(history.violation(Rule::Starved, text, calls));
             }
         }
     }
