@@ -56,8 +56,6 @@ pub(crate) enum Event {
         began: u64,
         /// The value of the resource, or nothing if the outcome is unknown.
         value: Option<u64>,
-        /// The place of the latest write in the resource's own order of writes, such as a `mzxid`.
-        position: Option<u64>,
     },
     /// The call wrote a resource. The time is taken after the answer.
     Wrote {
@@ -69,8 +67,6 @@ pub(crate) enum Event {
         /// The token that the writer passed to the resource.
         token: Option<Token>,
         outcome: Outcome,
-        /// The place of this write in the resource's own order of writes, such as a `zxid`, if it is known.
-        position: Option<u64>,
     },
     /// Work that starts once per period has started.
     Started {

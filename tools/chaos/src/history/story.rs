@@ -57,7 +57,7 @@ impl Story {
     /// A read of the resource `r`, which takes one nanosecond.
     pub(crate) fn reads(self, call: &str, at: u64, value: u64) -> Self {
         let (resource, value) = ("r".to_owned(), Some(value));
-        self.at(at, call, Event::Read { resource, began: at - 1, value, position: None })
+        self.at(at, call, Event::Read { resource, began: at - 1, value })
     }
 
     /// A write of the resource `r`, which takes one nanosecond.
@@ -77,11 +77,7 @@ impl Story {
         token: Option<u64>,
     ) -> Self {
         let (resource, token) = ("r".to_owned(), token.map(|token| Token(token, 0)));
-        self.at(
-            at,
-            call,
-            Event::Wrote { resource, way, began: at - 1, value, token, outcome, position: None },
-        )
+        self.at(at, call, Event::Wrote { resource, way, began: at - 1, value, token, outcome })
     }
 
     pub(crate) fn history(self) -> History {
