@@ -41,7 +41,9 @@ impl Gate {
 
 /// A function that returns the body that replaces another one.
 #[derive(Clone)]
-pub(super) struct Rewriter(pub(super) Arc<dyn Fn(&[u8]) -> Vec<u8> + Send + Sync>);
+pub(super) struct Rewriter(pub(super) Arc<Rewrite>);
+
+type Rewrite = dyn Fn(&[u8]) -> Vec<u8> + Send + Sync;
 
 impl fmt::Debug for Rewriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
