@@ -16,17 +16,17 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use zklock_testkit::Ensemble;
 
 use crate::bell::Bell;
 use crate::chronicle::Chronicle;
-use crate::fleet::{Clock, Common, Exit, Fleet, Skew};
-use crate::history::Event;
+use crate::fleet::{Clock, Exit, Fleet, Skew};
+use crate::history::{Event, Process};
 use crate::injection::{Field, mend};
 use crate::options::Options;
+use crate::orders::Orders;
 use crate::outsider::Outsider;
 use crate::schedule::{Kind, Plan};
 use crate::service;
@@ -64,60 +64,38 @@ fn exit_code(outcome: Outcome<Verdict>) -> ExitCode {
     }
 }
 
-/// The directory of the histories and of the shared files.
-enum Directory {
-    Kept(PathBuf),
-    Temporary(TempDir),
-}
-
-impl Directory {
-    fn create(options: &Options) -> Outcome<Self> {
-        Ok(match &options.keep {
-            Some(path) => {
-                fs::create_dir_all(path)?;
-                if fs::read_dir(path)?.next().is_some() {
-                    return Err(format!("{} is not empty", path.display()).into());
-                }
-                Self::Kept(fs::canonicalize(path)?)
-            }
-            None => Self::Temporary(tempfile::Builder::new().prefix("zklock-chaos-").tempdir()?),
-        })
+/// Creates the directory of the histories and of the shared files.
+fn create(kept: Option<&Path>) -> Outcome<PathBuf> {
+    let Some(path) = kept else {
+        return Ok(tempfile::Builder::new().prefix("zklock-chaos-").tempdir()?.keep());
+    };
+    fs::create_dir_all(path)?;
+    if fs::read_dir(path)?.next().is_some() {
+        return Err(format!("{} is not empty", path.display()).into());
     }
-
-    fn path(&self) -> &Path {
-        match self {
-            Self::Kept(path) => path,
-            Self::Temporary(directory) => directory.path(),
-        }
-    }
-
-    /// Keeps the directory, and returns its path.
-    fn keep(self) -> PathBuf {
-        match self {
-            Self::Kept(path) => path,
-            Self::Temporary(directory) => directory.keep(),
-        }
-    }
+    Ok(fs::canonicalize(path)?)
 }
 
 fn campaign(options: &Options) -> Outcome<Verdict> {
-    let directory = Directory::create(options)?;
-    let skew = Skew::build(directory.path())?;
+    let directory = create(options.keep.as_deref())?;
+    let skew = Skew::build(&directory)?;
     let plan = options.plan(|kind| kind != Kind::SkewClock || skew.is_some());
     let (runtime, end) = (Runtime::new()?, Bell::default());
     ring_on_signals(&runtime, &end)?;
-    let chronicle = Chronicle::begin(directory.path())?;
+    let chronicle = Chronicle::begin(&directory)?;
     chronicle.say(&format!("seed {}, {} faults planned", plan.seed, plan.schedule().len()));
     let ensemble = Arc::new(start_servers(options.servers())?);
     let servers: Vec<_> = ensemble.servers().iter().map(|server| server.address()).collect();
-    let common = Common {
-        directory: directory.path().to_owned(),
+    let orders = Orders {
+        connect: String::new(),
+        process: Process { number: 0, incarnation: 0 },
+        directory: directory.clone(),
         service: runtime.block_on(service::start())?,
         seed: options.seed,
         tasks: options.tasks(),
-        workloads: options.workloads(),
+        rate: 1_000,
         pace: options.pace,
-        skew,
+        workloads: options.workloads(),
     };
     let field = Field {
         ensemble,
@@ -127,14 +105,16 @@ fn campaign(options: &Options) -> Outcome<Verdict> {
         runtime: runtime.handle().clone(),
         end: end.clone(),
     };
-    let mut fleet = Fleet::start(common, &chronicle.journal, &servers, options.processes)?;
+    let mut fleet = Fleet::start(orders, skew, &chronicle.journal, &servers, options.processes)?;
     (0..fleet.len()).try_for_each(|number| fleet.run(number, Clock::True))?;
     let failed = played(&field, &mut fleet, &plan);
     // A history that ends early may show a violation, too.
     let ended = failed.as_deref().unwrap_or_default();
-    let verdict = verdict::reached(&chronicle, directory.path(), (options, &plan), ended);
-    if !matches!((&verdict, &failed), (Ok(Verdict::Kept), Ok(_))) || options.keep.is_some() {
-        println!("the histories are in {}", directory.keep().display());
+    let verdict = verdict::reached(&chronicle, &directory, options, ended);
+    if options.keep.is_none() && matches!((&verdict, &failed), (Ok(Verdict::Kept), Ok(_))) {
+        fs::remove_dir_all(&directory)?;
+    } else {
+        println!("the histories are in {}", directory.display());
     }
     failed.and(verdict)
 }

@@ -24,15 +24,15 @@ pub(crate) struct Chronicle {
 struct Pages {
     file: File,
     faults: u64,
-    failures: u64,
-    unfinished: BTreeMap<String, usize>,
+    /// The faults that could not be injected, by their kinds.
+    failures: BTreeMap<String, usize>,
 }
 
 impl Chronicle {
     pub(crate) fn begin(directory: &Path) -> io::Result<Self> {
         let journal = Journal::create(directory, Source::Campaign)?;
         let file = File::create(directory.join("faults.log"))?;
-        let pages = Pages { file, faults: 0, failures: 0, unfinished: BTreeMap::new() };
+        let pages = Pages { file, faults: 0, failures: BTreeMap::new() };
         Ok(Self { journal, started: Instant::now(), pages: Arc::new(Mutex::new(pages)) })
     }
 
@@ -43,7 +43,7 @@ impl Chronicle {
 
     /// Notes the beginning of a fault, with the choices that were made at run time, and returns its number.
     pub(crate) fn began(&self, fault: &Fault, found: &str) -> u64 {
-        let kind = fault.kind();
+        let kind = fault.kind;
         let number = self.with(|pages| {
             pages.faults += 1;
             pages.say(self.started, &format!("#{} {fault:?} {found}", pages.faults));
@@ -62,30 +62,17 @@ impl Chronicle {
 
     /// Notes that a fault could not be injected.
     pub(crate) fn failed(&self, fault: &Fault, error: &dyn std::error::Error) {
-        self.with(|pages| {
-            pages.failures += 1;
-            pages.say(self.started, &format!("{fault:?} failed: {error}"));
-        });
-    }
-
-    /// Notes that a fault could not be injected before the run ended.
-    pub(crate) fn unfinished(&self, fault: &Fault, error: &dyn std::error::Error) {
-        self.failed(fault, error);
-        self.with(|pages| *pages.unfinished.entry(fault.kind().name()).or_default() += 1);
+        self.say(&format!("{fault:?} failed: {error}"));
+        self.with(|pages| *pages.failures.entry(fault.kind.name()).or_default() += 1);
     }
 
     pub(crate) fn note(&self, event: Event) {
         self.journal.note(Source::Campaign, event);
     }
 
-    /// Returns the number of faults that could not be injected.
-    pub(crate) fn failures(&self) -> u64 {
-        self.with(|pages| pages.failures)
-    }
-
-    /// Returns the number of the faults for which the run ended too early, by their kinds.
-    pub(crate) fn unfinished_kinds(&self) -> BTreeMap<String, usize> {
-        self.with(|pages| pages.unfinished.clone())
+    /// Returns the number of the faults that could not be injected, by their kinds.
+    pub(crate) fn failures(&self) -> BTreeMap<String, usize> {
+        self.with(|pages| pages.failures.clone())
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Pages) -> T) -> T {

@@ -5,45 +5,59 @@
 
 mod clocks;
 mod links;
-mod member;
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::process::Stdio;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::history::{Event, Process, Source};
 use rustix::process::{Pid, Signal, kill_process};
 use zklock_testkit::Error;
 
+use crate::history::{Event, Process, Source};
 use crate::journal::{Journal, at_rest};
+use crate::orders::Orders;
 
 pub(crate) use self::clocks::{Clock, Skew};
-pub(crate) use self::links::{Impairment, Links};
-pub(crate) use self::member::{Common, Exit};
-
-use self::member::{Life, Member};
+pub(crate) use self::links::Links;
 
 /// All processes. Those that still run are killed on drop.
 pub(crate) struct Fleet {
-    common: Common,
+    /// The orders that all processes have in common.
+    orders: Orders,
+    /// `None` if all clocks are true.
+    skew: Option<Skew>,
     journal: Journal,
     members: Vec<Member>,
 }
 
-/// Whether a signal had an effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effect {
-    Struck,
-    /// The process does not run.
-    None,
+/// The place of a process, whose incarnations follow each other.
+struct Member {
+    links: Links,
+    process: Process,
+    life: Life,
+}
+
+enum Life {
+    Runs(Child),
+    Stopped(Child),
+    Ended,
+}
+
+/// The end of a process that was not killed.
+#[derive(Clone, Debug)]
+pub(crate) struct Exit {
+    pub(crate) process: Process,
+    pub(crate) how: String,
 }
 
 impl Fleet {
     /// Opens the links of so many processes to these servers. No process runs yet.
     pub(crate) fn start(
-        common: Common,
+        orders: Orders,
+        skew: Option<Skew>,
         journal: &Journal,
         servers: &[SocketAddr],
         processes: u32,
@@ -53,11 +67,7 @@ impl Fleet {
             let (links, process) = (Links::start(servers)?, Process { number, incarnation: 0 });
             members.push(Member { links, process, life: Life::Ended });
         }
-        Ok(Self { common, journal: journal.clone(), members })
-    }
-
-    pub(crate) fn all_links(&mut self) -> impl Iterator<Item = &mut Links> {
-        self.members.iter_mut().map(|member| &mut member.links)
+        Ok(Self { orders, skew, journal: journal.clone(), members })
     }
 
     pub(crate) fn links_mut(&mut self, number: usize) -> &mut Links {
@@ -78,9 +88,18 @@ impl Fleet {
         if !matches!(member.life, Life::Ended) {
             return Ok(());
         }
-        self.journal.note(Source::Campaign, Event::ProcessStarted { process: member.process });
-        let output = File::create(self.common.directory.join(format!("output-{}.log", member.process)))?;
-        let mut command = member.command(&self.common, clock)?;
+        let process = member.process;
+        self.journal.note(Source::Campaign, Event::ProcessStarted { process });
+        let mut orders = Orders { connect: member.links.connect_string(), process, ..self.orders.clone() };
+        let output = File::create(orders.directory.join(format!("output-{process}.log")))?;
+        let mut command = Command::new(std::env::current_exe()?);
+        if let (Clock::Skewed(rate), Some(skew)) = (clock, &self.skew) {
+            orders.rate = rate;
+            skew.load(rate, &mut command);
+        }
+        command.args(["worker", &serde_json::to_string(&orders)?]).env("RUST_BACKTRACE", "1");
+        // Signals from a terminal are for the campaign.
+        command.process_group(0);
         command.stdin(Stdio::piped()).stdout(output.try_clone()?).stderr(output);
         let child = command.spawn()?;
         member.life = Life::Runs(child);
@@ -88,51 +107,38 @@ impl Fleet {
     }
 
     /// Kills a process, whether it runs or stands still. One that has ended by itself is left to [`ended`](Self::ended).
-    pub(crate) fn kill(&mut self, number: usize) -> io::Result<Effect> {
+    pub(crate) fn kill(&mut self, number: usize) -> io::Result<()> {
         let member = &mut self.members[number];
-        if let Life::Runs(child) = &mut member.life
-            && child.try_wait()?.is_some()
-        {
-            return Ok(Effect::None);
+        let (Life::Runs(child) | Life::Stopped(child)) = &mut member.life else { return Ok(()) };
+        if child.try_wait()?.is_some() {
+            return Ok(());
         }
-        let (Life::Runs(mut child) | Life::Stopped(mut child)) =
-            std::mem::replace(&mut member.life, Life::Ended)
-        else {
-            return Ok(Effect::None);
-        };
         self.journal.note(Source::Campaign, Event::ProcessKilled { process: member.process });
-        member.process.incarnation += 1;
         child.kill()?;
         child.wait()?;
-        Ok(Effect::Struck)
+        member.end();
+        Ok(())
     }
 
     /// Stops a process that runs.
-    pub(crate) fn stop(&mut self, number: usize) -> io::Result<Effect> {
+    pub(crate) fn stop(&mut self, number: usize) -> io::Result<()> {
         let member = &mut self.members[number];
-        let (life, effect) = match std::mem::replace(&mut member.life, Life::Ended) {
-            Life::Runs(child) => {
-                self.journal.note(Source::Campaign, Event::ProcessStopped { process: member.process });
-                kill_process(Pid::from_child(&child), Signal::STOP)?;
-                (Life::Stopped(child), Effect::Struck)
-            }
-            life => (life, Effect::None),
-        };
-        member.life = life;
-        Ok(effect)
+        if let Life::Runs(child) = &member.life {
+            self.journal.note(Source::Campaign, Event::ProcessStopped { process: member.process });
+            kill_process(Pid::from_child(child), Signal::STOP)?;
+            member.life.turn(Life::Stopped);
+        }
+        Ok(())
     }
 
     /// Lets a process go on that stands still.
     pub(crate) fn go_on(&mut self, number: usize) -> io::Result<()> {
         let member = &mut self.members[number];
-        member.life = match std::mem::replace(&mut member.life, Life::Ended) {
-            Life::Stopped(child) => {
-                kill_process(Pid::from_child(&child), Signal::CONT)?;
-                self.journal.note(Source::Campaign, Event::ProcessContinued { process: member.process });
-                Life::Runs(child)
-            }
-            life => life,
-        };
+        if let Life::Stopped(child) = &member.life {
+            kill_process(Pid::from_child(child), Signal::CONT)?;
+            self.journal.note(Source::Campaign, Event::ProcessContinued { process: member.process });
+            member.life.turn(Life::Runs);
+        }
         Ok(())
     }
 
@@ -155,7 +161,7 @@ impl Fleet {
         self.tell_all("stop")?;
         let deadline = Instant::now() + within;
         for member in &mut self.members {
-            let path = at_rest(&self.common.directory, member.process);
+            let path = at_rest(&self.orders.directory, member.process);
             while let Life::Runs(child) = &mut member.life
                 && !path.exists()
                 && child.try_wait()?.is_none()
@@ -205,6 +211,29 @@ impl Fleet {
             std::thread::sleep(PAUSE);
         }
         Ok(None)
+    }
+}
+
+impl Life {
+    /// Changes the state of a process that has not ended.
+    fn turn(&mut self, into: impl FnOnce(Child) -> Self) {
+        if let Self::Runs(child) | Self::Stopped(child) = std::mem::replace(self, Self::Ended) {
+            *self = into(child);
+        }
+    }
+}
+
+impl Member {
+    fn end(&mut self) {
+        self.life = Life::Ended;
+        self.process.incarnation += 1;
+    }
+
+    fn exited(&mut self, journal: &Journal, how: String) -> Exit {
+        let process = self.process;
+        journal.note(Source::Campaign, Event::ProcessExited { process });
+        self.end();
+        Exit { process, how }
     }
 }
 

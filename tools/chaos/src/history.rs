@@ -26,4 +26,3 @@ pub(crate) use self::merged::History;
 pub(crate) use self::record::{Record, read};
 pub(crate) use self::source::{CallId, Process, Source};
 pub(crate) use self::summary::Summary;
-pub(crate) use self::violation::{Findings, Violation};

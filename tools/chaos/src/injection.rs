@@ -2,47 +2,79 @@
 //!
 //! Uses the floors below: `outsider`, `chronicle`, `schedule`, `workload` and `bell`.
 
-mod field;
 mod outside;
 mod servers;
 
 use std::io;
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use crate::schedule::Fault;
+use tokio::runtime::Handle;
+use zklock_testkit::Ensemble;
 
-pub(crate) use self::field::{Field, Victim};
+use crate::bell::Bell;
+use crate::chronicle::Chronicle;
+use crate::history::Process;
+use crate::outsider::Outsider;
+use crate::schedule::{Fault, Strike};
+use crate::workload::Workload;
+
 pub(crate) use self::servers::mend;
 
-impl Field {
-    /// Injects a fault on a thread of its own, which ends with the fault.
-    pub(crate) fn inject(&self, fault: Fault, victim: Option<Victim>) -> io::Result<JoinHandle<()>> {
-        let field = self.clone();
-        thread::Builder::new().name("fault".to_owned()).spawn(move || field.strike(&fault, victim))
-    }
+/// The targets of faults.
+#[derive(Clone)]
+pub(crate) struct Field {
+    pub(crate) ensemble: Arc<Ensemble>,
+    pub(crate) outsider: Outsider,
+    pub(crate) chronicle: Chronicle,
+    pub(crate) workloads: Vec<Workload>,
+    pub(crate) runtime: Handle,
+    pub(crate) end: Bell,
+}
 
-    fn strike(&self, fault: &Fault, victim: Option<Victim>) {
-        let struck = match (fault, victim) {
-            (Fault::KillServer { server, down }, _) => servers::kill(self, fault, *server, *down),
-            (Fault::RollingRestart, _) => servers::roll(self, fault),
-            (Fault::SilentServers { servers, lasts }, _) => servers::silence(self, fault, servers, *lasts),
-            (Fault::LaggingServer { server, delay, lasts }, _) => {
-                servers::delay(self, fault, *server, (*delay, *lasts))
-            }
-            (Fault::FullDisk { server, lasts }, _) => servers::fill_disk(self, fault, *server, *lasts),
-            (Fault::SlowDisk { server, stopped, lasts }, _) => {
-                servers::pulse(self, fault, *server, (*stopped, *lasts))
-            }
-            (Fault::EndSession { .. }, Some(victim)) => outside::end_session(self, fault, &victim),
-            (Fault::DeleteNode { pick }, _) => outside::delete_node(self, fault, *pick),
-            (Fault::ReapContainers { lasts }, _) => outside::reap(self, fault, *lasts),
-            _ => Err("this fault is none of servers, sessions and nodes".into()),
-        };
-        match struck {
+/// The outcome of an injection.
+type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;
+
+impl Field {
+    /// Injects a fault on a thread of its own, which ends with the fault. The process and the sessions are those that the
+    /// fault ends.
+    pub(crate) fn inject(
+        &self,
+        fault: Fault,
+        victim: Option<(Process, Vec<i64>)>,
+    ) -> io::Result<JoinHandle<()>> {
+        let field = self.clone();
+        let strike = move || match field.strike(&fault, victim) {
             Ok(()) => {}
             // Servers that are restarted may answer nothing until the end.
-            Err(error) if self.end.has_rung() => self.chronicle.unfinished(fault, error.as_ref()),
-            Err(error) => self.chronicle.failed(fault, error.as_ref()),
+            Err(error) if field.end.has_rung() => field.chronicle.say(&format!("{fault:?}: {error}")),
+            Err(error) => field.chronicle.failed(&fault, error.as_ref()),
+        };
+        thread::Builder::new().name("fault".to_owned()).spawn(strike)
+    }
+
+    fn strike(&self, fault: &Fault, victim: Option<(Process, Vec<i64>)>) -> Outcome {
+        match (&fault.strike, victim) {
+            (Strike::KillServer(server), _) => servers::kill(self, fault, *server),
+            (Strike::RollingRestart, _) => servers::roll(self, fault),
+            (Strike::SilentServers(servers), _) => servers::silence(self, fault, servers),
+            (Strike::LaggingServer(server, delay), _) => servers::delay(self, fault, *server, *delay),
+            (Strike::FullDisk(server), _) => servers::fill_disk(self, fault, *server),
+            (Strike::SlowDisk(server, stopped), _) => servers::pulse(self, fault, *server, *stopped),
+            (Strike::EndSession(_), Some((process, sessions))) => {
+                outside::end_session(self, fault, process, &sessions)
+            }
+            (Strike::DeleteNode(pick), _) => outside::delete_node(self, fault, *pick),
+            (Strike::ReapContainers, _) => outside::reap(self, fault),
+            _ => Err("this fault is none of servers, sessions and nodes".into()),
         }
+    }
+
+    /// Notes the beginning of a fault, causes it, and notes its end.
+    fn noted(&self, fault: &Fault, found: &str, cause: impl FnOnce() -> Outcome) -> Outcome {
+        let number = self.chronicle.began(fault, found);
+        cause()?;
+        self.chronicle.ended(number);
+        Ok(())
     }
 }

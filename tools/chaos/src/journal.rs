@@ -1,13 +1,13 @@
-//! The files of a process in the directory of its campaign, its part of the history above all. Uses only `clock`.
+//! The files of a process in the directory of its campaign, its part of the history above all. Uses only `history`.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::history::{Event, Process, Record, Source};
+use rustix::time::{ClockId, clock_gettime};
 
-use crate::clock;
+use crate::history::{Event, Process, Record, Source};
 
 /// The history of one process. Each record is a line that is written by one system call, so that a process that is
 /// killed loses at most the line that it is writing.
@@ -23,12 +23,7 @@ impl Journal {
 
     /// Notes an event that happens now.
     pub(crate) fn note(&self, by: Source, event: Event) {
-        self.note_at(clock::now(), by, event);
-    }
-
-    /// Notes an event of an earlier time.
-    pub(crate) fn note_at(&self, at: u64, by: Source, event: Event) {
-        let line = Record { at, by, event }.to_line() + "\n";
+        let line = Record { at: now(), by, event }.to_line() + "\n";
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // A hold without a record could hide an overlap, so a process that cannot write ends.
         file.write_all(line.as_bytes()).expect("the history can be written");
@@ -47,3 +42,13 @@ pub(crate) fn at_rest(directory: &Path, process: Process) -> PathBuf {
 
 /// The ending of the names of the files.
 pub(crate) const ENDING: &str = "jsonl";
+
+/// Returns the nanoseconds since the machine was started, by the clock that all of its processes share, and that includes
+/// the time during which the machine sleeps.
+///
+/// It is read without libc, so that a process with a skewed clock reads the true one.
+pub(crate) fn now() -> u64 {
+    let time = clock_gettime(ClockId::Boottime);
+    let (seconds, nanoseconds) = (u64::try_from(time.tv_sec), u64::try_from(time.tv_nsec));
+    seconds.unwrap_or_default() * 1_000_000_000 + nanoseconds.unwrap_or_default()
+}

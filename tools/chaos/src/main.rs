@@ -10,7 +10,6 @@ use clap::{Parser, Subcommand};
 mod bell;
 mod campaign;
 mod chronicle;
-mod clock;
 mod fleet;
 mod history;
 mod injection;
@@ -43,7 +42,10 @@ enum Command {
     },
     /// Is one process of a campaign.
     #[command(hide = true)]
-    Worker(orders::Orders),
+    Worker {
+        /// The orders of the process, as JSON.
+        orders: String,
+    },
 }
 
 fn main() -> ExitCode {
@@ -51,6 +53,6 @@ fn main() -> ExitCode {
     match command {
         None => campaign::run(&campaign),
         Some(Command::Check { directory }) => campaign::check(&directory),
-        Some(Command::Worker(orders)) => worker::run(&orders),
+        Some(Command::Worker { orders }) => worker::run(&orders),
     }
 }

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::ValueEnum;
+
 use crate::schedule::{Kind, Plan};
 use crate::workload::{Pace, Workload};
 
@@ -60,7 +62,7 @@ impl Options {
     }
 
     pub(crate) fn workloads(&self) -> Vec<Workload> {
-        if self.workload.is_empty() { Workload::ALL.to_vec() } else { self.workload.clone() }
+        if self.workload.is_empty() { Workload::value_variants().to_vec() } else { self.workload.clone() }
     }
 
     pub(crate) fn tasks(&self) -> u32 {
@@ -71,7 +73,7 @@ impl Options {
     pub(crate) fn plan(&self, can: impl Fn(Kind) -> bool) -> Plan {
         let kinds = match (self.no_faults, &self.faults[..]) {
             (true, _) => Vec::new(),
-            (false, []) => Kind::ALL.into_iter().filter(|kind| kind.spares_data()).collect(),
+            (false, []) => Kind::value_variants().iter().copied().filter(|kind| kind.spares_data()).collect(),
             (false, kinds) => kinds.to_vec(),
         };
         let kinds = kinds.into_iter().filter(|kind| can(*kind)).collect();

@@ -26,10 +26,7 @@ impl Outsider {
 
     /// Deletes a node, and returns whether it was there and had no children.
     pub(crate) async fn delete(&self, path: &str) -> io::Result<bool> {
-        let mut conversation = self.open().await?;
-        let deleted = delete(&mut conversation, path).await;
-        close(conversation).await;
-        deleted
+        self.ask(async |conversation| delete(conversation, path).await).await
     }
 
     /// Deletes those of some nodes that have no children, again and again for some time. Returns the number of
@@ -56,18 +53,21 @@ impl Outsider {
 
     /// Returns the full paths of the children of a node, in the order of their numbers.
     pub(crate) async fn children(&self, path: &str) -> io::Result<Vec<String>> {
-        let mut conversation = self.open().await?;
-        let children = children(&mut conversation, path).await;
-        close(conversation).await;
-        children
+        self.ask(async |conversation| children(conversation, path).await).await
     }
 
     /// Returns the zxid of the creation of a node, or `None` if the node does not exist.
     pub(crate) async fn created(&self, path: &str) -> io::Result<Option<u64>> {
+        let stat = self.ask(async |conversation| stat(conversation, path).await).await?;
+        Ok(stat.and_then(|stat| stat.czxid.try_into().ok()))
+    }
+
+    /// Asks the first server that answers.
+    async fn ask<T>(&self, question: impl AsyncFnOnce(&mut Conversation) -> io::Result<T>) -> io::Result<T> {
         let mut conversation = self.open().await?;
-        let stat = stat(&mut conversation, path).await;
+        let answer = question(&mut conversation).await;
         close(conversation).await;
-        Ok(stat?.and_then(|stat| stat.czxid.try_into().ok()))
+        answer
     }
 
     /// Returns the ephemeral nodes below a path, each with its session and the number of servers that have it.

@@ -3,16 +3,31 @@
 //! A fault names a process and a server by number. The parts that cannot be known before the run, such as the server
 //! that leads, or the nodes that exist, are found when the fault begins.
 
-mod draw;
 mod fault;
-mod plan;
 
 use std::time::Duration;
 
 use fastrand::Rng;
 
-pub(crate) use self::fault::{Fault, Kind, Request, Side, Target};
-pub(crate) use self::plan::{Plan, Planned};
+pub(crate) use self::fault::{Blow, Fault, Impairment, Kind, Strike, Target};
+
+/// The choices that a schedule follows from.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    pub(crate) length: Duration,
+    pub(crate) servers: usize,
+    pub(crate) processes: usize,
+    /// The kinds of faults to draw from, none for a run without faults.
+    pub(crate) kinds: Vec<Kind>,
+}
+
+/// A fault, and the time from the beginning of the run at which it begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Planned {
+    pub(crate) at: Duration,
+    pub(crate) fault: Fault,
+}
 
 impl Plan {
     /// Returns the faults in the order of their times. Each of them ends before the run does.
@@ -23,8 +38,8 @@ impl Plan {
         let mut servers_are_whole_at = Duration::ZERO;
         while at + QUIET < self.length && !self.kinds.is_empty() {
             let kind = self.kinds[rng.usize(..self.kinds.len())];
-            let fault = draw::fault(&mut rng, kind, self);
-            let ends = at + fault.lasts();
+            let fault = kind.draw(&mut rng, self);
+            let ends = at + fault.lasts;
             let is_allowed = !kind.is_of_servers() || at >= servers_are_whole_at;
             if is_allowed && ends + QUIET <= self.length {
                 if kind.is_of_servers() {
@@ -47,10 +62,12 @@ const PAUSE_MS: std::ops::RangeInclusive<u64> = 300..=3_000;
 
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum;
+
     use super::*;
 
     fn plan(seed: u64) -> Plan {
-        let kinds = Kind::ALL.to_vec();
+        let kinds = Kind::value_variants().to_vec();
         Plan { seed, length: Duration::from_secs(1_200), servers: 3, processes: 8, kinds }
     }
 
@@ -74,9 +91,9 @@ mod tests {
     fn a_long_schedule_has_faults_of_every_kind_in_order_and_within_the_run() {
         let planned = plan(1).schedule();
         assert!(planned.is_sorted_by_key(|planned| planned.at));
-        assert!(planned.iter().all(|planned| planned.at + planned.fault.lasts() <= plan(1).length));
-        for kind in Kind::ALL {
-            assert!(planned.iter().any(|planned| planned.fault.kind() == kind), "{kind:?}");
+        assert!(planned.iter().all(|planned| planned.at + planned.fault.lasts <= plan(1).length));
+        for kind in Kind::value_variants() {
+            assert!(planned.iter().any(|planned| planned.fault.kind == *kind), "{kind:?}");
         }
     }
 
@@ -84,9 +101,9 @@ mod tests {
     fn faults_of_servers_do_not_overlap() {
         let planned = plan(2).schedule();
         let of_servers: Vec<_> =
-            planned.iter().filter(|planned| planned.fault.kind().is_of_servers()).collect();
+            planned.iter().filter(|planned| planned.fault.kind.is_of_servers()).collect();
         for pair in of_servers.windows(2) {
-            assert!(pair[0].at + pair[0].fault.lasts() < pair[1].at, "{pair:?}");
+            assert!(pair[0].at + pair[0].fault.lasts < pair[1].at, "{pair:?}");
         }
     }
 
@@ -94,15 +111,28 @@ mod tests {
     fn a_plan_without_kinds_has_no_faults_and_one_of_a_kind_has_no_others() {
         assert!(Plan { kinds: Vec::new(), ..plan(1) }.schedule().is_empty());
         let planned = Plan { kinds: vec![Kind::KillClient], ..plan(1) }.schedule();
-        assert!(planned.len() > 50 && planned.iter().all(|planned| planned.fault.kind() == Kind::KillClient));
+        assert!(planned.len() > 50 && planned.iter().all(|planned| planned.fault.kind == Kind::KillClient));
     }
 
     #[test]
     fn processes_and_servers_exist() {
         let plan = Plan { servers: 5, processes: 2, ..plan(4) };
+        let is_server = |target: &Target| !matches!(target, Target::Server(5..));
         for Planned { fault, .. } in plan.schedule() {
-            assert!(fault.process().is_none_or(|process| process < 2), "{fault:?}");
-            assert!(fault.servers().iter().all(|server| *server < 5), "{fault:?}");
+            let exists = match &fault.strike {
+                Strike::Process(process, _) | Strike::EndSession(process) => *process < 2,
+                Strike::Impair(processes, Impairment::Silence(servers, _)) => {
+                    processes.end <= 2 && servers.iter().all(|server| *server < 5)
+                }
+                Strike::Impair(processes, _) => processes.end <= 2,
+                Strike::KillServer(server)
+                | Strike::LaggingServer(server, _)
+                | Strike::FullDisk(server)
+                | Strike::SlowDisk(server, _) => is_server(server),
+                Strike::SilentServers(servers) => servers.iter().all(is_server),
+                Strike::DeleteNode(_) | Strike::ReapContainers | Strike::RollingRestart => true,
+            };
+            assert!(exists, "{fault:?}");
         }
     }
 }

@@ -2,15 +2,12 @@
 //!
 //! * `task`: the calls of one task, and what they note in the history.
 //! * `store`, `writing`: the resources, and the records of reads and writes.
-//! * `mutex`, `tables`, `pairs`, `permits`, `terms`: the loops of the tasks.
+//! * `locks`, `terms`: the loops of the tasks.
 //!
-//! Uses the floors below: `orders`, `service`, `journal`, `settings`, `workload` and `clock`.
+//! Uses the floors below: `orders`, `service`, `journal`, `settings` and `workload`.
 
-mod mutex;
-mod pairs;
-mod permits;
+mod locks;
 mod store;
-mod tables;
 mod task;
 mod terms;
 mod writing;
@@ -28,8 +25,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use zklock::{Client, Config};
 
-use crate::clock;
-use crate::journal::{Journal, at_rest};
+use crate::journal::{Journal, at_rest, now};
 use crate::orders::Orders;
 use crate::settings::{NAMESPACE, SESSION, SYNC_LIMIT, TICK, WAIT};
 use crate::workload::Workload;
@@ -38,7 +34,8 @@ use self::store::Places;
 use self::task::{Task, Ways};
 
 /// Works until the standard input says `stop`, then gives all locks back, and keeps its session until the input says `end`.
-pub(crate) fn run(orders: &Orders) -> ExitCode {
+pub(crate) fn run(orders: &str) -> ExitCode {
+    let orders: &Orders = &serde_json::from_str(orders).expect("the campaign gives orders");
     // A process that stands still does not notice the end of its input.
     if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
         eprintln!("the process cannot be bound to its parent: {error}");
@@ -97,7 +94,7 @@ async fn work(
     });
     let mut tasks = JoinSet::new();
     let mut number = 0;
-    for workload in &orders.workload {
+    for workload in &orders.workloads {
         for nth in 0..orders.tasks.max(2) {
             begin(&mut tasks, (*workload, nth), Task::new(&ways, number, orders.seed));
             number += 1;
@@ -118,9 +115,9 @@ fn note_stalls(journal: &Journal, process: Process) -> io::Result<()> {
     let journal = journal.clone();
     let note = move || {
         loop {
-            let begin = clock::now();
+            let begin = now();
             std::thread::sleep(STALL / 5);
-            let nanos = clock::now() - begin;
+            let nanos = now() - begin;
             if u128::from(nanos) > STALL.as_nanos() {
                 journal.note(Source::Process(process), Event::Stalled { nanos });
             }
@@ -132,12 +129,12 @@ fn note_stalls(journal: &Journal, process: Process) -> io::Result<()> {
 /// Begins the nth task of a kind of work.
 fn begin(tasks: &mut JoinSet<()>, (workload, nth): (Workload, u32), task: Task) {
     match (workload, nth) {
-        (Workload::Register, _) => tasks.spawn(mutex::register(task)),
-        (Workload::FencedRegister, _) => tasks.spawn(mutex::fenced(task)),
-        (Workload::Guarded, _) => tasks.spawn(mutex::guarded(task)),
-        (Workload::ReadWrite, _) => tasks.spawn(tables::run(task)),
-        (Workload::Permits, _) => tasks.spawn(permits::run(task)),
-        (Workload::Multi, _) => tasks.spawn(pairs::run(task)),
+        (Workload::Register, _) => tasks.spawn(locks::register(task)),
+        (Workload::FencedRegister, _) => tasks.spawn(locks::fenced(task)),
+        (Workload::Guarded, _) => tasks.spawn(locks::guarded(task)),
+        (Workload::ReadWrite, _) => tasks.spawn(locks::read_write(task)),
+        (Workload::Permits, _) => tasks.spawn(locks::permits(task)),
+        (Workload::Multi, _) => tasks.spawn(locks::multi(task)),
         (Workload::Leader, 0) => tasks.spawn(terms::lead(task)),
         (Workload::Leader, _) => tasks.spawn(terms::start(task)),
     };

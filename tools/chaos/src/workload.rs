@@ -1,9 +1,10 @@
 //! The kinds of work that the processes do. Uses no other module.
 
 use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 
 /// One kind of work under locks, with a resource that shows whether the locks excluded each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub(crate) enum Workload {
     /// Reads a shared file, sleeps and writes it under a mutex, without any guard.
     Register,
@@ -22,22 +23,6 @@ pub(crate) enum Workload {
 }
 
 impl Workload {
-    /// All kinds, which the default workload has beside each other.
-    pub(crate) const ALL: [Self; 7] = [
-        Self::Register,
-        Self::FencedRegister,
-        Self::Guarded,
-        Self::ReadWrite,
-        Self::Permits,
-        Self::Multi,
-        Self::Leader,
-    ];
-
-    /// Returns the name for the command line.
-    pub(crate) fn name(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
-    }
-
     /// Returns the locks of the work, each with the nodes below the namespace whose children are its contenders.
     pub(crate) fn queues(self) -> Vec<(&'static str, &'static str)> {
         match self {
@@ -53,7 +38,7 @@ impl Workload {
 }
 
 /// The lengths of bodies and of the pauses between calls, and the share of the calls that are given up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub(crate) enum Pace {
     /// Mostly short, and sometimes so long that a lock can be lost.
     #[default]
@@ -62,13 +47,6 @@ pub(crate) enum Pace {
     Full,
     /// Lengths as in the default, but half of the calls are given up soon.
     Hasty,
-}
-
-impl Pace {
-    /// Returns the name for the command line.
-    pub(crate) fn name(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
-    }
 }
 
 /// The mutexes of one kind of work. The holds of the last one are often long.

@@ -35,7 +35,7 @@ pub(crate) async fn doctor(settings: Settings, output: &Output) -> Result<End, F
 }
 
 async fn look(settings: &Settings, output: &Output) -> Result<ExitCode, Failure> {
-    let mut worst = Severity::Good;
+    let (mut is_reached, mut is_good) = (true, true);
     for server in &settings.servers {
         // The words are asked for unencrypted.
         let words = match settings.is_encrypted() {
@@ -43,22 +43,22 @@ async fn look(settings: &Settings, output: &Output) -> Result<ExitCode, Failure>
             false => words::ask(&server.address, settings.connect_timeout).await,
         };
         let session = session::look(server, settings).await;
+        is_reached &= session.is_ok();
         let report = Report::new(server, settings, words, session);
-        worst = worst.max(report.severity());
+        is_good &= report.advice.is_empty();
         output.result(&report, &report.json()).await?;
     }
-    Ok(match worst {
-        Severity::Good => ExitCode::SUCCESS,
-        Severity::Change => Code::Config.into(),
-        Severity::Unreachable => Code::Unavailable.into(),
+    Ok(match (is_reached, is_good) {
+        (true, true) => ExitCode::SUCCESS,
+        (true, false) => Code::Config.into(),
+        (false, _) => Code::Unavailable.into(),
     })
 }
 
 /// The report about one server.
-#[derive(Debug)]
-struct Report {
-    server: String,
-    asked: Duration,
+struct Report<'a> {
+    server: &'a Server,
+    settings: &'a Settings,
     words: Words,
     session: Result<Findings, NoSession>,
     advice: Vec<String>,
@@ -66,43 +66,28 @@ struct Report {
     note: Option<String>,
 }
 
-/// The severity of a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Severity {
-    Good,
-    Change,
-    Unreachable,
-}
-
-impl Report {
-    fn new(server: &Server, settings: &Settings, words: Words, session: Result<Findings, NoSession>) -> Self {
+impl<'a> Report<'a> {
+    fn new(
+        server: &'a Server,
+        settings: &'a Settings,
+        words: Words,
+        session: Result<Findings, NoSession>,
+    ) -> Self {
         let advice = match &session {
             Ok(findings) => advice(settings, &words, findings),
-            Err(NoSession::Refused(_)) => {
-                vec!["correct the credentials here, or the users or the keytab at the server".to_owned()]
-            }
-            // The reason says it.
-            Err(NoSession::Other(_)) => Vec::new(),
+            Err(none) => none.advice.iter().cloned().collect(),
         };
         let ours = settings.tick_time;
-        let note = words.time("tickTime").filter(|tick| *tick < ours).map(|tick| {
+        let note = words.tick_time().filter(|tick| *tick < ours).map(|tick| {
             format!("tick_time is {ours:?} here and {tick:?} at the server: locks are lost that much earlier")
         });
-        Self { server: server.name.clone(), asked: settings.session_timeout, words, session, advice, note }
-    }
-
-    fn severity(&self) -> Severity {
-        match &self.session {
-            Err(_) => Severity::Unreachable,
-            Ok(_) if self.advice.is_empty() => Severity::Good,
-            Ok(_) => Severity::Change,
-        }
+        Self { server, settings, words, session, advice, note }
     }
 
     fn json(&self) -> Value {
         let ms = |duration: Duration| duration.as_secs_f64() * 1_000.0;
-        let trips = |trips: &RoundTrips| {
-            let [median, most, longest] = [50, 99, 100].map(|percent| ms(trips.percentile(percent)));
+        let trips = |RoundTrips(trips): &RoundTrips| {
+            let [median, most, longest] = trips.map(ms);
             json!({"p50_ms": median, "p99_ms": most, "longest_ms": longest})
         };
         let session = self.session.as_ref().ok().map(|found| {
@@ -117,13 +102,13 @@ impl Report {
             })
         });
         json!({
-            "server": self.server,
-            "version": self.words.version,
-            "mode": self.words.mode,
-            "tick_time_ms": self.words.time("tickTime").map(ms),
-            "asked_ms": ms(self.asked),
+            "server": self.server.name,
+            "version": self.words.version(),
+            "mode": self.words.mode(),
+            "tick_time_ms": self.words.tick_time().map(ms),
+            "asked_ms": ms(self.settings.session_timeout),
             "session": session,
-            "error": self.session.as_ref().err().map(ToString::to_string),
+            "error": self.session.as_ref().err().map(|none| &none.reason),
             "advice": self.advice,
             "notes": self.note.as_slice(),
         })
@@ -134,7 +119,7 @@ impl Report {
 fn advice(settings: &Settings, words: &Words, found: &Findings) -> Vec<String> {
     let mut advice = Vec::new();
     for (name, theirs, ours) in [
-        ("tick_time", words.time("tickTime"), settings.tick_time),
+        ("tick_time", words.tick_time(), settings.tick_time),
         ("sync_limit", words.sync_limit(), settings.sync_limit),
     ] {
         if let Some(theirs) = theirs.filter(|theirs| *theirs > ours) {
@@ -153,7 +138,8 @@ fn advice(settings: &Settings, words: &Words, found: &Findings) -> Vec<String> {
         Err(reason) => advice.push(format!("find out why nodes cannot be looked at: {reason}")),
     }
     // A heartbeat is due every tenth of the session timeout.
-    if found.writes.percentile(99) > found.granted / 10 {
+    let RoundTrips([_, most_writes, _]) = found.writes;
+    if most_writes > found.granted / 10 {
         advice.push(
             "a write takes longer than the time between two heartbeats: find the slow disk or network".into(),
         );
@@ -161,35 +147,43 @@ fn advice(settings: &Settings, words: &Words, found: &Findings) -> Vec<String> {
     advice
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { server, words, session, .. } = self;
-        writeln!(f, "{server}")?;
+        let Self { server, settings, words, session, .. } = self;
+        writeln!(f, "{}", server.name)?;
         let mut line = |name: &str, value: &dyn fmt::Display| writeln!(f, "  {name:<11} {value}");
-        if words.version.is_some() || session.is_ok() {
+        if words.version().is_some() || session.is_ok() {
             let unknown = || "unknown: no answer, which is not asked for on an encrypted port".to_owned();
-            let mode = words.mode.as_ref().map(|mode| format!(" ({mode})")).unwrap_or_default();
-            line("version", &words.version.as_ref().map_or_else(unknown, |of| format!("{of}{mode}")))?;
-            line("tick time", &words.time("tickTime").map_or_else(unknown, |tick| format!("{tick:?}")))?;
+            let mode = words.mode().map(|mode| format!(" ({mode})")).unwrap_or_default();
+            line("version", &words.version().map_or_else(unknown, |of| format!("{of}{mode}")))?;
+            line("tick time", &words.tick_time().map_or_else(unknown, |tick| format!("{tick:?}")))?;
         }
         match session {
-            Err(reason) => line("session", &format_args!("none: {reason}"))?,
+            Err(none) => line("session", &format_args!("none: {}", none.reason))?,
             Ok(found) => {
-                line("session", &format_args!("asked {:?}, granted {:?}", self.asked, found.granted))?;
-                line("reads", &found.reads)?;
-                line("writes", &found.writes)?;
-                match &found.access {
-                    Ok(Access { node, denied }) => {
-                        let [create, read, delete] = ["create", "read", "delete"]
-                            .map(|name| if denied.contains(&name) { "denied" } else { "granted" });
-                        let access = format_args!("at {node}: create {create}, read {read}, delete {delete}");
-                        line("access", &access)?;
-                    }
-                    Err(reason) => line("access", &format_args!("unknown: {reason}"))?,
+                let (asked, granted) = (settings.session_timeout, found.granted);
+                line("session", &format_args!("asked {asked:?}, granted {granted:?}"))?;
+                for (name, RoundTrips([median, most, longest])) in
+                    [("reads", found.reads), ("writes", found.writes)]
+                {
+                    let times = format_args!(
+                        "half within {median:.1?}, 99 % within {most:.1?}, all within {longest:.1?}"
+                    );
+                    line(name, &times)?;
                 }
+                line(
+                    "access",
+                    &found.access.as_ref().map_or_else(|reason| format!("unknown: {reason}"), access),
+                )?;
             }
         }
         self.note.iter().try_for_each(|note| writeln!(f, "  to look at  {note}"))?;
         self.advice.iter().try_for_each(|advice| writeln!(f, "  to change   {advice}"))
     }
+}
+
+fn access(Access { node, denied }: &Access) -> String {
+    let [create, read, delete] =
+        ["create", "read", "delete"].map(|name| if denied.contains(&name) { "denied" } else { "granted" });
+    format!("at {node}: create {create}, read {read}, delete {delete}")
 }

@@ -11,28 +11,17 @@
 //! The program therefore outlives its lock only if two processes fail at the same time. It starts after the watchdog
 //! has confirmed that it watches: until then, its process is stopped in front of the program ([`launch`], [`start`]).
 //!
-//! * [`deadlines`]: the times of both signals, as a pure function of the time that remains.
-//! * [`lease`]: the time for which the lock is certain to be held.
-//! * [`orders`]: the messages to the watchdog.
-//! * [`clock`]: the clock of all of them, which the machine's sleep does not stop.
-//! * [`child`]: the process of the program, and its group.
-//! * [`orphans`]: the children of others, which become those of this process.
-//! * [`signals`], [`terminal`]: the signals that are passed on, and the foreground of the terminal.
-//! * [`listener`]: the signals of the keys, which the group of this process has to get as well.
-//! * [`ending`]: the end of this process, by a code or by a signal.
+//! * [`lease`]: the time for which the lock is certain to be held, and the times of both signals.
+//! * [`child`]: the process of the program, and its group; the children of others, which become those of this process.
+//! * [`signals`]: the signals that are passed on, and the end of this process, by a code or by a signal.
+//! * [`terminal`]: the foreground of the terminal, and the signals of its keys.
 //! * [`supervision`]: all of it together.
 //!
 //! Uses the floors below: `arguments`, `output` and `exit`.
 
 mod child;
-mod clock;
-mod deadlines;
-mod ending;
 mod launch;
 mod lease;
-mod listener;
-mod orders;
-mod orphans;
 mod signals;
 mod start;
 mod supervision;
@@ -42,10 +31,8 @@ mod watchdog;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-pub(crate) use self::child::Status;
-pub(crate) use self::ending::End;
-pub(crate) use self::orphans::reap_between_programs;
-pub(crate) use self::signals::Signals;
+pub(crate) use self::child::{Status, reap_between_programs};
+pub(crate) use self::signals::{End, Signals};
 pub(crate) use self::supervision::{Ended, supervise};
 
 /// Runs one of the helpers if this process is one, and returns its exit code.
@@ -57,8 +44,8 @@ pub(crate) fn helper() -> Option<ExitCode> {
         Some(watchdog::run())
     } else if first == launch::NAME {
         Some(launch::run(&rest))
-    } else if first == listener::NAME {
-        Some(listener::run())
+    } else if first == terminal::LISTENER {
+        Some(terminal::listen())
     } else {
         None
     }

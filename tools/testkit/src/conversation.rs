@@ -21,10 +21,8 @@ use crate::wire::{
 
 mod error;
 mod greeting;
-mod message;
 
 pub use error::ConversationError;
-pub use message::{Message, Reply};
 
 /// The time limit for the next frame of a server.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
@@ -290,4 +288,24 @@ impl Conversation {
             frame.map_err(|_| ConversationError::Silent(ANSWER_WITHIN))?;
         Ok(frame.ok_or(ConversationError::Closed)??.freeze())
     }
+}
+
+/// The answer to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The number of the request.
+    pub xid: i32,
+    /// The last transaction that the server has applied.
+    pub zxid: i64,
+    /// The response, or the reason why the request failed.
+    pub outcome: Result<Response, ErrorCode>,
+}
+
+/// A message from a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// The answer to a request.
+    Reply(Reply),
+    /// A watch event.
+    Event(WatchEvent),
 }

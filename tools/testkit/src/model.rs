@@ -11,14 +11,11 @@
 
 mod acl;
 mod answers;
-mod connection;
 mod mode;
 mod node;
-mod output;
 mod path;
 mod quotas;
 mod reads;
-mod restart;
 mod sessions;
 mod settings;
 mod tree;
@@ -33,8 +30,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use connection::Connection;
-pub use output::{ConnectionId, Message, Output};
+use acl::Identities;
 use sessions::Sessions;
 pub use settings::{Settings, TtlNodes};
 use tree::Tree;
@@ -43,7 +39,8 @@ use watches::Watches;
 
 use crate::session_password;
 use crate::wire::{
-    ConnectRequest, ConnectResponse, ErrorCode, Opcode, ReplyHeader, Request, RequestHeader, Response, xid,
+    ConnectRequest, ConnectResponse, ErrorCode, Opcode, ReplyHeader, Request, RequestHeader, Response,
+    WatchEvent, xid,
 };
 
 /// A standalone ZooKeeper server.
@@ -301,4 +298,72 @@ impl Model {
 
 fn millis(time: Duration) -> i64 {
     time.as_millis().try_into().unwrap_or(i64::MAX)
+}
+
+impl Model {
+    /// Restarts the server: connections and watches are gone, and the timeout of every session starts anew.
+    pub fn restart(&mut self, now: Duration) {
+        self.now = self.now.max(millis(now));
+        self.disconnect_all();
+        self.sessions.restart(self.now);
+    }
+
+    /// Restarts the server without any data, session or transaction.
+    ///
+    /// New sessions and connections get ids that were not assigned before.
+    pub fn restart_empty(&mut self, now: Duration) {
+        let now = now.max(Duration::from_millis(self.now.max(0).unsigned_abs()));
+        let new = Self::new(self.settings.clone(), now);
+        let sessions = new.sessions.after(&self.sessions);
+        *self = Self { sessions, ahead: self.ahead, next_connection: self.next_connection, ..new };
+    }
+
+    /// Removes all connections, their watches and their pending outputs.
+    pub fn disconnect_all(&mut self) {
+        self.connections.clear();
+        self.watches = Watches::default();
+        self.sessions.detach_all();
+        self.outputs.clear();
+    }
+}
+
+/// The id of a connection, which no other connection of the same model gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConnectionId(u64);
+
+/// An action on a connection, to be performed in the order of the outputs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Output {
+    /// Send a message.
+    Send(ConnectionId, Message),
+    /// Close the connection after all earlier messages have been sent.
+    Close(ConnectionId),
+}
+
+/// A frame that a server sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Message {
+    /// The first frame of a connection.
+    Connected(ConnectResponse),
+    /// The reply to a request.
+    Reply(ReplyHeader, Response),
+    /// A watch event.
+    Event(ReplyHeader, WatchEvent),
+}
+
+/// The state of a connection.
+#[derive(Clone, Debug)]
+struct Connection {
+    from: IpAddr,
+    /// The attached session: `None` before the first frame, and after a session was refused.
+    session: Option<i64>,
+    identities: Identities,
+}
+
+impl Connection {
+    fn new(from: IpAddr) -> Self {
+        Self { from, session: None, identities: Identities::of_address(from) }
+    }
 }

@@ -13,7 +13,6 @@ use crate::wire::{ErrorCode, Stat};
 use crate::{Error, four_letter};
 
 mod builder;
-mod clock;
 mod connection;
 mod core;
 mod listener;

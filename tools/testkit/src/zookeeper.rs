@@ -3,9 +3,10 @@
 //! This module may use only `error`, `eventually`, `four_letter`, `installation`, `kerberos`, `ports`, `supervisor`
 //! and `tls`.
 
-use std::fs;
-use std::io;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,9 +18,7 @@ use crate::supervisor::Supervisor;
 use crate::{Error, eventually, four_letter};
 
 mod builder;
-mod directory;
 mod logins;
-mod private;
 mod replacing;
 #[cfg(feature = "tls")]
 mod secure;
@@ -265,4 +264,10 @@ impl ZooKeeper {
     fn secure_port(&self) -> &SecurePort {
         self.secure.as_ref().expect("the server was started with TLS")
     }
+}
+
+/// Writes a file, which only the user of this process may read if this creates it.
+fn write_private(path: &Path, content: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(content.as_bytes())
 }

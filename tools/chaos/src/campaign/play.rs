@@ -4,9 +4,9 @@ use std::io;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::fleet::{Clock, Effect, Exit, Fleet, Impairment};
-use crate::injection::{Field, Victim};
-use crate::schedule::{Fault, Plan};
+use crate::fleet::{Clock, Exit, Fleet};
+use crate::injection::Field;
+use crate::schedule::{Blow, Fault, Plan, Strike};
 
 use super::Outcome;
 
@@ -21,15 +21,7 @@ pub(super) struct Player<'a> {
 /// The beginning of a fault, or its end.
 enum Act {
     Begin(Fault),
-    End(u64, Remedy),
-}
-
-/// The act that ends a fault of a process.
-enum Remedy {
-    Run { process: usize },
-    GoOn { process: usize },
-    Restore { process: usize },
-    RestoreAll,
+    End(u64, Fault),
 }
 
 impl<'a> Player<'a> {
@@ -70,100 +62,67 @@ impl<'a> Player<'a> {
         Some(self.due.remove(nth).1)
     }
 
-    fn perform(&mut self, act: Act) -> Outcome {
+    fn perform(&mut self, act: Act) -> io::Result<()> {
         match act {
             Act::Begin(fault) => self.begin(fault),
-            Act::End(number, remedy) => {
-                self.remedy(number, remedy)?;
+            Act::End(number, fault) => {
+                self.end(number, &fault)?;
                 self.field.chronicle.ended(number);
                 Ok(())
             }
         }
     }
 
-    fn begin(&mut self, fault: Fault) -> Outcome {
-        let (lasts, links) =
-            (fault.lasts(), |fleet: &'_ mut Fleet, process| fleet.links_mut(process).sessions());
-        match fault.clone() {
-            Fault::KillClient { process, .. } => {
-                let number = self.began(&fault, process);
-                match self.fleet.kill(process)? {
-                    Effect::Struck => self.end_in(lasts, number, Remedy::Run { process }),
-                    Effect::None => self.field.chronicle.ended(number),
+    /// Begins a fault of processes or of their links, and has others injected.
+    fn begin(&mut self, fault: Fault) -> io::Result<()> {
+        let (chronicle, fleet) = (&self.field.chronicle, &mut *self.fleet);
+        let number = match &fault.strike {
+            Strike::Process(process, blow) => {
+                let process = *process;
+                let number = chronicle.began(&fault, &format!("at {}", fleet.process(process)));
+                match *blow {
+                    Blow::Kill => fleet.kill(process)?,
+                    Blow::Stop => fleet.stop(process)?,
+                    Blow::Skew(rate) => {
+                        fleet.kill(process)?;
+                        fleet.run(process, Clock::Skewed(rate))?;
+                    }
+                    Blow::Cut(how) => fleet.links_mut(process).cut(how),
                 }
+                number
             }
-            Fault::StopClient { process, .. } => {
-                let number = self.began(&fault, process);
-                match self.fleet.stop(process)? {
-                    Effect::Struck => self.end_in(lasts, number, Remedy::GoOn { process }),
-                    // The fault that has stopped it, or has ended it, goes on.
-                    Effect::None => self.field.chronicle.ended(number),
-                }
+            Strike::Impair(processes, impairment) => {
+                let number = chronicle.began(&fault, "");
+                processes.clone().for_each(|process| {
+                    fleet.links_mut(process).impair(number, impairment.clone());
+                });
+                number
             }
-            Fault::Cut { process, side } => {
-                let number = self.began(&fault, process);
-                self.fleet.links_mut(process).cut(side);
-                self.field.chronicle.ended(number);
+            Strike::EndSession(process) => {
+                let victim = (fleet.process(*process), fleet.links_mut(*process).sessions());
+                self.threads.push(self.field.inject(fault, Some(victim))?);
+                return Ok(());
             }
-            Fault::Silence { process, servers, side, .. } => {
-                let number = self.began(&fault, process);
-                self.fleet.links_mut(process).impair(number, Impairment::Silence(servers, side));
-                self.end_in(lasts, number, Remedy::Restore { process });
+            _ => {
+                self.threads.push(self.field.inject(fault, None)?);
+                return Ok(());
             }
-            Fault::SlowLink { process, delay, .. } => {
-                let number = self.began(&fault, process);
-                self.fleet.links_mut(process).impair(number, Impairment::Delay(delay));
-                self.end_in(lasts, number, Remedy::Restore { process });
+        };
+        self.due.push((Instant::now() + fault.lasts, Act::End(number, fault)));
+        Ok(())
+    }
+
+    /// Ends a fault of processes or of their links.
+    fn end(&mut self, number: u64, fault: &Fault) -> io::Result<()> {
+        match &fault.strike {
+            Strike::Process(process, Blow::Kill) => self.fleet.run(*process, Clock::True),
+            Strike::Process(process, Blow::Stop) => self.fleet.go_on(*process),
+            Strike::Impair(processes, _) => {
+                processes.clone().for_each(|process| self.fleet.links_mut(process).restore(number));
+                Ok(())
             }
-            Fault::LostReply { process, request, .. } => {
-                let number = self.began(&fault, process);
-                self.fleet.links_mut(process).impair(number, Impairment::LostReply(request));
-                self.end_in(lasts, number, Remedy::Restore { process });
-            }
-            Fault::BrokenRequest { request, .. } => {
-                let number = self.field.chronicle.began(&fault, "at all processes");
-                self.fleet.all_links().for_each(|links| links.impair(number, Impairment::Broken(request)));
-                self.end_in(lasts, number, Remedy::RestoreAll);
-            }
-            Fault::SkewClock { process, rate } => {
-                let number = self.began(&fault, process);
-                self.fleet.kill(process)?;
-                self.fleet.run(process, Clock::Skewed(rate))?;
-                self.field.chronicle.ended(number);
-            }
-            Fault::EndSession { process } => {
-                let sessions = links(self.fleet, process);
-                let victim = Victim { process: self.fleet.process(process), sessions };
-                self.inject(fault, Some(victim))?;
-            }
-            _ => self.inject(fault, None)?,
+            _ => Ok(()),
         }
-        Ok(())
-    }
-
-    fn began(&self, fault: &Fault, process: usize) -> u64 {
-        self.field.chronicle.began(fault, &format!("at {}", self.fleet.process(process)))
-    }
-
-    fn inject(&mut self, fault: Fault, victim: Option<Victim>) -> io::Result<()> {
-        self.threads.push(self.field.inject(fault, victim)?);
-        Ok(())
-    }
-
-    fn end_in(&mut self, lasts: Duration, number: u64, remedy: Remedy) {
-        self.due.push((Instant::now() + lasts, Act::End(number, remedy)));
-    }
-
-    fn remedy(&mut self, number: u64, remedy: Remedy) -> io::Result<()> {
-        match remedy {
-            Remedy::Run { process } => self.fleet.run(process, Clock::True)?,
-            Remedy::GoOn { process } => self.fleet.go_on(process)?,
-            Remedy::Restore { process } => self.fleet.links_mut(process).restore(number),
-            Remedy::RestoreAll => {
-                self.fleet.all_links().for_each(|links| links.restore(number));
-            }
-        }
-        Ok(())
     }
 }
 

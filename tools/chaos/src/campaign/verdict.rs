@@ -1,6 +1,6 @@
 //! The check of a history, and the report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::BufReader;
@@ -9,86 +9,69 @@ use std::path::Path;
 use super::{Outcome, Verdict};
 use crate::chronicle::Chronicle;
 use crate::fleet::Exit;
-use crate::history::{self, Bounds, Event, Findings, History, Source, Summary, Violation, Why, check};
+use crate::history::{self, Bounds, Event, History, Summary, Why, check};
 use crate::journal::ENDING;
 use crate::options::Options;
-use crate::schedule::Plan;
 
 /// Checks the history, and prints and stores the report.
 pub(super) fn reached(
     chronicle: &Chronicle,
     directory: &Path,
-    (options, plan): (&Options, &Plan),
+    options: &Options,
     failed: &[Exit],
 ) -> Outcome<Verdict> {
     let history = merged(directory)?;
-    let Findings { violations, excused } = check::all(&history, &Bounds::default());
-    let summary = Summary::of(&history);
-    let mut text = format!("{options:?}\n{summary}");
-    text += &waits(&history);
-    text += &errors(&history);
-    writeln!(text, "{} faults could not be injected", chronicle.failures())?;
-    text += &self::excused(&excused);
-    let idle = idle(&history, options.processes());
-    for number in &idle {
-        writeln!(text, "Process: {number} has held no lock")?;
-    }
-    for exit in failed {
-        writeln!(text, "Process: {} ended: {}", exit.process, exit.how)?;
-    }
-    for violation in &violations {
-        writeln!(text, "{violation}")?;
-    }
-    let (unread, invalid) = (unread(&summary), invalid(&summary));
-    text.extend(unread.iter().chain(&invalid).cloned());
-    let absent = absent(plan, &summary, &chronicle.unfinished_kinds());
-    for kind in &absent {
-        writeln!(text, "Absent: {kind} was planned, and could never be injected")?;
-    }
-    let found = [violations.len(), failed.len(), idle.len(), absent.len()];
-    let found = found.iter().sum::<usize>() + unread.iter().chain(&invalid).count();
-    writeln!(text, "{found} violations")?;
+    let (summary, mut found) = checked(&history);
+    found.extend(idle(&history, options.processes()));
+    found.extend(failed.iter().map(|exit| format!("Process: {} ended: {}", exit.process, exit.how)));
+    let failures = chronicle.failures();
+    found.extend(absent(&failures, &summary));
+    let (waits, errors) = (waits(&history), errors(&history));
+    let failures = format!("{} faults could not be injected\n", failures.values().sum::<usize>());
+    let text = report(&format!("{options:?}\n{summary}{waits}{errors}{failures}"), &found);
     fs::write(directory.join("report.txt"), &text)?;
     println!("{}", shortened(&text));
-    Ok(if found == 0 { Verdict::Kept } else { Verdict::Broken })
+    Ok(Verdict::of(&found))
 }
 
 /// Checks a history again, and prints what is in it and what it violates.
 pub(super) fn again(directory: &Path) -> Outcome<Verdict> {
-    let history = merged(directory)?;
-    let Findings { violations, excused } = check::all(&history, &Bounds::default());
-    let summary = Summary::of(&history);
-    print!("{summary}{}", self::excused(&excused));
-    violations.iter().for_each(|violation| println!("{violation}"));
-    let (unread, invalid) = (unread(&summary), invalid(&summary));
-    unread.iter().chain(&invalid).for_each(|line| print!("{line}"));
-    let found = violations.len() + unread.iter().chain(&invalid).count();
-    println!("{found} violations");
-    Ok(if found == 0 { Verdict::Kept } else { Verdict::Broken })
+    let (summary, found) = checked(&merged(directory)?);
+    println!("{}", report(&summary.to_string(), &found));
+    Ok(Verdict::of(&found))
 }
 
-/// Returns a line about the records that the checks do not know, which may hide a violation.
-fn unread(summary: &Summary) -> Option<String> {
-    (summary.unknown > 0).then(|| format!("Unread: {} records are of an unknown kind\n", summary.unknown))
+impl Verdict {
+    fn of(found: &[String]) -> Self {
+        if found.is_empty() { Self::Kept } else { Self::Broken }
+    }
+}
+
+/// Returns the counts of a history, and the violations in it.
+fn checked(history: &History) -> (Summary, Vec<String>) {
+    let summary = Summary::of(history);
+    let violations = check::all(history, &Bounds::default());
+    let found = violations.iter().map(ToString::to_string).chain(invalid(&summary)).collect();
+    (summary, found)
+}
+
+fn report(counts: &str, found: &[String]) -> String {
+    let lines = found.iter().map(|line| format!("{line}\n")).collect::<String>();
+    format!("{counts}{lines}{} violations", found.len())
 }
 
 /// Returns a line about holds that were never valid, if they are so many that the checks say little.
 fn invalid(summary: &Summary) -> Option<String> {
     let (never, all) = (summary.never_valid, summary.holds.values().sum::<u64>());
-    (never > FEW + all / 50).then(|| format!("Invalid: {never} of {all} holds were never valid\n"))
+    (never > FEW + all / 50).then(|| format!("Invalid: {never} of {all} holds were never valid"))
 }
 
-/// Returns the kinds of faults that were planned several times, and that never struck in a run that was long enough.
-fn absent(plan: &Plan, summary: &Summary, unfinished: &BTreeMap<String, usize>) -> Vec<String> {
-    let mut planned = BTreeMap::<String, usize>::new();
-    for fault in plan.schedule() {
-        *planned.entry(fault.fault.kind().name()).or_default() += 1;
-    }
-    let is_absent = |(kind, times): &(String, usize)| {
-        let in_time = times.saturating_sub(unfinished.get(kind).copied().unwrap_or_default());
-        in_time >= SEVERAL && !summary.faults.contains_key(kind)
-    };
-    planned.into_iter().filter(is_absent).map(|(kind, _)| kind).collect()
+/// Returns a line for each kind of fault that could not be injected several times, and never struck.
+fn absent(failures: &BTreeMap<String, usize>, summary: &Summary) -> Vec<String> {
+    let never_struck =
+        |(kind, times): &(&String, &usize)| **times >= SEVERAL && !summary.faults.contains_key(*kind);
+    let kinds = failures.iter().filter(never_struck);
+    kinds.map(|(kind, _)| format!("Absent: {kind} could never be injected")).collect()
 }
 
 /// Reads the histories of all processes.
@@ -104,21 +87,11 @@ fn merged(directory: &Path) -> Outcome<History> {
     Ok(History::new(records))
 }
 
-/// Returns the numbers of the processes that have held no lock, of which a campaign shows nothing.
-fn idle(history: &History, processes: usize) -> Vec<usize> {
-    let held = |number: usize| {
-        history.records().iter().any(|record| match (&record.by, &record.event) {
-            (Source::Call(call), Event::Granted { .. }) => usize::try_from(call.process.number) == Ok(number),
-            _ => false,
-        })
-    };
-    (0..processes).filter(|number| !held(*number)).collect()
-}
-
-/// Returns the excused findings in full.
-fn excused(excused: &[Violation]) -> String {
-    let findings: String = excused.iter().map(|violation| format!("excused: {violation}\n")).collect();
-    format!("{} findings are excused\n{findings}", excused.len())
+/// Returns a line for each process that has held no lock, of which a campaign shows nothing.
+fn idle(history: &History, processes: usize) -> Vec<String> {
+    let held: BTreeSet<_> = history.holds().iter().map(|hold| hold.process().number as usize).collect();
+    let idle = (0..processes).filter(|number| !held.contains(number));
+    idle.map(|number| format!("Process: {number} has held no lock")).collect()
 }
 
 /// Returns the number of grants of each lock, and the mean and the longest wait for it.
@@ -180,27 +153,18 @@ const LINES: usize = 150;
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use crate::history::Ending;
-    use crate::schedule::Kind;
 
     use super::*;
 
     #[test]
-    fn a_kind_of_fault_that_was_planned_several_times_and_never_struck_is_absent() {
-        let (length, kinds) = (Duration::from_secs(60), vec![Kind::Cut]);
-        let plan = Plan { seed: 1, length, servers: 3, processes: 8, kinds };
+    fn a_kind_of_fault_that_failed_several_times_and_never_struck_is_absent() {
+        let failures = |times| BTreeMap::from([("cut".to_owned(), times)]);
         let mut summary = Summary::default();
-        let unfinished = |times| BTreeMap::from([("cut".to_owned(), times)]);
-        let none = BTreeMap::new();
-        assert_eq!(absent(&plan, &summary, &none), ["cut"]);
-        // The run ended too early for some of them, and for all.
-        let planned = plan.schedule().len();
-        assert_eq!(absent(&plan, &summary, &unfinished(planned - SEVERAL)), ["cut"]);
-        assert_eq!(absent(&plan, &summary, &unfinished(planned)), [""; 0]);
+        assert_eq!(absent(&failures(SEVERAL), &summary), ["Absent: cut could never be injected"]);
+        assert_eq!(absent(&failures(SEVERAL - 1), &summary), [""; 0]);
         summary.faults.insert("cut".to_owned(), 1);
-        assert_eq!(absent(&plan, &summary, &none), [""; 0]);
+        assert_eq!(absent(&failures(SEVERAL), &summary), [""; 0]);
     }
 
     #[test]
@@ -212,12 +176,5 @@ mod tests {
         };
         assert_eq!(invalid(&of(30)), None);
         assert!(invalid(&of(31)).is_some_and(|line| line.starts_with("Invalid: 31 ")));
-    }
-
-    #[test]
-    fn records_of_an_unknown_kind_fail_the_check() {
-        assert_eq!(unread(&Summary::default()), None);
-        let unknown = Summary { unknown: 2, ..Summary::default() };
-        assert!(unread(&unknown).is_some_and(|line| line.starts_with("Unread: 2 ")));
     }
 }

@@ -37,13 +37,8 @@ impl Skew {
         }
     }
 
-    /// Gives a process of this program a clock with this rate, in thousandths of the true one.
-    pub(super) fn set(&self, rate: u32, command: &mut Command) {
-        command.args(["--rate", &rate.to_string()]);
-        self.load(rate, command);
-    }
-
-    fn load(&self, rate: u32, command: &mut Command) {
+    /// Gives a process a clock with this rate, in thousandths of the true one.
+    pub(super) fn load(&self, rate: u32, command: &mut Command) {
         command.env("LD_PRELOAD", &self.0).env("CLOCK_RATE", rate.to_string());
     }
 }
@@ -56,7 +51,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::clock;
+    use crate::journal::now;
 
     const NAME: &str = "fleet::clocks::tests::the_clocks_and_the_waits_of_a_skewed_process_have_its_rate";
     /// Set in the process with the skewed clock, which is this test again.
@@ -83,10 +78,10 @@ mod tests {
     }
 
     fn print_true_length_of_a_wait() {
-        let (begin, begin_true) = (Instant::now(), clock::now());
+        let (begin, begin_true) = (Instant::now(), now());
         let nothing = Mutex::new(());
         drop(Condvar::new().wait_timeout_while(nothing.lock().unwrap(), WAIT, |()| true).unwrap());
         assert!(begin.elapsed() >= WAIT);
-        println!("waited {}", clock::now() - begin_true);
+        println!("waited {}", now() - begin_true);
     }
 }

@@ -1,12 +1,10 @@
 //! The links from one process to each server, each through a proxy of its own.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
-use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Direction, Error, How, Proxy};
 
-use crate::schedule::{Request, Side};
+use crate::schedule::Impairment;
 
 /// The links of one process, in the order of the servers.
 #[derive(Debug)]
@@ -14,20 +12,6 @@ pub(crate) struct Links {
     proxies: Vec<Proxy>,
     /// The present faults, each with its number.
     present: Vec<(u64, Impairment)>,
-}
-
-/// A fault of links that lasts.
-#[derive(Clone, Debug)]
-pub(crate) enum Impairment {
-    /// Nothing arrives from or at these servers.
-    Silence(Vec<usize>, Side),
-    /// Everything is late, and later at each further server.
-    Delay(Duration),
-    /// The next reply of each server to such a request is lost with its connection. It is the next one once more when
-    /// another fault of the links ends meanwhile.
-    LostReply(Request),
-    /// Connections end right behind each such request.
-    Broken(Request),
 }
 
 impl Links {
@@ -42,8 +26,7 @@ impl Links {
     }
 
     /// Ends all connections.
-    pub(crate) fn cut(&self, side: Side) {
-        let how = if side == Side::Both { How::Rst } else { How::Fin };
+    pub(crate) fn cut(&self, how: How) {
         self.proxies.iter().for_each(|proxy| proxy.cut(how));
     }
 
@@ -62,22 +45,17 @@ impl Links {
 
     fn apply(&self, impairment: &Impairment) {
         match impairment {
-            Impairment::Silence(servers, side) => {
-                let direction = match side {
-                    Side::ToServer => Direction::ToServer,
-                    Side::ToClient => Direction::ToClient,
-                    Side::Both => Direction::Both,
-                };
-                servers.iter().for_each(|server| self.proxies[*server].blackhole(direction));
+            Impairment::Silence(servers, direction) => {
+                servers.iter().for_each(|server| self.proxies[*server].blackhole(*direction));
             }
             Impairment::LostReply(request) => {
                 for proxy in &self.proxies {
-                    proxy.on_reply(opcode(*request)).cut(How::Fin);
+                    proxy.on_reply(*request).cut(How::Fin);
                 }
             }
             Impairment::Broken(request) => {
                 for proxy in &self.proxies {
-                    proxy.on_request(opcode(*request)).always().cut_after(How::Fin);
+                    proxy.on_request(*request).always().cut_after(How::Fin);
                 }
             }
             Impairment::Delay(delay) => {
@@ -107,14 +85,5 @@ impl Links {
         sessions.sort_unstable();
         sessions.dedup();
         sessions
-    }
-}
-
-fn opcode(request: Request) -> Opcode {
-    match request {
-        Request::Create => Opcode::CREATE2,
-        Request::Delete => Opcode::DELETE,
-        Request::Transaction => Opcode::MULTI,
-        Request::List => Opcode::GET_CHILDREN,
     }
 }

@@ -22,14 +22,15 @@ mod waits;
 mod writes;
 
 use super::merged::History;
-use super::violation::Findings;
+use super::violation::Violation;
 
 pub(crate) use self::waits::longest_wait;
 
 /// Makes all checks.
-pub(crate) fn all(history: &History, bounds: &Bounds) -> Findings {
-    let mut findings = stuck::stuck(history, bounds);
+pub(crate) fn all(history: &History, bounds: &Bounds) -> Vec<Violation> {
     let violations = [
+        stuck::vacancy(history, bounds),
+        stuck::progress(history, bounds),
         exclusion::exclusion(history),
         tokens::tokens(history),
         told::told(history, bounds),
@@ -39,8 +40,7 @@ pub(crate) fn all(history: &History, bounds: &Bounds) -> Findings {
         outcomes::left(history).into_iter().collect(),
         periods::periods(history, bounds),
     ];
-    findings.violations.extend(violations.into_iter().flatten());
-    findings
+    violations.into_iter().flatten().collect()
 }
 
 /// The bounds that the checks of times need. All of them are in nanoseconds, if nothing else is said.

@@ -11,7 +11,7 @@ use super::source::Process;
 /// An event of a call, of a process, or of the campaign that runs the processes.
 ///
 /// The time of a record is taken so that the history never shows a hold longer than it was: after the lock was granted,
-/// and before its release begins. A reader that does not know an event reads it as [`Event::Other`].
+/// and before its release begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub(crate) enum Event {
@@ -22,16 +22,13 @@ pub(crate) enum Event {
         /// The kind of place that the call wants.
         kind: Kind,
         /// The time that the call may take, or `None` for a call without a bound.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         within: Option<u64>,
     },
     /// The call has the lock. The time is taken after the call has returned.
     Granted {
         /// The fencing token.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<Token>,
         /// The time at which the lease runs out, as the client knows it now.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<u64>,
     },
     /// The client knows of a later end of the lease.
@@ -59,9 +56,6 @@ pub(crate) enum Event {
         began: u64,
         /// The value of the resource, or nothing if the outcome is unknown.
         value: Option<u64>,
-        /// The place of the latest write in the resource's own order of writes, such as a `mzxid`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        position: Option<u64>,
     },
     /// The call wrote a resource. The time is taken after the answer.
     Wrote {
@@ -71,12 +65,8 @@ pub(crate) enum Event {
         /// The value. The writers of a resource never write the same value twice.
         value: u64,
         /// The token that the writer passed to the resource.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<Token>,
         outcome: Outcome,
-        /// The place of this write in the resource's own order of writes, such as a `zxid`, if it is known.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        position: Option<u64>,
     },
     /// Work that starts once per period has started.
     Started {
@@ -105,7 +95,6 @@ pub(crate) enum Event {
         lock: String,
         /// The zxid of the node's creation, or `None` if it is not known. Holds for one holder whose token shows that they
         /// are under another node stay valid.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         zxid: Option<u64>,
     },
     /// The campaign makes a server end a session of a process, with the same consequences for all of its holds. It is noted
@@ -126,10 +115,6 @@ pub(crate) enum Event {
     /// The nodes below the locks when every process had ended and every session was over. It is empty if nothing was
     /// left behind.
     NodesLeft { paths: Vec<String> },
-
-    /// An event that this version does not know.
-    #[serde(other)]
-    Other,
 }
 
 /// The kind of place that a call wants in a lock.

@@ -8,6 +8,7 @@ use super::campaign::{Campaign, Life};
 use super::hold::{Hold, derive};
 use super::record::Record;
 use super::source::{CallId, Process};
+use super::violation::{Rule, Violation, life};
 
 /// The merged records of all processes of a campaign.
 #[derive(Clone, Debug)]
@@ -47,6 +48,17 @@ impl History {
     /// Returns a call.
     pub(crate) fn call(&self, id: CallId) -> Option<&Call> {
         self.calls.get(&id)
+    }
+
+    /// Returns a violation that the lives of these calls show.
+    pub(crate) fn violation(
+        &self,
+        rule: Rule,
+        text: String,
+        calls: impl IntoIterator<Item = CallId>,
+    ) -> Violation {
+        let calls = calls.into_iter().filter_map(|id| self.call(id));
+        Violation::new(rule, text, calls.flat_map(|call| life(&call.records)))
     }
 
     /// Returns all holds, by the time of their grants.

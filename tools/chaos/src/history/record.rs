@@ -9,7 +9,7 @@ use super::event::Event;
 use super::source::Source;
 
 /// An event with its time and its source, such as
-/// `{"at":1200,"by":"3.1/7/20","is":"granted","token":[4294967301,2],"until":5000}`.
+/// `{"at":1200,"by":{"process":{"number":3,"incarnation":1}},"is":"stalled","nanos":5000}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
     /// The time in nanoseconds, by `CLOCK_BOOTTIME`.
@@ -29,7 +29,7 @@ impl Record {
 
 /// Reads the records of a file up to its last whole line: a process that was killed may have left half a line.
 ///
-/// Fails with the name of the file if a whole line is not a record. A record with an unknown event is [`Event::Other`].
+/// Fails with the name of the file if a whole line is not a record.
 pub(crate) fn read(file: &str, mut from: impl BufRead) -> Result<Vec<Record>, Box<dyn Error + Send + Sync>> {
     let (mut records, mut line) = (Vec::new(), Vec::new());
     for number in 1.. {
@@ -46,32 +46,28 @@ pub(crate) fn read(file: &str, mut from: impl BufRead) -> Result<Vec<Record>, Bo
 #[cfg(test)]
 mod tests {
     use super::super::event::Token;
+    use super::super::story::source;
     use super::*;
 
-    const WHOLE: &str = "{\"at\":1,\"by\":\"1.0/0/0\",\"is\":\"release_begun\"}\n";
-
-    #[test]
-    fn records_are_read_as_they_are_written_and_unknown_events_as_such() {
-        let event = Event::Granted { token: Some(Token(u64::MAX, 2)), until: Some(5_000) };
-        let record = Record { at: u64::MAX, by: "3.1/7/20".parse().unwrap(), event };
-        let file =
-            record.to_line() + "\n" + r#"{"at":1,"by":"campaign","is":"eclipse","of":{"the":"sun"}}"# + "\n";
-        let unknown = Record { at: 1, by: Source::Campaign, event: Event::Other };
-        assert_eq!(read("a", file.as_bytes()).unwrap(), [record, unknown]);
+    fn record() -> Record {
+        let event = Event::Granted { token: Some(Token(u64::MAX, 2)), until: None };
+        Record { at: u64::MAX, by: source("3.1/7/20"), event }
     }
 
     #[test]
-    fn a_file_that_ends_in_half_a_line_is_read_up_to_its_last_whole_line() {
-        for end in 0..WHOLE.len() {
-            let file = format!("{WHOLE}{WHOLE}{}", &WHOLE[..end]);
-            assert_eq!(read("a", file.as_bytes()).unwrap().len(), 2, "{file}");
+    fn records_are_read_as_they_are_written_up_to_the_last_whole_line() {
+        let line = record().to_line();
+        for end in 0..line.len() {
+            let file = format!("{line}\n{line}\n{}", &line[..end]);
+            assert_eq!(read("a", file.as_bytes()).unwrap(), [record(), record()], "{file}");
         }
     }
 
     #[test]
     fn a_whole_line_that_is_no_record_is_an_error_with_file_and_line() {
-        for broken in ["{\"at\":1\n", "\u{0}\n", "{\"at\":1,\"by\":\"me\",\"is\":\"released\"}\n"] {
-            let file = format!("{WHOLE}{broken}{WHOLE}");
+        let line = record().to_line();
+        for broken in ["{\"at\":1", "\u{0}", &line.replace("granted", "eclipsed")] {
+            let file = format!("{line}\n{broken}\n{line}\n");
             let error = read("p3.jsonl", file.as_bytes()).unwrap_err();
             assert!(error.to_string().starts_with("line 2 of p3.jsonl is not a record: "), "{error}");
         }

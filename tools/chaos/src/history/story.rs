@@ -3,6 +3,7 @@
 use super::event::{Event, Kind, Outcome, Token, Way};
 use super::merged::History;
 use super::record::Record;
+use super::source::{CallId, Process, Source};
 use super::violation::{Rule, Violation};
 
 /// A history under way. Calls are named as in records, such as `1.0/0/0`.
@@ -11,7 +12,7 @@ pub(crate) struct Story(pub(crate) Vec<Record>);
 
 impl Story {
     pub(crate) fn at(mut self, at: u64, by: &str, event: Event) -> Self {
-        self.0.push(Record { at, by: by.parse().unwrap(), event });
+        self.0.push(Record { at, by: source(by), event });
         self
     }
 
@@ -56,7 +57,7 @@ impl Story {
     /// A read of the resource `r`, which takes one nanosecond.
     pub(crate) fn reads(self, call: &str, at: u64, value: u64) -> Self {
         let (resource, value) = ("r".to_owned(), Some(value));
-        self.at(at, call, Event::Read { resource, began: at - 1, value, position: None })
+        self.at(at, call, Event::Read { resource, began: at - 1, value })
     }
 
     /// A write of the resource `r`, which takes one nanosecond.
@@ -76,11 +77,7 @@ impl Story {
         token: Option<u64>,
     ) -> Self {
         let (resource, token) = ("r".to_owned(), token.map(|token| Token(token, 0)));
-        self.at(
-            at,
-            call,
-            Event::Wrote { resource, way, began: at - 1, value, token, outcome, position: None },
-        )
+        self.at(at, call, Event::Wrote { resource, way, began: at - 1, value, token, outcome })
     }
 
     pub(crate) fn history(self) -> History {
@@ -91,4 +88,17 @@ impl Story {
 /// Returns the rules that are broken.
 pub(crate) fn rules(violations: &[Violation]) -> Vec<Rule> {
     violations.iter().map(|violation| violation.rule).collect()
+}
+
+/// Returns the source with this text.
+pub(crate) fn source(text: &str) -> Source {
+    let numbers: Vec<_> = text.split(['.', '/']).map(|part| part.parse().unwrap_or_default()).collect();
+    let process = |number, incarnation| Process { number, incarnation };
+    match numbers[..] {
+        [number, incarnation] => Source::Process(process(number, incarnation)),
+        [number, incarnation, task, call] => {
+            Source::Call(CallId { process: process(number, incarnation), task, call: call.into() })
+        }
+        _ => Source::Campaign,
+    }
 }

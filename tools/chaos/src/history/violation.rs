@@ -52,33 +52,6 @@ pub(crate) enum Rule {
     Left,
 }
 
-/// The violations of a check, and the number of findings that no promise covers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Findings {
-    pub(crate) violations: Vec<Violation>,
-    /// The findings that faults, or holds that were not valid any more, explain.
-    pub(crate) excused: Vec<Violation>,
-}
-
-impl Findings {
-    /// Adds a finding.
-    pub(crate) fn add(&mut self, violation: Violation, verdict: Verdict) {
-        match verdict {
-            Verdict::Broken => self.violations.push(violation),
-            Verdict::Excused => self.excused.push(violation),
-        }
-    }
-}
-
-/// A judgment of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// It breaks a promise.
-    Broken,
-    /// No promise covers it.
-    Excused,
-}
-
 impl Violation {
     /// Creates a violation that these records show.
     pub(crate) fn new(rule: Rule, text: String, records: impl IntoIterator<Item = Record>) -> Self {

@@ -3,26 +3,25 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use crate::history::Event;
-
+use crate::history::{Event, Process};
 use crate::schedule::Fault;
 use crate::settings::NAMESPACE;
 
-use super::field::{Field, Outcome, Victim};
+use super::{Field, Outcome};
 
 /// Ends the sessions of a process at the servers.
-pub(super) fn end_session(field: &Field, fault: &Fault, victim: &Victim) -> Outcome {
-    let number = field.chronicle.began(fault, &format!("of {victim:x?}"));
-    for session in &victim.sessions {
-        field.chronicle.note(Event::SessionEnded { process: victim.process });
-        if !field.runtime.block_on(field.outsider.end_session(*session, || !field.end.has_rung())) {
-            field.chronicle.say(&format!("the session {session:x} goes on"));
+pub(super) fn end_session(field: &Field, fault: &Fault, process: Process, sessions: &[i64]) -> Outcome {
+    field.noted(fault, &format!("of {process}, {sessions:x?}"), || {
+        for session in sessions {
+            field.chronicle.note(Event::SessionEnded { process });
+            if !field.runtime.block_on(field.outsider.end_session(*session, || !field.end.has_rung())) {
+                field.chronicle.say(&format!("the session {session:x} goes on"));
+            }
+            // Slow servers end the session late, and holds that are granted until then end with it.
+            field.chronicle.note(Event::SessionEnded { process });
         }
-        // Slow servers end the session late, and holds that are granted until then end with it.
-        field.chronicle.note(Event::SessionEnded { process: victim.process });
-    }
-    field.chronicle.ended(number);
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Deletes the node of one contender: the first one of its queue in half of the cases.
@@ -43,9 +42,7 @@ pub(super) fn delete_node(field: &Field, fault: &Fault, pick: u64) -> Outcome {
         // Slow servers delete the node late, and holds that are granted until then end with it.
         field.chronicle.note(broken);
         let was_there = deleted?;
-        let number = field.chronicle.began(fault, &format!("{path}, deleted: {was_there}"));
-        field.chronicle.ended(number);
-        return Ok(());
+        return field.noted(fault, &format!("{path}, deleted: {was_there}"), || Ok(()));
     }
     Err("no lock has a contender".into())
 }
@@ -62,18 +59,18 @@ fn ask<T>(field: &Field, question: impl AsyncFn() -> io::Result<T>) -> io::Resul
     }
 }
 
+/// Deletes the queues without contenders, as the servers do with containers, but far more often.
+pub(super) fn reap(field: &Field, fault: &Fault) -> Outcome {
+    field.noted(fault, "", || {
+        let queues = field.workloads.iter().flat_map(|workload| workload.queues());
+        let paths: Vec<_> = queues.map(|(_, queue)| format!("{NAMESPACE}{queue}")).collect();
+        let deletions = field.runtime.block_on(field.outsider.reap(&paths, fault.lasts));
+        field.chronicle.say(&format!("{deletions} empty queues were deleted"));
+        Ok(())
+    })
+}
+
 /// The time within which a server answers again.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The pause between two questions.
 const PAUSE: Duration = Duration::from_millis(100);
-
-/// Deletes the queues without contenders, as the servers do with containers, but far more often.
-pub(super) fn reap(field: &Field, fault: &Fault, lasts: Duration) -> Outcome {
-    let number = field.chronicle.began(fault, "");
-    let queues = field.workloads.iter().flat_map(|workload| workload.queues());
-    let paths: Vec<_> = queues.map(|(_, queue)| format!("{NAMESPACE}{queue}")).collect();
-    let deletions = field.runtime.block_on(field.outsider.reap(&paths, lasts));
-    field.chronicle.say(&format!("{deletions} empty queues were deleted"));
-    field.chronicle.ended(number);
-    Ok(())
-}

@@ -9,11 +9,11 @@ use std::path::PathBuf;
 
 use zklock::{FencingToken, LockError};
 
-use crate::clock;
+use crate::journal::now;
 use crate::service;
 
 use super::task::Calls;
-use super::writing::{Read, Writing, read};
+use super::writing::{Writing, read};
 
 /// The places of the resources.
 pub(super) struct Places {
@@ -46,9 +46,9 @@ const LENGTH: usize = 20;
 
 /// Reads a file.
 pub(super) fn read_file(calls: &Calls, member: usize, resource: &str) {
-    let began = clock::now();
+    let began = now();
     let value = calls.places().value(resource);
-    read(calls, member, resource, began, Read::of(Some(value.expect("the file has a whole value"))));
+    read(calls, member, resource, began, Some(value.expect("the file has a whole value")));
 }
 
 /// Writes a file by one system call.
@@ -57,19 +57,14 @@ pub(super) fn write_file(calls: &Calls, member: usize, resource: &str) {
     let text = format!("{:19}\n", writing.value());
     let written = calls.places().file(resource).and_then(|file| file.write_all_at(text.as_bytes(), 0));
     let outcome = if written.is_ok() { Outcome::Applied } else { Outcome::Unknown };
-    writing.ends(outcome, None);
+    writing.ends(outcome);
 }
 
 /// Reads a register of the service.
 pub(super) async fn read_service(calls: &Calls, resource: &str) {
-    let began = clock::now();
+    let began = now();
     let answer = service::ask(calls.places().service, &format!("read {resource}")).await.unwrap_or_default();
-    let numbers: Vec<u64> = answer.split(' ').map_while(|number| number.parse().ok()).collect();
-    let answer = match numbers[..] {
-        [value, writes] => Read { value: Some(value), position: Some(writes) },
-        _ => Read::of(None),
-    };
-    read(calls, 0, resource, began, answer);
+    read(calls, 0, resource, began, answer.parse().ok());
 }
 
 /// Writes a register of the service with the token of the hold.
@@ -78,23 +73,23 @@ pub(super) async fn write_service(calls: &Calls, resource: &str, token: FencingT
     let (zxid, handoff, value) = (token.zxid(), token.handoff(), writing.value());
     let request = format!("write {resource} {zxid} {handoff} {value}");
     let answer = service::ask(calls.places().service, &request).await.unwrap_or_default();
-    match answer.split_once(' ') {
-        Some(("applied", number)) => writing.ends(Outcome::Applied, number.parse().ok()),
-        None if answer == "refused" => writing.ends(Outcome::Refused, None),
-        _ => writing.ends(Outcome::Unknown, None),
-    }
+    writing.ends(match &*answer {
+        "applied" => Outcome::Applied,
+        "refused" => Outcome::Refused,
+        _ => Outcome::Unknown,
+    });
 }
 
 /// Reads a node of ZooKeeper as of a moment at which the lock is held.
 pub(super) async fn read_node(calls: &Calls, resource: &str) {
-    let began = clock::now();
+    let began = now();
     let Some(lock) = zklock::current() else { return };
     let value = match lock.get(&node(resource)).await {
         Ok(Some(data)) => String::from_utf8_lossy(&data).parse().ok(),
         Ok(None) => Some(0),
         Err(_) => None,
     };
-    read(calls, 0, resource, began, Read::of(value));
+    read(calls, 0, resource, began, value);
 }
 
 /// Writes a node of ZooKeeper through the lock that is held.
@@ -108,7 +103,7 @@ pub(super) async fn write_node(calls: &Calls, resource: &str) {
         }
         Err(_) => Outcome::Unknown,
     };
-    writing.ends(outcome, None);
+    writing.ends(outcome);
 }
 
 fn node(resource: &str) -> String {

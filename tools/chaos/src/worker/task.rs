@@ -10,8 +10,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 use zklock::{Client, FencingToken, Guard, LockError};
 
-use crate::clock;
-use crate::journal::Journal;
+use crate::journal::{Journal, now};
 use crate::settings::WAIT;
 use crate::workload::Pace;
 
@@ -213,7 +212,7 @@ impl Calls {
 
     /// Notes the end of the lease, unless it is over.
     pub(super) fn renewed(&self) {
-        let now = clock::now();
+        let now = now();
         let until = self.lease_end();
         if until > now {
             self.note(&Event::Renewed { until });
@@ -222,7 +221,7 @@ impl Calls {
 
     /// Returns the time at which the lease of the innermost lock runs out, by the true clock, or a time that has passed.
     pub(super) fn lease_end(&self) -> u64 {
-        let now = clock::now();
+        let now = now();
         let remaining = zklock::current().map_or(Duration::ZERO, |lock| lock.remaining());
         let nanos = u64::try_from(remaining.as_nanos()).unwrap_or_default();
         now + self.ways.by_the_true_clock(nanos)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::history::{Event, Kind};
 use zklock::{LeaderLatch, Leadership};
 
-use crate::clock;
+use crate::journal::now;
 use crate::settings::WAIT;
 
 use super::store::{read_file, write_file};
@@ -34,7 +34,7 @@ async fn preside(calls: &Calls, term: &Leadership, time: Duration) {
     }
     let body = async {
         read_file(calls, 0, &ELECTION[1..]);
-        let began = clock::now();
+        let began = now();
         if let Ok(true) = term.once_per("/ticks/of-leaders", PERIOD).await {
             calls.note(&started("of-leaders", began));
         }
@@ -65,7 +65,7 @@ pub(super) async fn start(mut task: Task) {
             let tokens = [guard.fencing_token()];
             let time = task.work();
             calls.begin(&guard, &tokens).await;
-            let began = clock::now();
+            let began = now();
             if let Ok(true) = guard.once_per("/ticks/of-mutexes", PERIOD).await {
                 calls.note(&started("of-mutexes", began));
             }

@@ -3,7 +3,7 @@
 use crate::history::{Event, Outcome, Token, Way};
 use zklock::FencingToken;
 
-use crate::clock;
+use crate::journal::now;
 
 use super::task::{Calls, portable};
 
@@ -27,7 +27,7 @@ impl<'a> Writing<'a> {
     /// Begins a write of a member's value.
     pub(super) fn begin(calls: &'a Calls, member: usize, resource: &str, way: Way) -> Self {
         let resource = resource.to_owned();
-        Self { calls, member, resource, way, token: None, began: clock::now(), end: End::Open }
+        Self { calls, member, resource, way, token: None, began: now(), end: End::Open }
     }
 
     /// Names the token that the write passes to the resource.
@@ -41,15 +41,15 @@ impl<'a> Writing<'a> {
     }
 
     /// Notes the outcome.
-    pub(super) fn ends(mut self, outcome: Outcome, position: Option<u64>) {
-        self.note(outcome, position);
+    pub(super) fn ends(mut self, outcome: Outcome) {
+        self.note(outcome);
     }
 
-    fn note(&mut self, outcome: Outcome, position: Option<u64>) {
+    fn note(&mut self, outcome: Outcome) {
         self.end = End::Noted;
         let (value, resource) = (self.value(), self.resource.clone());
         let (way, began, token) = (self.way, self.began, self.token);
-        let event = Event::Wrote { resource, way, began, value, token, outcome, position };
+        let event = Event::Wrote { resource, way, began, value, token, outcome };
         self.calls.note_of(self.member, event);
     }
 }
@@ -57,25 +57,12 @@ impl<'a> Writing<'a> {
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
         if let End::Open = self.end {
-            self.note(Outcome::Unknown, None);
+            self.note(Outcome::Unknown);
         }
     }
 }
 
-/// Notes a read that began at this time.
-pub(super) fn read(calls: &Calls, member: usize, resource: &str, began: u64, read: Read) {
-    let Read { value, position } = read;
-    calls.note_of(member, Event::Read { resource: resource.to_owned(), began, value, position });
-}
-
-/// The answer to a read.
-pub(super) struct Read {
-    pub(super) value: Option<u64>,
-    pub(super) position: Option<u64>,
-}
-
-impl Read {
-    pub(super) fn of(value: Option<u64>) -> Self {
-        Self { value, position: None }
-    }
+/// Notes a read that began at this time, with its value unless that is unknown.
+pub(super) fn read(calls: &Calls, member: usize, resource: &str, began: u64, value: Option<u64>) {
+    calls.note_of(member, Event::Read { resource: resource.to_owned(), began, value });
 }

@@ -1,6 +1,5 @@
 //! The session of a doctor at one server.
 
-use std::fmt;
 use std::time::{Duration, Instant};
 
 use tokio::time::{sleep, timeout};
@@ -29,30 +28,22 @@ pub(super) struct Access {
     pub(super) denied: Vec<&'static str>,
 }
 
-/// The reason why there are no findings.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum NoSession {
-    /// The server refuses the login.
-    Refused(String),
-    Other(String),
+/// The reason why there are no findings, and what to do if the reason does not say it.
+#[derive(Clone, Debug)]
+pub(super) struct NoSession {
+    pub(super) reason: String,
+    pub(super) advice: Option<String>,
 }
 
 impl From<String> for NoSession {
     fn from(reason: String) -> Self {
-        Self::Other(reason)
+        Self { reason, advice: None }
     }
 }
 
-impl fmt::Display for NoSession {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Refused(reason) | Self::Other(reason)) = self;
-        f.write_str(reason)
-    }
-}
-
-/// Sorted round trips; at least one.
-#[derive(Clone, Debug)]
-pub(super) struct RoundTrips(Vec<Duration>);
+/// Round trips: those that half of all do not exceed, those that 99 % of them do not, and the longest.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RoundTrips(pub(super) [Duration; 3]);
 
 /// A session, and the time in which each question to it must be answered.
 struct Session {
@@ -86,7 +77,10 @@ async fn find_reason(config: Config) -> Result<(), NoSession> {
             client.shutdown(Duration::ZERO).await;
             Ok(())
         }
-        Err(error @ LockError::AuthFailed { .. }) => Err(NoSession::Refused(error.to_string())),
+        Err(error @ LockError::AuthFailed { .. }) => {
+            let advice = "correct the credentials here, or the users or the keytab at the server";
+            Err(NoSession { reason: error.to_string(), advice: Some(advice.to_owned()) })
+        }
         Err(LockError::Connect { reason, .. } | LockError::Tls { reason, .. }) => Err(reason.into()),
         Err(error) => Err(error.to_string().into()),
     }
@@ -116,16 +110,6 @@ async fn within<T>(time: Duration, answer: impl Future<Output = T>) -> Result<T,
     timeout(time, answer).await.map_err(|_| "no answer in time".to_owned())
 }
 
-/// The end of a transaction that fails on purpose.
-enum Failed {
-    /// In the last of its requests, as it should.
-    Last,
-    Denied(usize),
-    /// There is no such parent.
-    Missing,
-    Refused(String),
-}
-
 impl Session {
     /// Repeats a request, for as long as one may take.
     async fn round_trips(
@@ -140,7 +124,8 @@ impl Session {
             times.push(sent.elapsed());
         }
         times.sort_unstable();
-        Ok(RoundTrips(times))
+        let last = times.len() - 1;
+        Ok(RoundTrips([50, 99, 100].map(|percent| times[(last * percent).div_ceil(100)])))
     }
 
     /// Tries each permission, in transactions that fail afterwards, so that nothing is left of them.
@@ -149,11 +134,11 @@ impl Session {
         let node = if parent.is_empty() { "/".to_owned() } else { parent.clone() };
         let mut denied = Vec::new();
         match self.attempt(&parent).await? {
-            Failed::Last => {}
-            Failed::Denied(0) => denied.push("create"),
-            Failed::Denied(_) => denied.push("delete"),
-            Failed::Missing => return Err(format!("{node} was deleted meanwhile")),
-            Failed::Refused(reason) => return Err(reason),
+            (LAST, _) => {}
+            (0, zk::Error::NoAuth) => denied.push("create"),
+            (_, zk::Error::NoAuth) => denied.push("delete"),
+            (0, zk::Error::NoNode) => return Err(format!("{node} was deleted meanwhile")),
+            (_, error) => return Err(error.to_string()),
         }
         match within(self.within, self.client.list_children(&node)).await? {
             Ok(_) => {}
@@ -169,7 +154,7 @@ impl Session {
             let exists = match within(self.within, self.client.check_stat(parent)).await? {
                 Ok(found) => found.is_some(),
                 // Later servers do not tell it to a client that may not read.
-                Err(zk::Error::NoAuth) => !matches!(self.attempt(parent).await?, Failed::Missing),
+                Err(zk::Error::NoAuth) => !matches!(self.attempt(parent).await?, (0, zk::Error::NoNode)),
                 Err(error) => return Err(error.to_string()),
             };
             if exists {
@@ -180,8 +165,8 @@ impl Session {
         Ok(parent.to_owned())
     }
 
-    /// Creates a node, deletes it, and fails.
-    async fn attempt(&self, parent: &str) -> Result<Failed, String> {
+    /// Creates a node, deletes it, and fails. Returns the number of the request that failed, and its error.
+    async fn attempt(&self, parent: &str) -> Result<(usize, zk::Error), String> {
         let options = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
         let node = format!("{parent}/{NAME}");
         let mut writer = self.client.new_multi_writer();
@@ -191,37 +176,15 @@ impl Session {
         let added = added.and_then(|()| writer.add_check_version(&node, -1));
         added.map_err(|error| error.to_string())?;
         match within(self.within, writer.commit()).await? {
-            Err(zk::MultiWriteError::OperationFailed { index: 2, .. }) => Ok(Failed::Last),
-            Err(zk::MultiWriteError::OperationFailed { index, source: zk::Error::NoAuth }) => {
-                Ok(Failed::Denied(index))
-            }
-            Err(zk::MultiWriteError::OperationFailed { index: 0, source: zk::Error::NoNode }) => {
-                Ok(Failed::Missing)
-            }
-            Err(zk::MultiWriteError::OperationFailed { source, .. }) => {
-                Ok(Failed::Refused(source.to_string()))
-            }
+            Err(zk::MultiWriteError::OperationFailed { index, source }) => Ok((index, source)),
             Err(error) => Err(zk::Error::from(error).to_string()),
-            Ok(_) => Ok(Failed::Refused("a transaction that must fail was applied".to_owned())),
+            Ok(_) => Err("a transaction that must fail was applied".to_owned()),
         }
     }
 }
 
-impl RoundTrips {
-    /// Returns the round trip that this part of all of them does not exceed, in percent.
-    pub(super) fn percentile(&self, percent: usize) -> Duration {
-        let last = self.0.len() - 1;
-        self.0[(last * percent).div_ceil(100)]
-    }
-}
-
-impl fmt::Display for RoundTrips {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [median, most, longest] = [50, 99, 100].map(|percent| self.percentile(percent));
-        write!(f, "half within {median:.1?}, 99 % within {most:.1?}, all within {longest:.1?}")
-    }
-}
-
+/// The last request of a transaction that fails on purpose.
+const LAST: usize = 2;
 /// The pause between two attempts to connect.
 const PAUSE: Duration = Duration::from_millis(10);
 const NAME: &str = "zklock-doctor";

@@ -1,6 +1,5 @@
 //! The four-letter words, which servers answer outside of the protocol if they are permitted.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
@@ -8,44 +7,40 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// The answers of a server to the words.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Words {
-    /// The version, if the server answers `srvr`.
-    pub(super) version: Option<String>,
-    /// The role of the server in its ensemble.
-    pub(super) mode: Option<String>,
-    /// The lines of `conf`, if the server answers it.
-    pub(super) conf: BTreeMap<String, String>,
-}
+/// The lines of a server's answers to `srvr` and `conf`, if it gives them.
+#[derive(Debug, Default)]
+pub(super) struct Words(String);
 
 impl Words {
-    /// A time of the configuration, in milliseconds on the server.
-    pub(super) fn time(&self, name: &str) -> Option<Duration> {
-        self.conf.get(name)?.parse().ok().map(Duration::from_millis)
+    /// Returns the rest of the line that begins like this.
+    fn value(&self, begin: &str) -> Option<&str> {
+        self.0.lines().find_map(|line| line.strip_prefix(begin)).map(str::trim)
+    }
+
+    pub(super) fn version(&self) -> Option<&str> {
+        self.value("Zookeeper version: ")?.split(',').next()
+    }
+
+    /// Returns the role of the server in its ensemble.
+    pub(super) fn mode(&self) -> Option<&str> {
+        self.value("Mode: ")
+    }
+
+    pub(super) fn tick_time(&self) -> Option<Duration> {
+        self.value("tickTime=")?.parse().ok().map(Duration::from_millis)
     }
 
     /// Returns how far the server may be behind its leader. A server without an ensemble states nothing.
     pub(super) fn sync_limit(&self) -> Option<Duration> {
-        let ticks: u32 = self.conf.get("syncLimit")?.parse().ok()?;
-        self.time("tickTime")?.checked_mul(ticks).filter(|limit| !limit.is_zero())
-    }
-
-    fn read(srvr: &str, conf: &str) -> Self {
-        let line = |name: &str| srvr.lines().find_map(|line| line.strip_prefix(name));
-        let pairs = conf.lines().filter_map(|line| line.split_once('='));
-        Self {
-            version: line("Zookeeper version: ").and_then(|rest| rest.split(',').next()).map(str::to_owned),
-            mode: line("Mode: ").map(|mode| mode.trim().to_owned()),
-            conf: pairs.map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned())).collect(),
-        }
+        let ticks: u32 = self.value("syncLimit=")?.parse().ok()?;
+        self.tick_time()?.checked_mul(ticks).filter(|limit| !limit.is_zero())
     }
 }
 
 /// Asks a server. A word that it does not answer is left out.
 pub(super) async fn ask(server: &str, within: Duration) -> Words {
     let (srvr, conf) = tokio::join!(word(server, "srvr", within), word(server, "conf", within));
-    Words::read(&srvr.unwrap_or_default(), &conf.unwrap_or_default())
+    Words(format!("{}\n{}", srvr.unwrap_or_default(), conf.unwrap_or_default()))
 }
 
 async fn word(server: &str, word: &str, within: Duration) -> io::Result<String> {
@@ -70,12 +65,12 @@ mod tests {
     fn answers_are_read_and_refusals_leave_nothing() {
         let srvr = "Zookeeper version: 3.8.0-5a02a05eddb59aee6ac762f7ea82e92a68eb9c0f, built on 2022-02-25\n\
                     Latency min/avg/max: 0/0.0/0\nMode: follower\nNode count: 5\n";
-        let words = Words::read(srvr, "clientPort=2181\ntickTime=2000\nsyncLimit=5\n");
-        assert_eq!(words.version.as_deref(), Some("3.8.0-5a02a05eddb59aee6ac762f7ea82e92a68eb9c0f"));
-        assert_eq!(words.mode.as_deref(), Some("follower"));
-        assert_eq!(words.time("tickTime"), Some(Duration::from_secs(2)));
+        let words = Words(format!("{srvr}clientPort=2181\ntickTime=2000\nsyncLimit=5\n"));
+        assert_eq!(words.version(), Some("3.8.0-5a02a05eddb59aee6ac762f7ea82e92a68eb9c0f"));
+        assert_eq!(words.mode(), Some("follower"));
+        assert_eq!(words.tick_time(), Some(Duration::from_secs(2)));
         assert_eq!(words.sync_limit(), Some(Duration::from_secs(10)));
-        let refused = "conf is not executed because it is not in the whitelist.\n";
-        assert_eq!(Words::read(refused, refused), Words::default());
+        let refused = Words("conf is not executed because it is not in the whitelist.\n".to_owned());
+        assert_eq!((refused.version(), refused.mode(), refused.tick_time()), (None, None, None));
     }
 }

@@ -10,9 +10,8 @@ use tokio::time::timeout;
 use zklock::{Held, LossReason};
 
 use super::child::{Child, News};
-use super::clock;
 use super::launch::{self, Bond};
-use super::lease::Lease;
+use super::lease::{self, Lease};
 use super::signals::Signals;
 use super::terminal::Stage;
 use super::watchdog::Watchdog;
@@ -89,7 +88,7 @@ impl Launched {
             }
         }
         if let Some(watchdog) = &mut self.watchdog {
-            watchdog.watch(self.child.group(), lease.look(clock::now()?)).await?;
+            watchdog.watch(self.child.group(), lease.look(lease::now()?)).await?;
         }
         Ok(())
     }
@@ -97,7 +96,7 @@ impl Launched {
     /// Lets the program begin, unless its lock is about to end. This process may have been stopped since its last look at
     /// the clock.
     fn go(&self, lease: &mut Lease<'_>) -> io::Result<bool> {
-        let Some(deadlines) = lease.beginning(clock::now()?) else { return Ok(false) };
+        let Some(deadlines) = lease.beginning(lease::now()?) else { return Ok(false) };
         self.watchdog.iter().for_each(|watchdog| watchdog.extend(deadlines));
         self.child.signal_group(Signal::SIGCONT);
         Ok(true)

@@ -9,12 +9,9 @@ use tokio::signal::unix;
 use tokio::time::sleep;
 use zklock::{Held, LossReason};
 
-use super::child::{Child, News, Status};
-use super::clock;
-use super::deadlines::Deadlines;
+use super::child::{Child, News, Status, reap};
 use super::launch::Bond;
-use super::lease::{Lease, SHORTEST_INTERVAL};
-use super::orphans;
+use super::lease::{self, Deadlines, Lease, SHORTEST_INTERVAL};
 use super::signals::{Addressee, Signals, addressee, asks_to_end};
 use super::start::{Course, Launched};
 use super::terminal::{Stage, may_suspend};
@@ -130,7 +127,7 @@ impl<'a> Supervision<'a> {
         loop {
             match self.child.news()? {
                 News::Ended => {
-                    self.ended(clock::now()?);
+                    self.ended(lease::now()?);
                     return Ok(());
                 }
                 News::Stopped(signal) => self.stage.stopped(&self.child, signal),
@@ -142,8 +139,8 @@ impl<'a> Supervision<'a> {
             tokio::select! {
                 biased;
                 _ = self.changes.recv() => {}
-                notice = notice(&mut self.watchdog) => self.notice(notice, clock::now()?),
-                reason = held.lost(), if is_guarded => self.lose(reason, clock::now()?),
+                notice = notice(&mut self.watchdog) => self.notice(notice, lease::now()?),
+                reason = held.lost(), if is_guarded => self.lose(reason, lease::now()?),
                 signal = signals.next() => self.pass_on(signal),
                 () = sleep(pause) => {}
             }
@@ -152,12 +149,12 @@ impl<'a> Supervision<'a> {
 
     fn reap_orphans(&self) {
         let helpers = self.watchdog.iter().map(Watchdog::pid).chain(self.stage.listener());
-        orphans::reap(&helpers.chain([self.child.group()]).collect::<Vec<_>>());
+        reap(&helpers.chain([self.child.group()]).collect::<Vec<_>>());
     }
 
     /// Extends the deadlines of the watchdog, or does its work. Returns the time until the next look.
     fn look_at_the_clock(&mut self) -> io::Result<Duration> {
-        let now = clock::now()?;
+        let now = lease::now()?;
         match self.fate {
             Fate::Guarded => {
                 self.deadlines = self.lease.look(now);

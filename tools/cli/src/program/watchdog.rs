@@ -1,10 +1,11 @@
 //! The process that ends a program whose lock ends.
 //!
 //! It is in a process group of its own, so that neither the terminal nor a signal to the group of its parent stops it.
-//! It reads [orders](super::orders) from its standard input, and uses nothing else: no network, no disk and no memory
+//! It reads [orders](Order) from its standard input, and uses nothing else: no network, no disk and no memory
 //! that grows. Each failure ends the program: the end of the input, an order that it does not understand, and a
 //! failed system call.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -21,9 +22,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
 use super::child::OWN;
-use super::clock;
-use super::deadlines::Deadlines;
-use super::orders::{EXPIRED, Order, WATCHES};
+use super::lease::{Deadlines, now};
 
 /// The argument that makes this program a watchdog.
 pub(super) const NAME: &str = "__watchdog";
@@ -163,7 +162,7 @@ impl Watch {
                 }
             }
             let Some((group, deadlines)) = self.group.zip(self.deadlines) else { continue };
-            let now = clock::now()?;
+            let now = now()?;
             if now >= deadlines.term && !self.is_asked {
                 self.is_asked = true;
                 // The parent must know the reason when it sees the program end.
@@ -222,4 +221,64 @@ fn readable(file: &impl AsFd) -> PollFd<'_> {
 fn set(timer: &TimerFd, at: Duration) -> io::Result<()> {
     let at = Expiration::OneShot(TimeSpec::from_duration(at));
     Ok(timer.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME)?)
+}
+
+/// A message to the watchdog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// Watch this process group.
+    Watch(Pid),
+    /// Let it live until then.
+    Until(Deadlines),
+    /// Kill it then. It is asked to end already.
+    Kill(Duration),
+}
+
+/// The answer of a watchdog that has a group and its deadlines.
+pub(super) const WATCHES: u8 = b'w';
+/// The word of a watchdog that is about to signal the group, because the time is over.
+pub(super) const EXPIRED: u8 = b't';
+
+impl Order {
+    /// Reads a line. Returns `None` for a line that is no order.
+    pub(super) fn read(line: &str) -> Option<Self> {
+        let mut words = line.split(' ');
+        let time = |word: &str| word.parse().ok().map(Duration::from_nanos);
+        let order = match words.next()? {
+            "watch" => Self::Watch(Pid::from_raw(words.next()?.parse().ok()?)),
+            "until" => Self::Until(Deadlines { term: time(words.next()?)?, kill: time(words.next()?)? }),
+            "kill" => Self::Kill(time(words.next()?)?),
+            _ => return None,
+        };
+        words.next().is_none().then_some(order)
+    }
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Watch(group) => writeln!(f, "watch {group}"),
+            Self::Until(Deadlines { term, kill }) => {
+                writeln!(f, "until {} {}", term.as_nanos(), kill.as_nanos())
+            }
+            Self::Kill(at) => writeln!(f, "kill {}", at.as_nanos()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_is_read_as_it_was_written_and_a_part_of_it_is_none() {
+        let deadlines = Deadlines { term: Duration::from_nanos(7), kill: Duration::from_secs(9) };
+        let kill = Order::Kill(deadlines.kill);
+        for order in [Order::Watch(Pid::from_raw(12)), Order::Until(deadlines), kill] {
+            assert_eq!(Order::read(order.to_string().trim_end()), Some(order));
+        }
+        for line in ["", "watch", "watch x", "until 1", "until 1 2 3", "kill", "kill 1 2", "other"] {
+            assert_eq!(Order::read(line), None, "{line}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-use super::message::Reply;
+use super::Reply;
 use crate::wire::{ConnectResponse, Malformed};
 
 /// An error of a conversation with a server.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::classpath::given_classpath;
 use super::debian;
-use super::java::find_java;
+use super::find_java;
 use crate::Error;
 
 /// The location of the classes of Apache Curator, and of the Java that runs them.

@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use super::java::find_java;
+use super::find_java;
 use crate::Error;
 use crate::error::tail;
 use crate::packages::{

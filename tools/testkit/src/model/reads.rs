@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 
+use super::ConnectionId;
 use super::acl::Identities;
 use super::node::Node;
-use super::output::ConnectionId;
 use super::tree::Tree;
 use super::watches::{Mode, Watches};
 use crate::wire::{

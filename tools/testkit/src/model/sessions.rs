@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::output::ConnectionId;
+use super::ConnectionId;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Session {

@@ -46,7 +46,7 @@ impl Model {
 
     /// Returns the open connections.
     pub fn connections(&self) -> Vec<ConnectionView> {
-        let view = |(&id, connection): (&ConnectionId, &super::connection::Connection)| ConnectionView {
+        let view = |(&id, connection): (&ConnectionId, &super::Connection)| ConnectionView {
             id,
             from: connection.from,
             session: connection.session,

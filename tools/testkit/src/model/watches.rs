@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::output::ConnectionId;
+use super::ConnectionId;
 use super::path::with_ancestors;
 use crate::wire::EventType;
 

@@ -39,17 +39,27 @@ impl Gate {
     }
 }
 
-pub(super) type Rewriter = dyn Fn(&[u8]) -> Vec<u8> + Send + Sync;
+/// A function that returns the body that replaces another one.
+#[derive(Clone)]
+pub(super) struct Rewriter(pub(super) Arc<Rewrite>);
+
+type Rewrite = dyn Fn(&[u8]) -> Vec<u8> + Send + Sync;
+
+impl fmt::Debug for Rewriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Rewriter")
+    }
+}
 
 /// The effect of a rule on a frame.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) enum Fault {
     Discard,
     Cut(How),
     CutAfter(How),
     Delay(Duration),
     Hold(Gate),
-    Rewrite(Arc<Rewriter>),
+    Rewrite(Rewriter),
     Truncate(usize),
 }
 
@@ -61,25 +71,11 @@ impl Fault {
             Self::Delay(delay) => return Some(Parcel { delay, ..Content::Frame(body).into() }),
             Self::Hold(gate) => return Some(Parcel { gate: Some(gate), ..Content::Frame(body).into() }),
             Self::Cut(how) => Content::Cut(how),
-            Self::Rewrite(rewriter) => Content::Frame(rewriter(&body).into()),
+            Self::Rewrite(Rewriter(rewriter)) => Content::Frame(rewriter(&body).into()),
             Self::CutAfter(how) => Content::Last { keep: body.len(), body, how },
             Self::Truncate(keep) => Content::Last { body, keep, how: How::Fin },
         };
         Some(content.into())
-    }
-}
-
-impl fmt::Debug for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Discard => f.write_str("Discard"),
-            Self::Cut(how) => f.debug_tuple("Cut").field(how).finish(),
-            Self::CutAfter(how) => f.debug_tuple("CutAfter").field(how).finish(),
-            Self::Delay(delay) => f.debug_tuple("Delay").field(delay).finish(),
-            Self::Hold(gate) => f.debug_tuple("Hold").field(gate).finish(),
-            Self::Rewrite(_) => f.write_str("Rewrite"),
-            Self::Truncate(keep) => f.debug_tuple("Truncate").field(keep).finish(),
-        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::fault::{Fault, Gate, How};
+use super::fault::{Fault, Gate, How, Rewriter};
 use super::state::{Armed, State};
 use super::trigger::{Matcher, Repeat, Trigger};
 
@@ -91,7 +91,7 @@ impl<'a> RuleBuilder<'a> {
 
     /// Replaces the frame's body by the one that `rewriter` returns.
     pub fn rewrite(self, rewriter: impl Fn(&[u8]) -> Vec<u8> + Send + Sync + 'static) -> Rule {
-        self.arm(Fault::Rewrite(Arc::new(rewriter)))
+        self.arm(Fault::Rewrite(Rewriter(Arc::new(rewriter))))
     }
 
     /// Passes on the frame's length and the first `keep` bytes of its body, and ends the connection in order.
@@ -160,11 +160,6 @@ impl Hold {
     /// Waits until the rule has held a frame; waits forever if the rule was removed before.
     pub async fn struck(&self) {
         self.rule.struck().await;
-    }
-
-    /// Returns the rule, with the methods that all rules have.
-    pub fn rule(&self) -> &Rule {
-        &self.rule
     }
 
     /// Passes the held frames on. After that, the rule holds no more frames.

@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::clock::Clock;
 use super::state::{Outgoing, Route, State, Traffic};
 use crate::model::{ConnectionId, Model, Settings};
 use crate::wire::{ConnectRequest, Request, RequestHeader};
@@ -234,5 +234,23 @@ impl Core {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A clock that starts at the time of the wall clock and is monotonic from then on.
+#[derive(Debug)]
+struct Clock {
+    base: Duration,
+    start: Instant,
+}
+
+impl Clock {
+    fn new() -> Self {
+        let base = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Self { base, start: Instant::now() }
+    }
+
+    fn now(&self) -> Duration {
+        self.base + self.start.elapsed()
     }
 }

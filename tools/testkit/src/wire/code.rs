@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use super::jute::records;
+use super::{Malformed, Reader, Record, Writer};
+
 /// The operation that a request asks for: `ZooDefs.OpCode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Opcode(pub i32);
@@ -147,3 +150,5 @@ impl fmt::Debug for ErrorCode {
 }
 
 impl std::error::Error for ErrorCode {}
+
+records!(Opcode { 0 } ErrorCode { 0 });

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::jute::records;
 use super::{Malformed, Reader, Record, Writer};
 
 /// The first frame of a connection: opens a session, or attaches to one.
@@ -21,29 +22,7 @@ pub struct ConnectRequest {
     pub read_only: Option<bool>,
 }
 
-impl Record for ConnectRequest {
-    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
-        Ok(Self {
-            protocol_version: reader.int()?,
-            last_zxid_seen: reader.long()?,
-            timeout: reader.int()?,
-            session_id: reader.long()?,
-            password: reader.buffer()?,
-            read_only: (reader.remaining() > 0).then(|| reader.boolean()).transpose()?,
-        })
-    }
-
-    fn write(&self, writer: &mut Writer) {
-        writer.int(self.protocol_version);
-        writer.long(self.last_zxid_seen);
-        writer.int(self.timeout);
-        writer.long(self.session_id);
-        writer.buffer(self.password.as_deref());
-        if let Some(read_only) = self.read_only {
-            writer.boolean(read_only);
-        }
-    }
-}
+records!(ConnectRequest { protocol_version, last_zxid_seen, timeout, session_id, password, read_only });
 
 /// The answer to a [`ConnectRequest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,24 +39,15 @@ pub struct ConnectResponse {
     pub read_only: Option<bool>,
 }
 
-impl Record for ConnectResponse {
+records!(ConnectResponse { protocol_version, timeout, session_id, password, read_only });
+
+/// A field at the end of a record, which old clients omit.
+impl Record for Option<bool> {
     fn read(reader: &mut Reader) -> Result<Self, Malformed> {
-        Ok(Self {
-            protocol_version: reader.int()?,
-            timeout: reader.int()?,
-            session_id: reader.long()?,
-            password: reader.buffer()?,
-            read_only: (reader.remaining() > 0).then(|| reader.boolean()).transpose()?,
-        })
+        (reader.remaining() > 0).then(|| reader.boolean()).transpose()
     }
 
     fn write(&self, writer: &mut Writer) {
-        writer.int(self.protocol_version);
-        writer.int(self.timeout);
-        writer.long(self.session_id);
-        writer.buffer(self.password.as_deref());
-        if let Some(read_only) = self.read_only {
-            writer.boolean(read_only);
-        }
+        self.iter().for_each(|value| writer.boolean(*value));
     }
 }

@@ -60,6 +60,98 @@ pub trait Record: Sized {
     }
 }
 
+/// Implements [`Record`] for types whose fields are encoded in this order.
+macro_rules! records {
+    ($($type:ident { $($field:tt),* })*) => {$(
+        impl Record for $type {
+            fn read(reader: &mut Reader) -> Result<Self, Malformed> {
+                Ok(Self { $($field: Record::read(reader)?),* })
+            }
+
+            fn write(&self, writer: &mut Writer) {
+                $(self.$field.write(writer);)*
+            }
+        }
+    )*};
+}
+pub(super) use records;
+
+/// Encodes the variants of a type that have an opcode, with their fields in this order.
+macro_rules! variants {
+    ($type:ident { $($opcode:ident => $variant:ident $(($inner:ident))? $({ $($field:ident),* })?,)* }) => {
+        impl $type {
+            /// Returns the opcode, unless the variant needs code of its own.
+            #[allow(unreachable_patterns, reason = "some types have no other variants")]
+            fn listed_opcode(&self) -> Option<Opcode> {
+                match self {
+                    $(Self::$variant { .. } => Some(Opcode::$opcode),)*
+                    _ => None,
+                }
+            }
+
+            /// Decodes a variant, unless it needs code of its own.
+            fn read_listed(opcode: Opcode, reader: &mut Reader) -> Result<Option<Self>, Malformed> {
+                Ok(Some(match opcode {
+                    $(Opcode::$opcode => {
+                        $(let $inner = Record::read(reader)?;)?
+                        $($(let $field = Record::read(reader)?;)*)?
+                        Self::$variant $(($inner))? $({ $($field),* })?
+                    })*
+                    _ => return Ok(None),
+                }))
+            }
+
+            /// Encodes a variant, unless it needs code of its own.
+            #[allow(unreachable_patterns, reason = "some types have no other variants")]
+            fn write_listed(&self, writer: &mut Writer) {
+                match self {
+                    $(Self::$variant $(($inner))? $({ $($field),* })? => {
+                        $($inner.write(writer);)?
+                        $($($field.write(writer);)*)?
+                    })*
+                    _ => {}
+                }
+            }
+        }
+    };
+}
+pub(super) use variants;
+
+/// Implements [`Record`] for a value by the methods of readers and writers.
+macro_rules! values {
+    ($($type:ty: $read:ident, $write:expr;)*) => {$(
+        impl Record for $type {
+            fn read(reader: &mut Reader) -> Result<Self, Malformed> {
+                reader.$read()
+            }
+
+            fn write(&self, writer: &mut Writer) {
+                let write: fn(&mut Writer, &Self) = $write;
+                write(writer, self);
+            }
+        }
+    )*};
+}
+
+values! {
+    i32: int, |writer, value| writer.int(*value);
+    i64: long, |writer, value| writer.long(*value);
+    bool: boolean, |writer, value| writer.boolean(*value);
+    String: string, |writer, value| writer.string(value);
+    Option<String>: nullable_string, |writer, value| writer.nullable_string(value.as_deref());
+    Option<Bytes>: buffer, |writer, value| writer.buffer(value.as_deref());
+}
+
+impl<T: Record> Record for Vec<T> {
+    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
+        reader.vector(T::read)
+    }
+
+    fn write(&self, writer: &mut Writer) {
+        writer.vector(self, |writer, element| element.write(writer));
+    }
+}
+
 /// A reader of values in the jute encoding.
 #[derive(Clone, Debug)]
 pub struct Reader {

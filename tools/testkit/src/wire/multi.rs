@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::jute::{records, variants};
 use super::{
     CheckVersion, Create, Delete, ErrorCode, Malformed, Opcode, Reader, Record, SetData, Stat, Writer,
 };
@@ -50,55 +51,19 @@ impl Op {
     pub fn is_read(&self) -> bool {
         matches!(self, Self::GetData { .. } | Self::GetChildren { .. })
     }
-
-    fn opcode(&self) -> Opcode {
-        match self {
-            Self::Create(_) => Opcode::CREATE,
-            Self::Create2(_) => Opcode::CREATE2,
-            Self::CreateContainer(_) => Opcode::CREATE_CONTAINER,
-            Self::CreateTtl { .. } => Opcode::CREATE_TTL,
-            Self::Delete(_) => Opcode::DELETE,
-            Self::SetData(_) => Opcode::SET_DATA,
-            Self::Check(_) => Opcode::CHECK,
-            Self::GetData { .. } => Opcode::GET_DATA,
-            Self::GetChildren { .. } => Opcode::GET_CHILDREN,
-        }
-    }
-
-    fn read(opcode: Opcode, reader: &mut Reader) -> Result<Self, Malformed> {
-        Ok(match opcode {
-            Opcode::CREATE => Self::Create(Create::read(reader)?),
-            Opcode::CREATE2 => Self::Create2(Create::read(reader)?),
-            Opcode::CREATE_CONTAINER => Self::CreateContainer(Create::read(reader)?),
-            Opcode::CREATE_TTL => Self::CreateTtl { create: Create::read(reader)?, ttl: reader.long()? },
-            Opcode::DELETE => Self::Delete(Delete::read(reader)?),
-            Opcode::SET_DATA => Self::SetData(SetData::read(reader)?),
-            Opcode::CHECK => Self::Check(CheckVersion::read(reader)?),
-            Opcode::GET_DATA => Self::GetData { path: reader.string()?, watch: reader.boolean()? },
-            Opcode::GET_CHILDREN => Self::GetChildren { path: reader.string()?, watch: reader.boolean()? },
-            Opcode(value) => return Err(Malformed::Value { what: "operation of a multi", value }),
-        })
-    }
-
-    fn write(&self, writer: &mut Writer) {
-        match self {
-            Self::Create(create) | Self::Create2(create) | Self::CreateContainer(create) => {
-                create.write(writer);
-            }
-            Self::CreateTtl { create, ttl } => {
-                create.write(writer);
-                writer.long(*ttl);
-            }
-            Self::Delete(delete) => delete.write(writer),
-            Self::SetData(set) => set.write(writer),
-            Self::Check(check) => check.write(writer),
-            Self::GetData { path, watch } | Self::GetChildren { path, watch } => {
-                writer.string(path);
-                writer.boolean(*watch);
-            }
-        }
-    }
 }
+
+variants!(Op {
+    CREATE => Create(create),
+    CREATE2 => Create2(create),
+    CREATE_CONTAINER => CreateContainer(create),
+    CREATE_TTL => CreateTtl { create, ttl },
+    DELETE => Delete(delete),
+    SET_DATA => SetData(set),
+    CHECK => Check(check),
+    GET_DATA => GetData { path, watch },
+    GET_CHILDREN => GetChildren { path, watch },
+});
 
 /// The result of one operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,54 +99,15 @@ pub enum OpResult {
     Failed(ErrorCode),
 }
 
-impl OpResult {
-    fn opcode(&self) -> Opcode {
-        match self {
-            Self::Created(_) => Opcode::CREATE,
-            Self::Created2 { opcode, .. } => *opcode,
-            Self::Deleted => Opcode::DELETE,
-            Self::DataSet(_) => Opcode::SET_DATA,
-            Self::Checked => Opcode::CHECK,
-            Self::Data { .. } => Opcode::GET_DATA,
-            Self::Children(_) => Opcode::GET_CHILDREN,
-            Self::Failed(_) => Opcode::ERROR,
-        }
-    }
-
-    fn read(opcode: Opcode, reader: &mut Reader) -> Result<Self, Malformed> {
-        Ok(match opcode {
-            Opcode::CREATE => Self::Created(reader.string()?),
-            Opcode::CREATE2 | Opcode::CREATE_CONTAINER | Opcode::CREATE_TTL => {
-                Self::Created2 { opcode, path: reader.string()?, stat: Stat::read(reader)? }
-            }
-            Opcode::DELETE => Self::Deleted,
-            Opcode::SET_DATA => Self::DataSet(Stat::read(reader)?),
-            Opcode::CHECK => Self::Checked,
-            Opcode::GET_DATA => Self::Data { data: reader.buffer()?, stat: Stat::read(reader)? },
-            Opcode::GET_CHILDREN => Self::Children(reader.vector(Reader::string)?),
-            Opcode::ERROR => Self::Failed(ErrorCode(reader.int()?)),
-            Opcode(value) => return Err(Malformed::Value { what: "result of a multi", value }),
-        })
-    }
-
-    fn write(&self, writer: &mut Writer) {
-        match self {
-            Self::Created(path) => writer.string(path),
-            Self::Created2 { path, stat, .. } => {
-                writer.string(path);
-                stat.write(writer);
-            }
-            Self::DataSet(stat) => stat.write(writer),
-            Self::Data { data, stat } => {
-                writer.buffer(data.as_deref());
-                stat.write(writer);
-            }
-            Self::Children(names) => writer.vector(names, |writer, name| writer.string(name)),
-            Self::Failed(error) => writer.int(error.0),
-            Self::Deleted | Self::Checked => {}
-        }
-    }
-}
+variants!(OpResult {
+    CREATE => Created(path),
+    DELETE => Deleted,
+    SET_DATA => DataSet(stat),
+    CHECK => Checked,
+    GET_DATA => Data { data, stat },
+    GET_CHILDREN => Children(names),
+    ERROR => Failed(error),
+});
 
 /// The header in front of each operation and each result, and at the end of the list.
 struct MultiHeader {
@@ -190,60 +116,72 @@ struct MultiHeader {
     error: ErrorCode,
 }
 
+records!(MultiHeader { opcode, done, error });
+
 impl MultiHeader {
     const END: Self = Self { opcode: Opcode::ERROR, done: true, error: ErrorCode(-1) };
 }
 
-impl Record for MultiHeader {
+impl Record for Vec<Op> {
     fn read(reader: &mut Reader) -> Result<Self, Malformed> {
-        Ok(Self { opcode: Opcode(reader.int()?), done: reader.boolean()?, error: ErrorCode(reader.int()?) })
+        read_all(reader, "operation of a multi", Op::read_listed)
     }
 
     fn write(&self, writer: &mut Writer) {
-        writer.int(self.opcode.0);
-        writer.boolean(self.done);
-        writer.int(self.error.0);
+        for op in self {
+            // Every operation is listed.
+            let opcode = op.listed_opcode().unwrap_or(Opcode::ERROR);
+            MultiHeader { opcode, done: false, error: ErrorCode(-1) }.write(writer);
+            op.write_listed(writer);
+        }
+        MultiHeader::END.write(writer);
+    }
+}
+
+impl Record for Vec<OpResult> {
+    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
+        read_all(reader, "result of a multi", |opcode, reader| match opcode {
+            Opcode::CREATE2 | Opcode::CREATE_CONTAINER | Opcode::CREATE_TTL => {
+                let (path, stat) = (reader.string()?, Stat::read(reader)?);
+                Ok(Some(OpResult::Created2 { opcode, path, stat }))
+            }
+            _ => OpResult::read_listed(opcode, reader),
+        })
+    }
+
+    fn write(&self, writer: &mut Writer) {
+        for result in self {
+            let (opcode, error) = match result {
+                OpResult::Created2 { opcode, .. } => (*opcode, ErrorCode::OK),
+                OpResult::Failed(error) => (Opcode::ERROR, *error),
+                // All others are listed.
+                _ => (result.listed_opcode().unwrap_or(Opcode::ERROR), ErrorCode::OK),
+            };
+            MultiHeader { opcode, done: false, error }.write(writer);
+            match result {
+                OpResult::Created2 { path, stat, .. } => {
+                    path.write(writer);
+                    stat.write(writer);
+                }
+                _ => result.write_listed(writer),
+            }
+        }
+        MultiHeader::END.write(writer);
     }
 }
 
 /// Decodes elements up to the header that ends the list.
 fn read_all<T>(
     reader: &mut Reader,
-    element: impl Fn(Opcode, &mut Reader) -> Result<T, Malformed>,
+    what: &'static str,
+    element: impl Fn(Opcode, &mut Reader) -> Result<Option<T>, Malformed>,
 ) -> Result<Vec<T>, Malformed> {
     let mut all = Vec::new();
     loop {
-        match MultiHeader::read(reader)? {
-            MultiHeader { done: true, .. } => return Ok(all),
-            header => all.push(element(header.opcode, reader)?),
+        let MultiHeader { opcode, done, .. } = MultiHeader::read(reader)?;
+        if done {
+            return Ok(all);
         }
+        all.push(element(opcode, reader)?.ok_or(Malformed::Value { what, value: opcode.0 })?);
     }
-}
-
-pub(super) fn read_ops(reader: &mut Reader) -> Result<Vec<Op>, Malformed> {
-    read_all(reader, Op::read)
-}
-
-pub(super) fn write_ops(ops: &[Op], writer: &mut Writer) {
-    for op in ops {
-        MultiHeader { opcode: op.opcode(), done: false, error: ErrorCode(-1) }.write(writer);
-        op.write(writer);
-    }
-    MultiHeader::END.write(writer);
-}
-
-pub(super) fn read_results(reader: &mut Reader) -> Result<Vec<OpResult>, Malformed> {
-    read_all(reader, OpResult::read)
-}
-
-pub(super) fn write_results(results: &[OpResult], writer: &mut Writer) {
-    for result in results {
-        let error = match result {
-            OpResult::Failed(error) => *error,
-            _ => ErrorCode::OK,
-        };
-        MultiHeader { opcode: result.opcode(), done: false, error }.write(writer);
-        result.write(writer);
-    }
-    MultiHeader::END.write(writer);
 }

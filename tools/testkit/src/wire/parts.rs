@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::record::{read_acl, write_acl};
+use super::jute::records;
 use super::{Acl, Malformed, Reader, Record, Writer};
 
 /// The flags of a create: `CreateMode.toFlag`.
@@ -26,6 +26,8 @@ impl CreateFlags {
     pub const PERSISTENT_SEQUENTIAL_WITH_TTL: Self = Self(6);
 }
 
+records!(CreateFlags { 0 });
+
 /// A node to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Create {
@@ -46,23 +48,7 @@ impl Create {
     }
 }
 
-impl Record for Create {
-    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
-        Ok(Self {
-            path: reader.string()?,
-            data: reader.buffer()?,
-            acl: read_acl(reader)?,
-            flags: CreateFlags(reader.int()?),
-        })
-    }
-
-    fn write(&self, writer: &mut Writer) {
-        writer.string(&self.path);
-        writer.buffer(self.data.as_deref());
-        write_acl(&self.acl, writer);
-        writer.int(self.flags.0);
-    }
-}
+records!(Create { path, data, acl, flags });
 
 /// A node to delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,16 +59,7 @@ pub struct Delete {
     pub version: i32,
 }
 
-impl Record for Delete {
-    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
-        Ok(Self { path: reader.string()?, version: reader.int()? })
-    }
-
-    fn write(&self, writer: &mut Writer) {
-        writer.string(&self.path);
-        writer.int(self.version);
-    }
-}
+records!(Delete { path, version });
 
 /// A node whose version is to be checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,16 +70,7 @@ pub struct CheckVersion {
     pub version: i32,
 }
 
-impl Record for CheckVersion {
-    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
-        Ok(Self { path: reader.string()?, version: reader.int()? })
-    }
-
-    fn write(&self, writer: &mut Writer) {
-        writer.string(&self.path);
-        writer.int(self.version);
-    }
-}
+records!(CheckVersion { path, version });
 
 /// New data for a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,17 +83,7 @@ pub struct SetData {
     pub version: i32,
 }
 
-impl Record for SetData {
-    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
-        Ok(Self { path: reader.string()?, data: reader.buffer()?, version: reader.int()? })
-    }
-
-    fn write(&self, writer: &mut Writer) {
-        writer.string(&self.path);
-        writer.buffer(self.data.as_deref());
-        writer.int(self.version);
-    }
-}
+records!(SetData { path, data, version });
 
 /// A new ACL for a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,17 +96,7 @@ pub struct SetAcl {
     pub version: i32,
 }
 
-impl Record for SetAcl {
-    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
-        Ok(Self { path: reader.string()?, acl: read_acl(reader)?, version: reader.int()? })
-    }
-
-    fn write(&self, writer: &mut Writer) {
-        writer.string(&self.path);
-        write_acl(&self.acl, writer);
-        writer.int(self.version);
-    }
-}
+records!(SetAcl { path, acl, version });
 
 /// The watches of a client, to be set again on a new connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -172,9 +120,9 @@ impl SetWatches {
     pub(super) fn read_first(reader: &mut Reader) -> Result<Self, Malformed> {
         Ok(Self {
             relative_zxid: reader.long()?,
-            data: reader.vector(Reader::string)?,
-            exist: reader.vector(Reader::string)?,
-            child: reader.vector(Reader::string)?,
+            data: Record::read(reader)?,
+            exist: Record::read(reader)?,
+            child: Record::read(reader)?,
             ..Self::default()
         })
     }
@@ -182,29 +130,11 @@ impl SetWatches {
     /// Encodes the first version of the record.
     pub(super) fn write_first(&self, writer: &mut Writer) {
         writer.long(self.relative_zxid);
-        for paths in [&self.data, &self.exist, &self.child] {
-            writer.vector(paths, |writer, path| writer.string(path));
-        }
+        [&self.data, &self.exist, &self.child].into_iter().for_each(|paths| paths.write(writer));
     }
 }
 
-impl Record for SetWatches {
-    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
-        let first = Self::read_first(reader)?;
-        Ok(Self {
-            persistent: reader.vector(Reader::string)?,
-            persistent_recursive: reader.vector(Reader::string)?,
-            ..first
-        })
-    }
-
-    fn write(&self, writer: &mut Writer) {
-        self.write_first(writer);
-        for paths in [&self.persistent, &self.persistent_recursive] {
-            writer.vector(paths, |writer, path| writer.string(path));
-        }
-    }
-}
+records!(SetWatches { relative_zxid, data, exist, child, persistent, persistent_recursive });
 
 /// A persistent watch to set, on a node or on its whole subtree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -215,16 +145,7 @@ pub struct AddWatch {
     pub mode: i32,
 }
 
-impl Record for AddWatch {
-    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
-        Ok(Self { path: reader.string()?, mode: reader.int()? })
-    }
-
-    fn write(&self, writer: &mut Writer) {
-        writer.string(&self.path);
-        writer.int(self.mode);
-    }
-}
+records!(AddWatch { path, mode });
 
 /// A kind of watch: `Watcher.WatcherType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -243,12 +164,4 @@ impl WatcherType {
     pub const PERSISTENT_RECURSIVE: Self = Self(5);
 }
 
-impl Record for WatcherType {
-    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
-        Ok(Self(reader.int()?))
-    }
-
-    fn write(&self, writer: &mut Writer) {
-        writer.int(self.0);
-    }
-}
+records!(WatcherType { 0 });

@@ -1,5 +1,6 @@
 //! The records that requests, replies and events have in common: headers, stats, ACLs and watch events.
 
+use super::jute::records;
 use super::{ErrorCode, Malformed, Opcode, Reader, Record, Writer};
 
 /// The reserved numbers of requests and replies, which clients do not count up.
@@ -39,16 +40,7 @@ pub struct RequestHeader {
     pub opcode: Opcode,
 }
 
-impl Record for RequestHeader {
-    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
-        Ok(Self { xid: reader.int()?, opcode: Opcode(reader.int()?) })
-    }
-
-    fn write(&self, writer: &mut Writer) {
-        writer.int(self.xid);
-        writer.int(self.opcode.0);
-    }
-}
+records!(RequestHeader { xid, opcode });
 
 /// The header of a reply or an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,17 +56,7 @@ pub struct ReplyHeader {
     pub error: ErrorCode,
 }
 
-impl Record for ReplyHeader {
-    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
-        Ok(Self { xid: reader.int()?, zxid: reader.long()?, error: ErrorCode(reader.int()?) })
-    }
-
-    fn write(&self, writer: &mut Writer) {
-        writer.int(self.xid);
-        writer.long(self.zxid);
-        writer.int(self.error.0);
-    }
-}
+records!(ReplyHeader { xid, zxid, error });
 
 /// The metadata of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -103,30 +85,9 @@ pub struct Stat {
     pub pzxid: i64,
 }
 
-impl Record for Stat {
-    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
-        Ok(Self {
-            czxid: reader.long()?,
-            mzxid: reader.long()?,
-            ctime: reader.long()?,
-            mtime: reader.long()?,
-            version: reader.int()?,
-            cversion: reader.int()?,
-            aversion: reader.int()?,
-            ephemeral_owner: reader.long()?,
-            data_length: reader.int()?,
-            num_children: reader.int()?,
-            pzxid: reader.long()?,
-        })
-    }
-
-    fn write(&self, writer: &mut Writer) {
-        [self.czxid, self.mzxid, self.ctime, self.mtime].into_iter().for_each(|value| writer.long(value));
-        [self.version, self.cversion, self.aversion].into_iter().for_each(|value| writer.int(value));
-        writer.long(self.ephemeral_owner);
-        writer.int(self.data_length);
-        writer.int(self.num_children);
-        writer.long(self.pzxid);
+records! {
+    Stat {
+        czxid, mzxid, ctime, mtime, version, cversion, aversion, ephemeral_owner, data_length, num_children, pzxid
     }
 }
 
@@ -168,28 +129,7 @@ impl Acl {
     }
 }
 
-impl Record for Acl {
-    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
-        let permissions = reader.int()?;
-        Ok(Self::new(permissions, Id { scheme: reader.nullable_string()?, id: reader.nullable_string()? }))
-    }
-
-    fn write(&self, writer: &mut Writer) {
-        writer.int(self.permissions);
-        writer.nullable_string(self.id.scheme.as_deref());
-        writer.nullable_string(self.id.id.as_deref());
-    }
-}
-
-/// Reads a list of ACL lines; a null list is read as an empty one.
-pub(super) fn read_acl(reader: &mut Reader) -> Result<Vec<Acl>, Malformed> {
-    reader.vector(Acl::read)
-}
-
-/// Writes a list of ACL lines.
-pub(super) fn write_acl(acl: &[Acl], writer: &mut Writer) {
-    writer.vector(acl, |writer, line| line.write(writer));
-}
+records!(Id { scheme, id } Acl { permissions, id });
 
 /// An identity of a connection, as `whoAmI` returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -200,16 +140,7 @@ pub struct ClientInfo {
     pub user: String,
 }
 
-impl Record for ClientInfo {
-    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
-        Ok(Self { scheme: reader.string()?, user: reader.string()? })
-    }
-
-    fn write(&self, writer: &mut Writer) {
-        writer.string(&self.scheme);
-        writer.string(&self.user);
-    }
-}
+records!(ClientInfo { scheme, user });
 
 /// The type of a watch event: `Watcher.Event.EventType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 
+use super::jute::variants;
 use super::{
     AddWatch, CheckVersion, Create, Delete, Malformed, Op, Opcode, Reader, Record, SetAcl, SetData,
-    SetWatches, WatcherType, Writer, multi,
+    SetWatches, WatcherType, Writer,
 };
 
 /// A request of a client, other than a [`ConnectRequest`](super::ConnectRequest).
@@ -126,38 +127,42 @@ pub enum Request {
     },
 }
 
+variants!(Request {
+    CREATE => Create(create),
+    CREATE2 => Create2(create),
+    CREATE_CONTAINER => CreateContainer(create),
+    CREATE_TTL => CreateTtl { create, ttl },
+    DELETE => Delete(delete),
+    EXISTS => Exists { path, watch },
+    GET_DATA => GetData { path, watch },
+    SET_DATA => SetData(set),
+    GET_ACL => GetAcl { path },
+    SET_ACL => SetAcl(set),
+    GET_CHILDREN => GetChildren { path, watch },
+    GET_CHILDREN2 => GetChildren2 { path, watch },
+    SYNC => Sync { path },
+    CHECK => Check(check),
+    MULTI => Multi(ops),
+    MULTI_READ => MultiRead(ops),
+    PING => Ping,
+    SET_WATCHES2 => SetWatches2(watches),
+    ADD_WATCH => AddWatch(add),
+    CHECK_WATCHES => CheckWatches { path, kind },
+    REMOVE_WATCHES => RemoveWatches { path, kind },
+    GET_EPHEMERALS => GetEphemerals { prefix },
+    GET_ALL_CHILDREN_NUMBER => GetAllChildrenNumber { path },
+    WHO_AM_I => WhoAmI,
+    CLOSE_SESSION => CloseSession,
+});
+
 impl Request {
     /// Returns the opcode for the header of this request.
     pub fn opcode(&self) -> Opcode {
         match self {
-            Self::Create(_) => Opcode::CREATE,
-            Self::Create2(_) => Opcode::CREATE2,
-            Self::CreateContainer(_) => Opcode::CREATE_CONTAINER,
-            Self::CreateTtl { .. } => Opcode::CREATE_TTL,
-            Self::Delete(_) => Opcode::DELETE,
-            Self::Exists { .. } => Opcode::EXISTS,
-            Self::GetData { .. } => Opcode::GET_DATA,
-            Self::SetData(_) => Opcode::SET_DATA,
-            Self::GetAcl { .. } => Opcode::GET_ACL,
-            Self::SetAcl(_) => Opcode::SET_ACL,
-            Self::GetChildren { .. } => Opcode::GET_CHILDREN,
-            Self::GetChildren2 { .. } => Opcode::GET_CHILDREN2,
-            Self::Sync { .. } => Opcode::SYNC,
-            Self::Check(_) => Opcode::CHECK,
-            Self::Multi(_) => Opcode::MULTI,
-            Self::MultiRead(_) => Opcode::MULTI_READ,
-            Self::Ping => Opcode::PING,
             Self::Auth { .. } => Opcode::AUTH,
-            Self::SetWatches(_) => Opcode::SET_WATCHES,
-            Self::SetWatches2(_) => Opcode::SET_WATCHES2,
-            Self::AddWatch(_) => Opcode::ADD_WATCH,
-            Self::CheckWatches { .. } => Opcode::CHECK_WATCHES,
-            Self::RemoveWatches { .. } => Opcode::REMOVE_WATCHES,
-            Self::GetEphemerals { .. } => Opcode::GET_EPHEMERALS,
-            Self::GetAllChildrenNumber { .. } => Opcode::GET_ALL_CHILDREN_NUMBER,
-            Self::WhoAmI => Opcode::WHO_AM_I,
-            Self::CloseSession => Opcode::CLOSE_SESSION,
             Self::Unknown { opcode, .. } => *opcode,
+            // All others are listed.
+            _ => self.listed_opcode().unwrap_or(Opcode::SET_WATCHES),
         }
     }
 
@@ -167,31 +172,10 @@ impl Request {
     ///
     /// Returns [`Malformed`] if the bytes do not encode such a request.
     pub fn read(opcode: Opcode, reader: &mut Reader) -> Result<Self, Malformed> {
+        if let Some(request) = Self::read_listed(opcode, reader)? {
+            return Ok(request);
+        }
         Ok(match opcode {
-            Opcode::CREATE => Self::Create(Create::read(reader)?),
-            Opcode::CREATE2 => Self::Create2(Create::read(reader)?),
-            Opcode::CREATE_CONTAINER => Self::CreateContainer(Create::read(reader)?),
-            Opcode::CREATE_TTL => Self::CreateTtl { create: Create::read(reader)?, ttl: reader.long()? },
-            Opcode::DELETE => Self::Delete(Delete::read(reader)?),
-            Opcode::EXISTS => Self::Exists { path: reader.string()?, watch: reader.boolean()? },
-            Opcode::GET_DATA => Self::GetData { path: reader.string()?, watch: reader.boolean()? },
-            Opcode::SET_DATA => Self::SetData(SetData::read(reader)?),
-            Opcode::GET_ACL => Self::GetAcl { path: reader.string()? },
-            Opcode::SET_ACL => Self::SetAcl(SetAcl::read(reader)?),
-            Opcode::GET_CHILDREN => Self::GetChildren { path: reader.string()?, watch: reader.boolean()? },
-            Opcode::GET_CHILDREN2 => Self::GetChildren2 { path: reader.string()?, watch: reader.boolean()? },
-            Opcode::SYNC => Self::Sync { path: reader.string()? },
-            Opcode::CHECK => Self::Check(CheckVersion::read(reader)?),
-            Opcode::MULTI => Self::Multi(multi::read_ops(reader)?),
-            Opcode::MULTI_READ => Self::MultiRead(multi::read_ops(reader)?),
-            _ => Self::read_about_sessions(opcode, reader)?,
-        })
-    }
-
-    /// Decodes the remaining requests, most of which concern the session and its watches.
-    fn read_about_sessions(opcode: Opcode, reader: &mut Reader) -> Result<Self, Malformed> {
-        Ok(match opcode {
-            Opcode::PING => Self::Ping,
             Opcode::AUTH => {
                 reader.int()?;
                 // A server knows a scheme that is null as little as one that is empty.
@@ -199,18 +183,6 @@ impl Request {
                 Self::Auth { scheme, auth: reader.buffer()? }
             }
             Opcode::SET_WATCHES => Self::SetWatches(SetWatches::read_first(reader)?),
-            Opcode::SET_WATCHES2 => Self::SetWatches2(SetWatches::read(reader)?),
-            Opcode::ADD_WATCH => Self::AddWatch(AddWatch::read(reader)?),
-            Opcode::CHECK_WATCHES => {
-                Self::CheckWatches { path: reader.string()?, kind: WatcherType::read(reader)? }
-            }
-            Opcode::REMOVE_WATCHES => {
-                Self::RemoveWatches { path: reader.string()?, kind: WatcherType::read(reader)? }
-            }
-            Opcode::GET_EPHEMERALS => Self::GetEphemerals { prefix: reader.string()? },
-            Opcode::GET_ALL_CHILDREN_NUMBER => Self::GetAllChildrenNumber { path: reader.string()? },
-            Opcode::WHO_AM_I => Self::WhoAmI,
-            Opcode::CLOSE_SESSION => Self::CloseSession,
             _ => Self::Unknown { opcode, body: reader.rest() },
         })
     }
@@ -218,43 +190,14 @@ impl Request {
     /// Encodes the request, without its header.
     pub fn write(&self, writer: &mut Writer) {
         match self {
-            Self::Create(create) | Self::Create2(create) | Self::CreateContainer(create) => {
-                create.write(writer);
-            }
-            Self::CreateTtl { create, ttl } => {
-                create.write(writer);
-                writer.long(*ttl);
-            }
-            Self::Delete(delete) => delete.write(writer),
-            Self::Exists { path, watch }
-            | Self::GetData { path, watch }
-            | Self::GetChildren { path, watch }
-            | Self::GetChildren2 { path, watch } => {
-                writer.string(path);
-                writer.boolean(*watch);
-            }
-            Self::SetData(set) => set.write(writer),
-            Self::SetAcl(set) => set.write(writer),
-            Self::GetAcl { path }
-            | Self::Sync { path }
-            | Self::GetEphemerals { prefix: path }
-            | Self::GetAllChildrenNumber { path } => writer.string(path),
-            Self::Check(check) => check.write(writer),
-            Self::Multi(ops) | Self::MultiRead(ops) => multi::write_ops(ops, writer),
             Self::Auth { scheme, auth } => {
                 writer.int(0);
                 writer.string(scheme);
                 writer.buffer(auth.as_deref());
             }
             Self::SetWatches(watches) => watches.write_first(writer),
-            Self::SetWatches2(watches) => watches.write(writer),
-            Self::AddWatch(add) => add.write(writer),
-            Self::CheckWatches { path, kind } | Self::RemoveWatches { path, kind } => {
-                writer.string(path);
-                kind.write(writer);
-            }
-            Self::Ping | Self::WhoAmI | Self::CloseSession => {}
             Self::Unknown { body, .. } => writer.raw(body),
+            _ => self.write_listed(writer),
         }
     }
 }

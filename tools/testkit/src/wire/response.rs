@@ -2,8 +2,7 @@
 
 use bytes::Bytes;
 
-use super::record::{read_acl, write_acl};
-use super::{Acl, ClientInfo, Malformed, OpResult, Opcode, Reader, Record, Stat, Writer, multi};
+use super::{Acl, ClientInfo, Malformed, OpResult, Opcode, Reader, Record, Stat, Writer};
 
 /// The body of a successful reply, after its header.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,19 +79,19 @@ impl Response {
             }
             Opcode::EXISTS | Opcode::SET_DATA | Opcode::SET_ACL => Self::Stat(Stat::read(reader)?),
             Opcode::GET_DATA => Self::Data { data: reader.buffer()?, stat: Stat::read(reader)? },
-            Opcode::GET_ACL => Self::Acl { acl: read_acl(reader)?, stat: Stat::read(reader)? },
-            Opcode::GET_CHILDREN => Self::Children(reader.vector(Reader::string)?),
+            Opcode::GET_ACL => Self::Acl { acl: Record::read(reader)?, stat: Stat::read(reader)? },
+            Opcode::GET_CHILDREN => Self::Children(Record::read(reader)?),
             Opcode::GET_CHILDREN2 => {
-                Self::Children2 { children: reader.vector(Reader::string)?, stat: Stat::read(reader)? }
+                Self::Children2 { children: Record::read(reader)?, stat: Stat::read(reader)? }
             }
-            Opcode::MULTI | Opcode::MULTI_READ => Self::Multi(multi::read_results(reader)?),
+            Opcode::MULTI | Opcode::MULTI_READ => Self::Multi(Record::read(reader)?),
             Opcode::ADD_WATCH => match reader.int()? {
                 0 => Self::Zero,
                 value => return Err(Malformed::Value { what: "answer to a watch", value }),
             },
-            Opcode::GET_EPHEMERALS => Self::Ephemerals(reader.vector(Reader::string)?),
+            Opcode::GET_EPHEMERALS => Self::Ephemerals(Record::read(reader)?),
             Opcode::GET_ALL_CHILDREN_NUMBER => Self::Count(reader.int()?),
-            Opcode::WHO_AM_I => Self::WhoAmI(reader.vector(ClientInfo::read)?),
+            Opcode::WHO_AM_I => Self::WhoAmI(Record::read(reader)?),
             Opcode::SASL => Self::Token(reader.buffer()?),
             _ => Self::Empty,
         })
@@ -102,32 +101,30 @@ impl Response {
     pub fn write(&self, writer: &mut Writer) {
         match self {
             Self::Empty => {}
-            Self::Path(path) => writer.string(path),
+            Self::Path(path) => path.write(writer),
             Self::Created { path, stat } => {
-                writer.string(path);
+                path.write(writer);
                 stat.write(writer);
             }
             Self::Stat(stat) => stat.write(writer),
             Self::Data { data, stat } => {
-                writer.buffer(data.as_deref());
+                data.write(writer);
                 stat.write(writer);
             }
             Self::Acl { acl, stat } => {
-                write_acl(acl, writer);
+                acl.write(writer);
                 stat.write(writer);
             }
-            Self::Children(names) | Self::Ephemerals(names) => {
-                writer.vector(names, |writer, name| writer.string(name));
-            }
+            Self::Children(names) | Self::Ephemerals(names) => names.write(writer),
             Self::Children2 { children, stat } => {
-                writer.vector(children, |writer, name| writer.string(name));
+                children.write(writer);
                 stat.write(writer);
             }
-            Self::Multi(results) => multi::write_results(results, writer),
+            Self::Multi(results) => results.write(writer),
             Self::Zero => writer.int(0),
             Self::Count(count) => writer.int(*count),
-            Self::WhoAmI(infos) => writer.vector(infos, |writer, info| info.write(writer)),
-            Self::Token(token) => writer.buffer(token.as_deref()),
+            Self::WhoAmI(infos) => infos.write(writer),
+            Self::Token(token) => token.write(writer),
         }
     }
 }

@@ -3,18 +3,20 @@
 mod accounts;
 
 use std::ffi::OsString;
-use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
+use std::{fs, io};
+
+use tempfile::TempDir;
 
 use super::logins::{LOGINS, Logins};
 #[cfg(feature = "tls")]
 use super::secure::SecurePort;
-use super::{ZooKeeper, directory, private};
+use super::{ZooKeeper, write_private};
 #[cfg(feature = "tls")]
 use crate::Tls;
-use crate::supervisor::Supervisor;
+use crate::supervisor::{DIRECTORY_PREFIX, Supervisor};
 use crate::{Error, Installation, ports};
 
 /// The class that ZooKeeper's own script runs: a standalone server unless its settings name other servers.
@@ -152,9 +154,9 @@ impl ZooKeeperBuilder {
 
     /// Creates a server that has neither an address nor a process yet.
     pub(crate) fn prepare(&self, installation: &Installation) -> Result<ZooKeeper, Error> {
-        let directory = directory::create().map_err(Error::io("create the directory of the server"))?;
+        let directory = create_directory().map_err(Error::io("create the directory of the server"))?;
         if let Some(users) = self.logins.file() {
-            private::write(&directory.path().join(LOGINS), &users).map_err(Error::io("write the users"))?;
+            write_private(&directory.path().join(LOGINS), &users).map_err(Error::io("write the users"))?;
         }
         let command = self.command(installation, directory.path())?;
         let supervisor = Supervisor::spawn(directory.path(), &command).map_err(Error::io("run /bin/sh"))?;
@@ -171,7 +173,7 @@ impl ZooKeeperBuilder {
     ) -> Result<(), Error> {
         zookeeper.set_address(address);
         let settings = [&*self.settings(address), &*self.logins.settings(), added].concat();
-        private::write(&zookeeper.directory().join("zoo.cfg"), &settings).map_err(Error::io("write zoo.cfg"))
+        write_private(&zookeeper.directory().join("zoo.cfg"), &settings).map_err(Error::io("write zoo.cfg"))
     }
 
     fn command(&self, installation: &Installation, directory: &Path) -> Result<Vec<OsString>, Error> {
@@ -286,3 +288,22 @@ mod tests {
         assert!(error.to_string().contains("minSessionTimeout"), "{error}");
     }
 }
+
+/// Creates a directory with the settings of the loggers.
+fn create_directory() -> io::Result<TempDir> {
+    let parent = std::path::absolute(std::env::temp_dir())?;
+    let directory = tempfile::Builder::new().prefix(DIRECTORY_PREFIX).tempdir_in(parent)?;
+    let log = directory.path().join("log");
+    fs::create_dir(&log)?;
+    for (name, content) in LOG_SETTINGS {
+        fs::write(log.join(name), content)?;
+    }
+    Ok(directory)
+}
+
+/// The settings of the loggers that ZooKeeper may have: Debian's, that of 3.8 and later, and the older one.
+const LOG_SETTINGS: [(&str, &str); 3] = [
+    ("simplelogger.properties", include_str!("log/simplelogger.properties")),
+    ("logback.xml", include_str!("log/logback.xml")),
+    ("log4j.properties", include_str!("log/log4j.properties")),
+];

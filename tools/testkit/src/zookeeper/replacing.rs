@@ -3,7 +3,7 @@
 use super::logins::{LOGINS, Logins};
 #[cfg(feature = "tls")]
 use super::secure;
-use super::{ZooKeeper, private};
+use super::{ZooKeeper, write_private};
 use crate::Error;
 #[cfg(feature = "tls")]
 use crate::{Authority, Identity};
@@ -29,7 +29,7 @@ impl ZooKeeper {
         users.into_iter().for_each(|(name, password)| logins.add(name, password));
         // A server that finds no section of its own has no users.
         let file = logins.file().unwrap_or_else(|| logins.section("Nobody"));
-        private::write(&self.directory().join(LOGINS), &file).map_err(Error::io("write the users"))
+        write_private(&self.directory().join(LOGINS), &file).map_err(Error::io("write the users"))
     }
 }
 

@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use super::private;
+use super::write_private;
 use crate::Error;
 use crate::tls::{Authority, Identity, Tls};
 
@@ -56,14 +56,14 @@ impl SecurePort {
 
 /// Writes the certificate of the authority whose clients the server accepts, which it reads when it starts.
 pub(super) fn write_authority(authority: &Authority, directory: &Path) -> Result<(), Error> {
-    private::write(&directory.join(AUTHORITY), authority.certificate_pem())
+    write_private(&directory.join(AUTHORITY), authority.certificate_pem())
         .map_err(Error::io("write the certificate of the authority"))
 }
 
 /// Writes the certificate and the key that the server reads when it starts.
 pub(super) fn write_identity(identity: &Identity, directory: &Path) -> Result<(), Error> {
     let both = [identity.certificate_pem(), identity.key_pem()].concat();
-    private::write(&directory.join(IDENTITY), &both).map_err(Error::io("write the certificate of the server"))
+    write_private(&directory.join(IDENTITY), &both).map_err(Error::io("write the certificate of the server"))
 }
 
 /// The file with the certificate and the key of the server. ZooKeeper knows the format by the end of the name.

@@ -12,37 +12,38 @@ pub(crate) struct Table {
     rows: Vec<[String; HEADINGS.len()]>,
 }
 
-/// The figures of zklock divided by those of another client.
-struct Ratio {
-    ops_per_s: f64,
-    p50: f64,
-}
-
 impl Table {
-    /// Adds the medians of the clients of one scenario.
+    /// Adds the medians of the clients of one scenario, those of zklock also divided by those of the others.
     pub(crate) fn add(&mut self, scenario: &str, medians: &[(String, Figures)]) -> Outcome {
         let of = |client| medians.iter().find(|(of, _)| of == client).map(|(_, figures)| figures);
         let (raw, curator) = (of(RAW), of(CURATOR));
         for (client, figures) in medians {
-            let ratio = |other: Option<&Figures>| match other {
-                Some(other) if client.starts_with(ZKLOCK) => Ratio::new(figures, other).map(Some),
-                Some(_) | None => Ok(None),
+            let ratio = |other: Option<&Figures>, name| -> Outcome<String> {
+                match other.filter(|_| client.starts_with(ZKLOCK)) {
+                    Some(other) => Ok(shortened(figures.get(name)? / other.get(name)?)),
+                    None => Ok(String::new()),
+                }
             };
-            self.rows.push(cells(scenario, client, figures, [ratio(curator)?, ratio(raw)?])?);
+            let or_nothing = |name, digits| {
+                figures.find(name).map_or_else(String::new, |value| format!("{value:.digits$}"))
+            };
+            self.rows.push([
+                scenario.to_owned(),
+                client.clone(),
+                format!("{:.0}", figures.get("ops_per_s")?),
+                short(figures.get("p50_us")?),
+                short(figures.get("p99_us")?),
+                format!("{:.2}", figures.get("requests_per_op")?),
+                or_nothing("events_per_op", 2),
+                or_nothing("longest_run", 0),
+                or_nothing("longest_wait_ms", 1),
+                ratio(curator, "ops_per_s")?,
+                ratio(curator, "p50_us")?,
+                ratio(raw, "ops_per_s")?,
+                ratio(raw, "p50_us")?,
+            ]);
         }
         Ok(())
-    }
-}
-
-impl Ratio {
-    fn new(figures: &Figures, other: &Figures) -> Outcome<Self> {
-        let ratio = |name| -> Outcome<f64> { Ok(figures.get(name)? / other.get(name)?) };
-        Ok(Self { ops_per_s: ratio("ops_per_s")?, p50: ratio("p50_us")? })
-    }
-
-    fn cells(ratio: Option<&Self>) -> [String; 2] {
-        ratio
-            .map_or_else(Default::default, |Self { ops_per_s, p50 }| [shortened(*ops_per_s), shortened(*p50)])
     }
 }
 
@@ -52,33 +53,6 @@ impl Display for Table {
         writeln!(f, "|---|---|{}", "---:|".repeat(HEADINGS.len() - 2))?;
         self.rows.iter().try_for_each(|row| writeln!(f, "| {} |", row.join(" | ")))
     }
-}
-
-fn cells(
-    scenario: &str,
-    client: &str,
-    figures: &Figures,
-    [curator, raw]: [Option<Ratio>; 2],
-) -> Outcome<[String; HEADINGS.len()]> {
-    let or_nothing =
-        |name, digits| figures.find(name).map_or_else(String::new, |value| format!("{value:.digits$}"));
-    let ([ops_curator, p50_curator], [ops_raw, p50_raw]) =
-        (Ratio::cells(curator.as_ref()), Ratio::cells(raw.as_ref()));
-    Ok([
-        scenario.to_owned(),
-        client.to_owned(),
-        format!("{:.0}", figures.get("ops_per_s")?),
-        short(figures.get("p50_us")?),
-        short(figures.get("p99_us")?),
-        format!("{:.2}", figures.get("requests_per_op")?),
-        or_nothing("events_per_op", 2),
-        or_nothing("longest_run", 0),
-        or_nothing("longest_wait_ms", 1),
-        ops_curator,
-        p50_curator,
-        ops_raw,
-        p50_raw,
-    ])
 }
 
 /// Formats a ratio with at least two of its digits, and with all digits in front of the point.

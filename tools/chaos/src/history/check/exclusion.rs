@@ -3,7 +3,7 @@
 use super::super::event::Kind;
 use super::super::hold::Hold;
 use super::super::merged::History;
-use super::super::violation::{Rule, Violation, both, life, millis};
+use super::super::violation::{Rule, Violation, both, millis};
 
 /// Checks that no two holds of a lock that exclude each other are valid at the same time, and that the permits that are
 /// valid at one time are at most those of the semaphore.
@@ -46,8 +46,7 @@ fn overlap(history: &History, first: &Hold, second: &Hold) -> Violation {
     let length = first.end.min(second.end) - second.granted;
     let (calls, lock) = (both(first.call, second.call), &first.lock);
     let text = format!("{calls} hold {lock} together for {}, from {} on", millis(length), second.granted);
-    let records = [first, second].into_iter().filter_map(|hold| history.call(hold.call));
-    Violation::new(Rule::Exclusion, text, records.flat_map(|call| life(&call.records)))
+    history.violation(Rule::Exclusion, text, [first.call, second.call])
 }
 
 fn too_many_permits(history: &History, valid: &[&Hold], hold: &Hold) -> Option<Violation> {
@@ -59,8 +58,7 @@ fn too_many_permits(history: &History, valid: &[&Hold], hold: &Hold) -> Option<V
         return None;
     }
     let text = format!("{sum} permits of {most} of {} are held at {}", hold.lock, hold.granted);
-    let calls = others.into_iter().copied().chain([hold]).filter_map(|hold| history.call(hold.call));
-    Some(Violation::new(Rule::Permits, text, calls.flat_map(|call| life(&call.records))))
+    Some(history.violation(Rule::Permits, text, others.iter().map(|other| other.call).chain([hold.call])))
 }
 
 #[cfg(test)]

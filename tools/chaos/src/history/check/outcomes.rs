@@ -2,7 +2,7 @@
 
 use super::super::call::{Call, End};
 use super::super::merged::History;
-use super::super::violation::{Rule, Violation, life};
+use super::super::violation::{Rule, Violation};
 
 /// Checks that each call has exactly one outcome, unless its process was killed.
 ///
@@ -16,7 +16,7 @@ pub(crate) fn outcomes(history: &History) -> Vec<Violation> {
     let calls = history.calls().filter_map(|call| {
         let was_killed = history.life(call.id.process).killed().is_some();
         let reason = too_many(call).or_else(|| too_few(call).filter(|_| !was_killed))?;
-        Some(Violation::new(Rule::Outcome, format!("{} {reason}", call.id), life(&call.records)))
+        Some(history.violation(Rule::Outcome, format!("{} {reason}", call.id), [call.id]))
     });
     strays.chain(calls).collect()
 }

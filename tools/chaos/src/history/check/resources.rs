@@ -24,8 +24,6 @@ pub(crate) struct Access<'a> {
     pub(crate) began: u64,
     pub(crate) ended: u64,
     pub(crate) act: Act,
-    /// The place in the resource's own order.
-    pub(crate) position: Option<u64>,
     /// The hold of the call, if it has one.
     pub(crate) hold: Option<&'a Hold>,
     pub(crate) record: &'a Record,
@@ -53,18 +51,16 @@ impl<'a> Access<'a> {
 
     fn of(record: &'a Record, holds: &BTreeMap<CallId, &'a Hold>) -> Option<(&'a str, Option<Way>, Self)> {
         let Source::Call(call) = record.by else { return None };
-        let (resource, way, began, act, position) = match &record.event {
-            Event::Read { resource, began, value, position } => {
-                (resource, None, *began, Act::Read(*value), *position)
-            }
-            Event::Wrote { resource, way, began, value, token, outcome, position } => {
+        let (resource, way, began, act) = match &record.event {
+            Event::Read { resource, began, value } => (resource, None, *began, Act::Read(*value)),
+            Event::Wrote { resource, way, began, value, token, outcome } => {
                 let act = Act::Write { value: *value, token: *token, outcome: *outcome };
-                (resource, Some(*way), *began, act, *position)
+                (resource, Some(*way), *began, act)
             }
             _ => return None,
         };
         let hold = holds.get(&call).copied();
-        Some((resource, way, Self { call, began, ended: record.at, act, position, hold, record }))
+        Some((resource, way, Self { call, began, ended: record.at, act, hold, record }))
     }
 }
 

@@ -1,28 +1,16 @@
 //! Locks that nobody holds although calls wait for them, and processes that get no lock although others do.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::super::call::{Call, End};
-use super::super::event::Kind;
+use super::super::event::{Kind, Why};
 use super::super::hold::{Hold, excludes};
 use super::super::merged::History;
 use super::super::source::Process;
-use super::super::violation::{Findings, Rule, Verdict, Violation, life, millis};
+use super::super::violation::{Rule, Violation, millis};
 use super::Bounds;
 use super::tokens::class;
-
-/// Checks that places that nobody holds can be taken, and that each process gets locks while others do.
-///
-/// Calls that may wait for the node of a dead process are excused while servers that stop keep its session.
-pub(crate) fn stuck(history: &History, bounds: &Bounds) -> Findings {
-    let expiry = Expiry::of(history, bounds);
-    let mut findings = vacancy(history, bounds, &expiry);
-    let Findings { violations, excused } = progress(history, bounds, &expiry);
-    findings.violations.extend(violations);
-    findings.excused.extend(excused);
-    findings
-}
 
 /// The number of calls in vain that show that a lock or a process is stuck, and of grants that show that others are not.
 const CALLS: usize = 3;
@@ -31,53 +19,39 @@ const CALLS: usize = 3;
 /// withdraws.
 ///
 /// A place may be free for [`Bounds::recovery`], because the sessions of holders expire late, and processes do not reach
-/// the servers. After that, the first calls that wait for their whole bound show that it cannot be taken. Calls during
-/// which one hold kept the place, and calls whose process was stopped meanwhile, or had no processor, do not count. Each
-/// number of permits is a place of its own, and so are those to read: one that is left behind does not free the others.
-///
-/// A call that fails waits in vain, too.
-fn vacancy(history: &History, bounds: &Bounds, expiry: &Expiry<'_>) -> Findings {
+/// the servers. After that, the first calls that wait for their whole bound, or fail, show that it cannot be taken. Calls
+/// during which one hold kept the place, or a dead process may have, do not count, and neither do calls whose process was
+/// stopped meanwhile, or had no processor. Each number of permits is a place of its own, and so are those to read: one
+/// that is left behind does not free the others.
+pub(crate) fn vacancy(history: &History, bounds: &Bounds) -> Vec<Violation> {
     let holds = history.holds_by_lock();
     let mut vain = BTreeMap::<(&str, Kind), Vec<(&Call, u64)>>::new();
-    for call in history.calls() {
-        if let Some(until) = waited_in_vain(history, call) {
+    for (call, until) in history.calls().filter_map(|call| Some((call, call.in_vain()?))) {
+        if history.life(call.id.process).still_between(call.asked.at, until) == 0
+            && !may_wait_for_dead(history, bounds, call, until)
+        {
             vain.entry((&call.asked.lock, class(call.asked.kind))).or_default().push((call, until));
         }
     }
-    let mut findings = Findings::default();
+    let mut violations = Vec::new();
     for ((lock, kind), calls) in vain {
         let holds = holds.get(lock).map_or(&[][..], Vec::as_slice);
         let of_kind: Vec<_> = holds.iter().copied().filter(|hold| class(hold.kind) == kind).collect();
         for (from, to) in gaps(&of_kind, history.end()) {
             let late = from.saturating_add(bounds.recovery);
-            if to < late {
-                continue;
-            }
             let inside = |(call, until): &&(&Call, u64)| {
                 call.asked.at >= late && *until <= to && !is_kept(holds, call, *until)
             };
-            let (excused, mut shown): (Vec<&(&Call, u64)>, Vec<_>) =
-                calls.iter().filter(inside).partition(|(call, until)| expiry.explains(call, *until));
-            let verdict = match (shown.len() >= CALLS, excused.len() + shown.len() >= CALLS) {
-                (true, _) => Verdict::Broken,
-                (false, true) => Verdict::Excused,
-                (false, false) => continue,
-            };
-            shown.extend(excused);
-            shown.truncate(CALLS);
-            let (after, kind) = (millis(to - from), shown[0].0.asked.kind);
-            let text = format!("nobody holds {lock} as {kind:?} for {after} while calls wait in vain");
-            let records = shown.into_iter().flat_map(|(call, _)| life(&call.records));
-            findings.add(Violation::new(Rule::Vacant, text, records), verdict);
+            let shown: Vec<_> = calls.iter().filter(inside).take(CALLS).collect();
+            if shown.len() == CALLS {
+                let (after, kind) = (millis(to - from), shown[0].0.asked.kind);
+                let text = format!("nobody holds {lock} as {kind:?} for {after} while calls wait in vain");
+                let calls = shown.into_iter().map(|(call, _)| call.id);
+                violations.push(history.violation(Rule::Vacant, text, calls));
+            }
         }
     }
-    findings
-}
-
-/// Returns the time at which a call had waited for its whole bound, or had failed.
-fn waited_in_vain(history: &History, call: &Call) -> Option<u64> {
-    let until = call.in_vain()?;
-    (history.life(call.id.process).still_between(call.asked.at, until) == 0).then_some(until)
+    violations
 }
 
 /// Returns whether one hold that excludes a call was valid as long as the call waited.
@@ -99,46 +73,61 @@ fn gaps(holds: &[&Hold], end: u64) -> Vec<(u64, u64)> {
     gaps
 }
 
+/// Returns whether a call may wait for the node of a process that was killed: a new leader gives each session its whole
+/// timeout again, so the session of a dead process ends once the servers have not been stopped for [`Bounds::expiry`].
+fn may_wait_for_dead(history: &History, bounds: &Bounds, call: &Call, until: u64) -> bool {
+    let deaths = history.campaign().lives.values().filter_map(|life| life.killed());
+    let mut before = deaths.filter(|death| *death <= until);
+    before.any(|death| !could_expire(history, bounds, death..call.asked.at))
+}
+
+/// Returns whether the servers had the time to end a session within a time.
+fn could_expire(history: &History, bounds: &Bounds, within: Range<u64>) -> bool {
+    let mut whole_since = within.start;
+    for stop in history.campaign().faults.iter().filter(|fault| STOPS.contains(&&*fault.kind)) {
+        if stop.began >= whole_since.saturating_add(bounds.expiry) {
+            break;
+        }
+        whole_since = whole_since.max(stop.ended.unwrap_or(u64::MAX));
+    }
+    whole_since.saturating_add(bounds.expiry) <= within.end
+}
+
+/// The kinds of faults that stop servers, and so may make another one lead.
+const STOPS: [&str; 5] = ["kill-server", "kill-leader", "rolling-restart", "silent-server", "full-disk"];
+
 /// Checks that each process gets locks while others get those that it asks for, as it does not if its client never
 /// recovers from a fault.
 ///
 /// A process may be without a grant for [`Bounds::progress`], without the time for which it was stopped or had no
-/// processor. After that, calls that wait for their whole bound or fail show that it gets none, those that the servers
-/// explain only if others get the lock meanwhile.
-fn progress(history: &History, bounds: &Bounds, expiry: &Expiry<'_>) -> Findings {
+/// processor. After that, calls that fail, or wait for their whole bound while another process gets their lock, show that
+/// it gets none.
+pub(crate) fn progress(history: &History, bounds: &Bounds) -> Vec<Violation> {
     let mut processes = BTreeMap::<Process, Vec<&Call>>::new();
     for call in history.calls() {
         processes.entry(call.id.process).or_default().push(call);
     }
-    let mut findings = Findings::default();
+    let mut violations = Vec::new();
     for (process, calls) in processes {
         for (from, to) in without_a_grant(&calls) {
-            let time = to - from - history.life(process).still_between(from, to).min(to - from);
+            let time = (to - from).saturating_sub(history.life(process).still_between(from, to));
             // There is a time for each grant, and almost all of them are short.
             if time <= bounds.progress {
                 continue;
             }
-            let is_within = |call: &&Call| call.asked.at >= from && call.in_vain().is_some_and(|at| at <= to);
-            let vain: Vec<_> = calls.iter().copied().filter(is_within).collect();
-            if vain.len() < CALLS || grants_of_others(history, process, &vain, from..to) < CALLS {
-                continue;
-            }
-            // A node that keeps one call out would keep the others out, too.
-            let is_explained = |call: &&Call| {
-                call.in_vain().is_some_and(|until| {
-                    grants_of_others(history, process, &[call], call.asked.at..until) == 0
-                        && expiry.explains(call, until)
-                })
+            let is_shown = |call: &&Call| {
+                call.asked.at >= from
+                    && call.in_vain().is_some_and(|at| at <= to && was_left_out(history, call, at))
             };
-            let (excused, mut shown): (Vec<_>, Vec<_>) = vain.into_iter().partition(is_explained);
-            let verdict = if shown.len() >= CALLS { Verdict::Broken } else { Verdict::Excused };
-            shown.extend(excused);
-            let text = format!("{process} got no lock for {} while others did", millis(time));
-            let records = shown.into_iter().take(CALLS).flat_map(|call| life(&call.records));
-            findings.add(Violation::new(Rule::Starved, text, records), verdict);
+            let vain: Vec<_> = calls.iter().copied().filter(is_shown).collect();
+            if vain.len() >= CALLS && grants_of_others(history, &vain, from..to) >= CALLS {
+                let text = format!("{process} got no lock for {} while others did", millis(time));
+                let calls = vain.into_iter().take(CALLS).map(|call| call.id);
+                violations.push(history.violation(Rule::Starved, text, calls));
+            }
         }
     }
-    findings
+    violations
 }
 
 /// Returns the times between the grants of a process, from its first request to the last end of a call.
@@ -151,81 +140,26 @@ fn without_a_grant(calls: &[&Call]) -> Vec<(u64, u64)> {
     times.windows(2).map(|pair| (pair[0], pair[1])).collect()
 }
 
-/// Returns the number of grants, up to [`CALLS`], by which other processes got some of the locks that these calls asked for.
-fn grants_of_others(history: &History, process: Process, vain: &[&Call], time: Range<u64>) -> usize {
+/// A node that keeps a call out would keep the others out, too.
+fn was_left_out(history: &History, call: &Call, until: u64) -> bool {
+    let failed = call.ends.iter().any(|end| matches!(end, End::GaveUp { why: Why::Error(_), .. }));
+    failed || grants_of_others(history, &[call], call.asked.at..until) > 0
+}
+
+/// Returns the number of grants, up to [`CALLS`], by which other processes got some of the locks that these calls of one
+/// process asked for.
+fn grants_of_others(history: &History, vain: &[&Call], time: Range<u64>) -> usize {
     let locks: BTreeSet<_> = vain.iter().map(|call| &call.asked.lock).collect();
+    let process = vain[0].id.process;
     let holds = history.holds();
     let begun = holds.partition_point(|hold| hold.granted < time.start);
     let within = holds[begun..].iter().take_while(|hold| hold.granted < time.end);
     within.filter(|hold| hold.process() != process && locks.contains(&hold.lock)).take(CALLS).count()
 }
 
-/// The dead processes of a history, and the times for which servers were stopped.
-struct Expiry<'a> {
-    bounds: &'a Bounds,
-    /// The last time at which each process used each lock. It still did at its death if that is `None`.
-    used: HashMap<(Process, &'a str), Option<u64>>,
-    deaths: Vec<(Process, u64)>,
-    /// The times for which servers were stopped, by their beginning.
-    stops: Vec<(u64, u64)>,
-}
-
-impl<'a> Expiry<'a> {
-    fn of(history: &'a History, bounds: &'a Bounds) -> Self {
-        let mut used = HashMap::new();
-        for call in history.calls() {
-            let last = used.entry((call.id.process, &*call.asked.lock)).or_insert(Some(0));
-            *last = last.and_then(|last| Some(ended(call)?.max(last)));
-        }
-        let lives = history.campaign().lives.iter();
-        let deaths = lives.filter_map(|(process, life)| Some((*process, life.killed()?))).collect();
-        let faults = history.campaign().faults.iter().filter(|fault| STOPS.contains(&&*fault.kind));
-        let stops = faults.map(|fault| (fault.began, fault.ended.unwrap_or(u64::MAX))).collect();
-        Self { bounds, used, deaths, stops }
-    }
-
-    /// Returns whether a call may have waited for the node of a dead process, until this time. A new leader gives each
-    /// session its whole timeout again, so the session of a dead process ends once the servers have not been stopped
-    /// for [`Bounds::expiry`].
-    fn explains(&self, call: &Call, until: u64) -> bool {
-        self.deaths.iter().any(|(process, death)| {
-            *death <= until
-                && self.was_used(*process, &call.asked.lock, *death)
-                && !self.could_expire(*death, call.asked.at)
-        })
-    }
-
-    /// Returns whether a process may have had a node of a lock at its death.
-    fn was_used(&self, process: Process, lock: &str, death: u64) -> bool {
-        let is_recent =
-            |last: &Option<u64>| last.is_none_or(|last| last.saturating_add(self.bounds.slack) >= death);
-        self.used.get(&(process, lock)).is_some_and(is_recent)
-    }
-
-    /// Returns whether the servers had the time to end a session between these times.
-    fn could_expire(&self, from: u64, to: u64) -> bool {
-        let mut whole_since = from;
-        for (began, ended) in self.stops.iter().filter(|(_, ended)| *ended > from) {
-            if *began >= whole_since.saturating_add(self.bounds.expiry) {
-                break;
-            }
-            whole_since = whole_since.max(*ended);
-        }
-        whole_since.saturating_add(self.bounds.expiry) <= to
-    }
-}
-
-/// Returns the time of the end of a call, or `None` if it has none.
-fn ended(call: &Call) -> Option<u64> {
-    call.ends.iter().map(End::at).max()
-}
-
-/// The kinds of faults that stop servers, and so may make another one lead.
-const STOPS: [&str; 5] = ["kill-server", "kill-leader", "rolling-restart", "silent-server", "full-disk"];
-
 #[cfg(test)]
 mod tests {
-    use super::super::super::event::{Event, Why};
+    use super::super::super::event::Event;
     use super::super::super::story::{Story, rules};
     use super::*;
 
@@ -264,17 +198,14 @@ mod tests {
     }
 
     fn found(story: Story) -> Vec<Rule> {
-        let findings = stuck(&story.history(), &Bounds { recovery: 50, ..Bounds::default() });
-        assert_eq!(findings.excused, []);
-        rules(&findings.violations)
+        rules(&vacancy(&story.history(), &Bounds { recovery: 50, ..Bounds::default() }))
     }
 
     #[test]
-    fn calls_are_excused_while_servers_that_stop_may_keep_the_session_of_a_dead_process_that_used_the_lock() {
-        let dies_under = |lock: &str, faults: &[(&str, u64, Option<u64>)]| {
-            let killed = Event::ProcessKilled { process: "1.0".parse().unwrap() };
-            let granted = Event::Granted { token: None, until: None };
-            let story = Story::default().asks_for(FIRST, lock, Kind::Mutex, 5).at(10, FIRST, granted);
+    fn calls_do_not_count_while_servers_that_stop_may_keep_the_session_of_a_dead_process() {
+        let dies = |faults: &[(&str, u64, Option<u64>)]| {
+            let killed = Event::ProcessKilled { process: Process { number: 1, incarnation: 0 } };
+            let story = Story::default().asks(FIRST, Kind::Mutex, 5).granted(FIRST, 10, 1);
             let story = faults.iter().zip(0..).fold(story.campaign(20, killed), |story, (fault, number)| {
                 let (kind, began, ended) = (fault.0.to_owned(), fault.1, fault.2);
                 let begins = Event::FaultBegan { fault: number, kind, description: String::new() };
@@ -284,22 +215,19 @@ mod tests {
                     None => story,
                 }
             });
-            let story = in_vain(story, 0..3, 70);
             let bounds = Bounds { recovery: 50, expiry: 30, slack: 0, ..Bounds::default() };
-            let findings = stuck(&story.history(), &bounds);
-            (findings.violations.len(), findings.excused.len())
+            rules(&vacancy(&in_vain(story, 0..3, 70).history(), &bounds))
         };
-        let (broken, excused) = ((1, 0), (0, 1));
-        let dies = |faults: &[(&str, u64, Option<u64>)]| dies_under("a", faults);
-        assert_eq!(dies(&[]), broken);
-        assert_eq!(dies(&[("kill-leader", 30, Some(61))]), excused);
-        assert_eq!(dies(&[("rolling-restart", 30, None)]), excused);
-        assert_eq!(dies(&[("kill-server", 40, Some(45)), ("kill-leader", 49, Some(69))]), excused);
-        assert_eq!(dies(&[("kill-server", 40, Some(45)), ("kill-leader", 75, Some(80))]), (0, 1));
-        assert_eq!(dies(&[("kill-leader", 30, Some(40))]), broken, "it has ended before the first call");
-        assert_eq!(dies(&[("kill-leader", 50, Some(80))]), broken, "it has ended before the servers stop");
-        assert_eq!(dies(&[("cut", 30, Some(61))]), broken, "no server stops");
-        assert_eq!(dies_under("b", &[("kill-leader", 30, Some(61))]), broken, "it used another lock");
+        assert_eq!(dies(&[]), [Rule::Vacant]);
+        assert_eq!(dies(&[("kill-leader", 30, Some(61))]), []);
+        assert_eq!(dies(&[("rolling-restart", 30, None)]), []);
+        assert_eq!(dies(&[("kill-server", 40, Some(45)), ("kill-leader", 49, Some(69))]), []);
+        assert_eq!(dies(&[("kill-server", 40, Some(45)), ("kill-leader", 75, Some(80))]), []);
+        let ended_before = [("kill-leader", 30, Some(40))];
+        assert_eq!(dies(&ended_before), [Rule::Vacant], "it has ended before the first call");
+        let stop_later = [("kill-leader", 50, Some(80))];
+        assert_eq!(dies(&stop_later), [Rule::Vacant], "it has ended before the servers stop");
+        assert_eq!(dies(&[("cut", 30, Some(61))]), [Rule::Vacant], "no server stops");
     }
 
     #[test]
@@ -368,9 +296,7 @@ mod tests {
     }
 
     fn starved(story: Story) -> Vec<Rule> {
-        let findings = stuck(&story.history(), &Bounds { progress: 50, ..Bounds::default() });
-        assert_eq!(findings.excused, []);
-        rules(&findings.violations)
+        rules(&progress(&story.history(), &Bounds { progress: 50, ..Bounds::default() }))
     }
 
     #[test]

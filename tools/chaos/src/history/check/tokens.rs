@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::event::{Kind, Token};
 use super::super::hold::Hold;
 use super::super::merged::History;
-use super::super::violation::{Rule, Violation, both, life};
+use super::super::violation::{Rule, Violation, both};
 
 /// Checks that a hold has a greater token than each earlier one that it excludes, and that no two holds of a lock have
 /// the same token.
@@ -19,20 +19,15 @@ pub(crate) fn tokens(history: &History) -> Vec<Violation> {
         let holds: Vec<_> = holds.iter().copied().filter(is_meant).collect();
         violations.extend(shared(&holds).into_iter().map(|(one, other, token)| {
             let text = format!("{} have the token {token} of {}", both(one.call, other.call), one.lock);
-            shown(history, text, one, other)
+            history.violation(Rule::Tokens, text, [one.call, other.call])
         }));
         violations.extend(falling(&holds).into_iter().map(|(one, other)| {
             let (calls, lock) = (both(one.call, other.call), &one.lock);
             let text = format!("{calls} hold {lock} in this order, and the later token is not greater");
-            shown(history, text, one, other)
+            history.violation(Rule::Tokens, text, [one.call, other.call])
         }));
     }
     violations
-}
-
-fn shown(history: &History, text: String, one: &Hold, other: &Hold) -> Violation {
-    let calls = [one, other].into_iter().filter_map(|hold| history.call(hold.call));
-    Violation::new(Rule::Tokens, text, calls.flat_map(|call| life(&call.records)))
 }
 
 /// Finds holds with the token of an earlier one.

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use super::super::event::{Event, Kind};
 use super::super::hold::{Hold, excludes};
 use super::super::merged::History;
-use super::super::record::Record;
-use super::super::violation::{Rule, Violation, both, life, millis};
+use super::super::violation::{Rule, Violation, both, millis};
 use super::Bounds;
 use super::tokens::class;
 
@@ -34,7 +33,7 @@ pub(crate) fn told(history: &History, bounds: &Bounds) -> Vec<Violation> {
         } else {
             continue;
         };
-        violations.push(Violation::new(Rule::Told, text, records(history, hold, next)));
+        violations.push(history.violation(Rule::Told, text, [hold.call, next.call]));
     }
     violations
 }
@@ -68,11 +67,6 @@ fn renewed_late(history: &History, hold: &Hold, next: &Hold, bounds: &Bounds) ->
 
 /// The time by which two records of the same end of a lease may differ, in nanoseconds.
 const ROUNDING: u64 = 50_000_000;
-
-fn records<'a>(history: &'a History, hold: &Hold, next: &Hold) -> impl Iterator<Item = Record> + use<'a> {
-    let calls = [hold.call, next.call].into_iter().filter_map(|id| history.call(id));
-    calls.flat_map(|call| life(&call.records))
-}
 
 /// Pairs each hold with the next grant of a hold that it excludes, and that has no older token: the holder of an older one
 /// can get to know its grant late, after its session was ended by force.

@@ -2,7 +2,7 @@
 
 use super::super::call::Call;
 use super::super::merged::History;
-use super::super::violation::{Rule, Violation, life, millis};
+use super::super::violation::{Rule, Violation, millis};
 use super::Bounds;
 
 /// Checks that each call ends within its own bound, and that none waits longer than [`Bounds::longest_wait`].
@@ -13,15 +13,14 @@ pub(crate) fn waits(history: &History, bounds: &Bounds) -> Vec<Violation> {
     let mut violations = Vec::new();
     for call in history.calls() {
         let waited = waited(history, call);
-        let records = || life(&call.records);
         if let Some(within) = call.asked.within.filter(|within| waited > within.saturating_add(bounds.slack))
         {
             let text = format!("{} waited {} of {}", call.id, millis(waited), millis(within));
-            violations.push(Violation::new(Rule::Bound, text, records()));
+            violations.push(history.violation(Rule::Bound, text, [call.id]));
         }
         if waited > bounds.longest_wait {
             let text = format!("{} waited {} for {}", call.id, millis(waited), call.asked.lock);
-            violations.push(Violation::new(Rule::Starved, text, records()));
+            violations.push(history.violation(Rule::Starved, text, [call.id]));
         }
     }
     violations
@@ -87,9 +86,9 @@ mod tests {
 
     #[test]
     fn a_call_without_an_answer_waits_until_the_end_or_its_death() {
-        assert_eq!(found(asked(20).campaign(36, Event::Other)), [Rule::Bound]);
+        assert_eq!(found(asked(20).campaign(36, Event::FaultEnded { fault: 0 })), [Rule::Bound]);
         let killed = asked(20).campaign(30, Event::ProcessKilled { process: PROCESS });
-        assert_eq!(found(killed.campaign(90, Event::Other)), []);
+        assert_eq!(found(killed.campaign(90, Event::FaultEnded { fault: 0 })), []);
     }
 
     #[test]

@@ -15,8 +15,7 @@ use super::told::successions;
 /// neither refuses a holder that is valid until its release, that nobody reads a value that was refused, and that no
 /// update of a valid holder is lost.
 ///
-/// A guarded write is late if it began after the next grant, or if its place in the resource's order is behind a read or
-/// a write of a later hold. Nothing is excused.
+/// A guarded write is late if it began after the next grant. Nothing is excused.
 pub(crate) fn writes(history: &History) -> Vec<Violation> {
     let next: BTreeMap<_, _> =
         successions(history).into_iter().map(|(hold, next)| (hold.call, next)).collect();
@@ -26,10 +25,7 @@ pub(crate) fn writes(history: &History) -> Vec<Violation> {
         violations.extend(phantoms(name, &resource));
         violations.extend(lost_updates(name, &resource));
         match resource.way {
-            Some(Way::Guarded) => {
-                violations.extend(begun_late(history, name, &resource, &next));
-                violations.extend(out_of_order(name, &resource));
-            }
+            Some(Way::Guarded) => violations.extend(begun_late(history, name, &resource, &next)),
             Some(Way::Fenced) => violations.extend(old_tokens(name, &resource)),
             _ => {}
         }
@@ -52,31 +48,6 @@ fn begun_late(
         Some(Violation::new(Rule::LateWrite, text, [access.record.clone()].into_iter().chain(grants)))
     });
     late.collect()
-}
-
-/// Finds writes whose place is behind that of an access of a later hold of the same lock. It needs resources that tell
-/// their order of writes.
-fn out_of_order(name: &str, resource: &Resource<'_>) -> Vec<Violation> {
-    let placed = resource.accesses.iter().filter(|access| access.position.is_some());
-    let mut placed: Vec<_> = placed.filter_map(|access| Some((access.hold?, access))).collect();
-    // All accesses of one hold stand together.
-    placed.sort_by_key(|(hold, access)| (hold.granted, hold.call, access.ended));
-    let (mut violations, mut highest) = (Vec::new(), None::<(&Hold, &Access<'_>)>);
-    for accesses in placed.chunk_by(|(one, _), (other, _)| one.call == other.call) {
-        for (hold, access) in accesses {
-            let late = highest.filter(|(first, write)| {
-                first.lock == hold.lock && first.excludes(hold) && write.position > access.position
-            });
-            violations.extend(late.map(|(_, write)| {
-                let text = format!("{} wrote {name} behind an access of {}", write.call, access.call);
-                let records = [access.record.clone(), write.record.clone()];
-                Violation::new(Rule::LateWrite, text, records)
-            }));
-        }
-        let own = accesses.iter().filter(|(_, access)| access.is_applied()).copied();
-        highest = own.chain(highest).max_by_key(|(_, write)| write.position);
-    }
-    violations
 }
 
 /// Finds writes that were applied although a write with a greater token had been applied before they began.
@@ -180,7 +151,7 @@ fn is_sure(resource: &Resource<'_>, [read, write]: [&Access<'_>; 2]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::event::{Event, Kind};
+    use super::super::super::event::Kind;
     use super::super::super::story::{Story, rules};
     use super::*;
 
@@ -212,16 +183,6 @@ mod tests {
         assert_eq!(found(again.reads(SECOND, 70, 7)), []);
     }
 
-    fn placed(story: Story, call: &str, at: u64, position: u64) -> Story {
-        let (resource, way, outcome) = ("r".to_owned(), Way::Guarded, Outcome::Applied);
-        let position = Some(position);
-        story.at(
-            at,
-            call,
-            Event::Wrote { resource, way, began: at - 1, value: at, token: None, outcome, position },
-        )
-    }
-
     #[test]
     fn a_guarded_write_that_begins_after_the_next_grant_is_found() {
         let write = |at, outcome| two().writes(FIRST, at, Way::Guarded, 7, outcome);
@@ -243,25 +204,6 @@ mod tests {
         // The write is late for the hold behind it.
         let third = write(late(1).holds("1.0/0/1", Kind::Mutex, 96, 99, 3));
         assert_eq!(found(third), [Rule::LateWrite]);
-    }
-
-    #[test]
-    fn a_guarded_write_whose_place_is_behind_a_later_hold_is_found() {
-        let writes = |first, second| placed(placed(two(), FIRST, 59, first), SECOND, 70, second);
-        assert_eq!(found(writes(1, 2)), []);
-        assert_eq!(found(writes(2, 1)), [Rule::LateWrite]);
-        let read = |position| {
-            let (resource, value, position) = ("r".to_owned(), Some(1), Some(position));
-            placed(two(), FIRST, 59, 5).at(70, SECOND, Event::Read { resource, began: 69, value, position })
-        };
-        assert_eq!(found(read(5)), []);
-        assert_eq!(found(read(4)), [Rule::LateWrite]);
-    }
-
-    #[test]
-    fn holds_of_different_locks_have_no_order_at_a_resource() {
-        let other = two().asks_for("3.0/0/0", "b", Kind::Mutex, 61).granted("3.0/0/0", 62, 9);
-        assert_eq!(found(placed(placed(other, FIRST, 59, 2), "3.0/0/0", 70, 1)), []);
     }
 
     #[test]
