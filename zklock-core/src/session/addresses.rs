@@ -68,7 +68,7 @@ impl Addresses {
         Self(Arc::new(Servers { servers, resolve: Box::new(resolve), found: Signal::default() }))
     }
 
-    /// Returns all addresses in random order. Waits for look-ups for at most `within`, if none is known.
+    /// Returns all addresses in random order. Waits for look-ups for a moment, and for at most `within` if none is known.
     pub(super) async fn shuffled(&self, within: Duration) -> Vec<Target> {
         self.look_up();
         timeout(within, self.looked_up()).await.ok();
@@ -92,10 +92,11 @@ impl Addresses {
         }
     }
 
-    /// Waits until each name has an address, or has been looked up; and not for long once one has.
+    /// Waits until no look-up is under way, and not for long once there is an address. Servers may have moved, and most
+    /// look-ups take no longer than an attempt at a server that is not there any more.
     async fn looked_up(&self) {
         let servers = &self.0.servers;
-        let all = || servers.iter().all(|server| !server.is_awaited()).then_some(());
+        let all = || servers.iter().all(|server| !server.is_asking()).then_some(());
         let any = || servers.iter().any(Server::has_address).then_some(());
         tokio::select! {
             biased;
@@ -153,9 +154,8 @@ impl Server {
         is_due
     }
 
-    /// Returns whether there is no address as long as a look-up is under way.
-    fn is_awaited(&self) -> bool {
-        self.known().is_some_and(|known| known.is_asking && known.addresses.is_empty())
+    fn is_asking(&self) -> bool {
+        self.known().is_some_and(|known| known.is_asking)
     }
 
     fn has_address(&self) -> bool {
@@ -173,7 +173,7 @@ impl Server {
 
 /// The shortest time from one look-up of a name to the next one.
 const INTERVAL: Duration = Duration::from_secs(5);
-/// The wait for other names once an address is known.
+/// The wait for look-ups once an address is known.
 const GRACE: Duration = Duration::from_millis(100);
 
 /// The parts of an entry of the connect string: `host:port`, which may begin with a scheme.
@@ -320,8 +320,26 @@ mod tests {
         // The next look-up is due.
         addresses.0.servers[0].known().unwrap().asked = None;
         assert_eq!(known(&addresses).await.len(), 1);
-        addresses.0.found.until(|| (!addresses.0.servers[0].known().unwrap().is_asking).then_some(())).await;
-        assert_eq!(known(&addresses).await.len(), 1);
+        assert!(!addresses.0.servers[0].is_asking());
+    }
+
+    #[tokio::test]
+    async fn a_look_up_that_is_due_is_waited_for_a_moment_although_an_address_is_known() {
+        let (answer, answers) = channel();
+        let answers = Mutex::new(answers);
+        let addresses = Addresses::resolved_by("a:1", move |_, _| {
+            Ok(answers.lock().unwrap().recv().into_iter().collect())
+        });
+        for (number, expected) in [(1, "127.0.0.1:1"), (2, "127.0.0.2:1")] {
+            addresses.0.servers[0].known().unwrap().asked = None;
+            answer.send(address(number)).unwrap();
+            assert_eq!(known(&addresses).await, [expected.to_owned()].into());
+        }
+        // One that hangs keeps nobody waiting.
+        addresses.0.servers[0].known().unwrap().asked = None;
+        let begun = Instant::now();
+        assert_eq!(known(&addresses).await, ["127.0.0.2:1".to_owned()].into());
+        assert!(begun.elapsed() < LONG / 2);
     }
 
     #[tokio::test]

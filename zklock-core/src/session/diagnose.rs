@@ -1,6 +1,6 @@
 //! Finds out why servers open no session, because the client library does not tell.
 //!
-//! Looks at each server once, on a thread for blocking work: resolves its name, connects, and speaks to it in the way that
+//! Looks at each server once, on a thread of its own: resolves its name, connects, and speaks to it in the way that
 //! the client is configured for.
 
 use std::io::{self, ErrorKind, Read, Write};
@@ -8,12 +8,12 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
-use blocking::unblock;
 use futures_util::future::join_all;
 #[cfg(feature = "tls")]
 use rustls::{ClientConfig, ClientConnection, Stream, pki_types::ServerName};
 use tokio::sync::Mutex;
 
+use crate::tasks::apart;
 use crate::time::timeout;
 
 use super::addresses::Address;
@@ -53,7 +53,7 @@ impl Diagnosis {
         let turn = Arc::new(timeout(within * LOOKS, self.0.clone().lock_owned()).await.ok()?);
         let looks = servers.split(',').map(|server| {
             let (turn, certificates, looked_at) = (turn.clone(), certificates.clone(), server.to_owned());
-            let looked = unblock(move || {
+            let looked = apart(move || {
                 let finding = look(&looked_at, certificates.as_ref(), within);
                 drop(turn);
                 finding
@@ -61,7 +61,8 @@ impl Diagnosis {
             async move {
                 // The name service has no bound of its own.
                 let finding = timeout(within * LOOKS, looked).await;
-                (server.to_owned(), finding.unwrap_or_else(|_| "no reason was found in time".into()))
+                let finding = finding.ok().flatten().unwrap_or_else(|| "no reason was found in time".into());
+                (server.to_owned(), finding)
             }
         });
         told(&join_all(looks).await)

@@ -134,11 +134,6 @@ impl Opening {
             first = self.connect(Some(Known { info: &info, clock: None, number: 2 }), silence).await?;
         }
         self.compare(first.timeout());
-        #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
-        if let Err(unknown) = self.security.check_login(&mut first).await {
-            timeout(CLOSE_WITHIN, first.close()).await.ok();
-            return Err(unknown);
-        }
         let terms = self.terms(first.timeout()).map_err(OpenError::Invalid)?;
         let clock = LeaseClock::since(first.begun, terms);
         let live = first.live().clone();
@@ -172,8 +167,10 @@ impl Opening {
             };
             match attempt {
                 Ok(opened) => return Ok(opened),
-                Err(OpenError::Unreachable(reason)) => failure = OpenError::Unreachable(reason),
-                Err(error) => return Err(error),
+                Err(error @ (OpenError::Expired | OpenError::Invalid(_))) => return Err(error),
+                // Another server may accept what this one refuses. That it refuses says more than that others are away.
+                Err(error) if !failure.is_final() => failure = error,
+                Err(_) => {}
             }
         }
         Err(failure)
@@ -203,10 +200,15 @@ impl Opening {
         connection.fenced = Instant::now();
         let live = connection.live().clone();
         let fence = timeout(self.timeout / 3, connection.answer(requests::fence(&live))).await;
-        match fence {
-            Ok(Some(Ok(()))) => Ok(connection),
-            _ => Err(zk::Error::Timeout.into()),
+        if !matches!(fence, Ok(Some(Ok(())))) {
+            return Err(zk::Error::Timeout.into());
         }
+        #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
+        if known.is_none() && !self.security.is_logged_in(&mut connection).await {
+            timeout(CLOSE_WITHIN, connection.close()).await.ok();
+            return Err(OpenError::AuthFailed);
+        }
+        Ok(connection)
     }
 }
 
@@ -279,7 +281,7 @@ impl Keeper {
             let known = Known { info: &self.info, clock: Some(session.clock()), number };
             match self.connect(known, granted).await {
                 Ok(next) => return Some(next),
-                Err(error) if !matches!(error, OpenError::Unreachable(_)) => {
+                Err(error @ (OpenError::Expired | OpenError::Invalid(_))) => {
                     tracing::warn!(%error, "the servers do not accept the session");
                     return None;
                 }
@@ -315,6 +317,7 @@ const CLOSING_PAUSE: Duration = Duration::from_millis(100);
 #[cfg(test)]
 mod tests {
     use futures_util::future::join_all;
+    use zklock_testkit::wire::Opcode;
     use zklock_testkit::{EmbeddedServer, How, Proxy};
 
     use super::super::clock::{Ack, Heartbeat, Terms};
@@ -419,6 +422,43 @@ mod tests {
         let watched = session.requests().watch_node("/").await.unwrap();
         assert!(watched.connection > 1 && session.link().is_on(watched.connection));
         assert_eq!(server.sessions().len(), 1);
+    }
+
+    /// Connects to a server behind a proxy, and to another one, that answers its credentials with this.
+    async fn of_two(refuses: [bool; 2]) -> (Result<Arc<Session>, OpenError>, Vec<Proxy>, EmbeddedServer) {
+        let server = EmbeddedServer::start().unwrap();
+        let proxies: Vec<_> = (0..2).map(|_| Proxy::start(server.address()).unwrap()).collect();
+        for (proxy, _) in proxies.iter().zip(refuses).filter(|(_, refuses)| *refuses) {
+            refuse_credentials(proxy);
+        }
+        let servers = format!("{},{}", proxies[0].connect_string(), proxies[1].connect_string());
+        let opening = Config::new(servers).digest("user", "password").validated().unwrap().opening;
+        let opened = timeout(SECOND * 20, opening.open(&Tasks::started())).await.unwrap();
+        (opened, proxies, server)
+    }
+
+    /// Rewrites the code of each answer to credentials, which stands behind an id and a zxid.
+    fn refuse_credentials(proxy: &Proxy) {
+        proxy.on_reply(Opcode::AUTH).always().rewrite(|reply| {
+            let mut reply = reply.to_vec();
+            reply[12..16].copy_from_slice(&(-115_i32).to_be_bytes());
+            reply
+        });
+    }
+
+    #[tokio::test]
+    async fn a_server_that_refuses_the_credentials_is_left_for_another_one() {
+        for _ in 0..4 {
+            let (session, proxies, _server) = of_two([true, false]).await;
+            let session = session.unwrap();
+            // It is kept, too, although one of the servers refuses it.
+            proxies[1].cut(How::Rst);
+            let mut links = session.links();
+            let is_back = |link: &Link| link.connection > 1 && link.health == Health::Connected;
+            timeout(SECOND * 10, links.wait_for(is_back)).await.unwrap().unwrap();
+        }
+        let (refused, ..) = of_two([true, true]).await;
+        assert!(matches!(refused, Err(OpenError::AuthFailed)));
     }
 
     #[tokio::test]

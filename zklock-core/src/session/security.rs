@@ -71,17 +71,17 @@ impl Security {
         has_login || !self.digests.is_empty()
     }
 
-    /// Returns an error if a server has opened a session without knowing the user of the login: one without users accepts
+    /// Returns `false` if a server has opened a session without knowing the user of the login: one without users accepts
     /// any. A server before 3.7 does not know the question, and closes the connection.
     #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
-    pub(super) async fn check_login(&self, connection: &mut Connection) -> Result<(), OpenError> {
+    pub(super) async fn is_logged_in(&self, connection: &mut Connection) -> bool {
         if self.login.is_none() {
-            return Ok(());
+            return true;
         }
         let live = connection.live().clone();
         match connection.answer(live.list_auth_users()).await {
-            Some(Ok(users)) if users.iter().all(|user| user.scheme() != "sasl") => Err(OpenError::AuthFailed),
-            _ => Ok(()),
+            Some(Ok(users)) => users.iter().any(|user| user.scheme() == "sasl"),
+            _ => true,
         }
     }
 

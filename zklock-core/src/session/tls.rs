@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use blocking::unblock;
 use rustls::client::WebPkiServerVerifier;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::{self, PemObject};
@@ -13,6 +12,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 use zookeeper_client as zk;
 
+use crate::tasks::apart;
 use crate::time::timeout;
 
 use super::bounded;
@@ -187,14 +187,14 @@ impl Transport {
         // No other thread waits for files that have not answered in time.
         let Ok(turn) = self.0.reading.clone().try_lock_owned() else { return };
         let inner = self.0.clone();
-        let renewed = unblock(move || {
+        let renewed = apart(move || {
             let renewed = inner.renew();
             drop(turn);
             renewed
         });
         self.0.tell(match timeout(RENEW_WITHIN, renewed).await {
-            Ok(renewed) => renewed.err(),
-            Err(_) => Some("the files were not read in time".to_owned()),
+            Ok(Some(renewed)) => renewed.err(),
+            _ => Some("the files were not read in time".to_owned()),
         });
     }
 
