@@ -140,7 +140,7 @@ impl Tasks {
     /// Returns tasks that run on a thread until the test program ends.
     pub(crate) fn started() -> Self {
         let tasks = Self::new();
-        std::thread::spawn({
+        thread::spawn({
             let tasks = tasks.clone();
             move || tasks.run_until(std::future::pending())
         });

@@ -41,7 +41,7 @@ impl Counter {
             match requests.watch_node(self.path.full()).await {
                 Ok(read) => {
                     self.watch = Some(read.watch);
-                    return decode(&read.data);
+                    return decode(&read.read.data);
                 }
                 Err(RequestError::NoNode) => create(requests, &self.path, self.seed).await?,
                 Err(error) => return Err(error),

@@ -292,7 +292,7 @@ impl Driver {
     async fn verify(&mut self, node: &Node, connection: u64) -> Result<Option<Event>, RequestError> {
         let stat = self.session.requests().stat(&self.path.child(&node.name)).await?;
         self.connection = connection;
-        let is_ours = stat.is_some_and(|stat| stat.owner == self.session.id());
+        let is_ours = stat.is_some_and(|stat| stat.ephemeral_owner == self.session.id());
         Ok((!is_ours).then_some(Event::OwnNodeGone))
     }
 

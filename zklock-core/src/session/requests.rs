@@ -25,8 +25,10 @@ use super::connection::{Live, Watch};
 use super::counts::Tally;
 use super::request_error::RequestError;
 
+pub(crate) use zookeeper_client::Stat;
+
 pub(crate) use self::data::{Guarded, Guards, Write};
-pub(crate) use self::entry::{Entry, Newcomer, Queue, Unfounded};
+pub(crate) use self::entry::{Entry, Newcomer, Unfounded};
 
 use self::length::{Length, Transaction};
 
@@ -38,42 +40,19 @@ pub(crate) struct Children {
     pub(crate) connection: u64,
 }
 
-/// A part of a node's stat.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stat {
-    /// The session that owns an ephemeral node, or zero.
-    pub(crate) owner: i64,
-    /// The zxid of its creation.
-    pub(crate) zxid: i64,
-    pub(crate) children: u32,
+/// The data of a node, and the stat that was read with it.
+#[derive(Clone, Debug)]
+pub(crate) struct Read {
+    pub(crate) data: Vec<u8>,
+    pub(crate) stat: Stat,
 }
 
 /// A node that is watched.
 pub(crate) struct Watched {
     pub(crate) watch: Watch,
-    pub(crate) data: Vec<u8>,
-    /// The session that owns an ephemeral node, or zero.
-    pub(crate) owner: i64,
-    /// The server time at which the node was created, in milliseconds.
-    pub(crate) created_ms: i64,
+    pub(crate) read: Read,
     /// The connection that has answered.
     pub(crate) connection: u64,
-}
-
-/// The name and data of a node, and the part of its stat that describes a contender.
-#[derive(Clone, Debug)]
-pub(crate) struct Described {
-    pub(crate) name: String,
-    pub(crate) owner: i64,
-    pub(crate) zxid: i64,
-    pub(crate) created_ms: i64,
-    pub(crate) data: Vec<u8>,
-}
-
-impl Described {
-    fn new(name: String, data: Vec<u8>, stat: zk::Stat) -> Self {
-        Self { name, owner: stat.ephemeral_owner, zxid: stat.czxid, created_ms: stat.ctime, data }
-    }
 }
 
 pub(crate) struct Requests {
@@ -155,16 +134,13 @@ impl Requests {
         let mut nodes = Vec::new();
         for name in listed?.into_iter().filter(mine) {
             let stat = self.stat(&format!("{dir}/{name}")).await?;
-            nodes.extend(stat.map(|Stat { owner, zxid, .. }| Node { name, zxid, owner }));
+            nodes.extend(stat.map(|stat| Node { name, zxid: stat.czxid, owner: stat.ephemeral_owner }));
         }
         Ok(nodes)
     }
 
     pub(crate) async fn list(&self, dir: &str) -> Result<Children, RequestError> {
-        let client = self.client().await?;
-        let sent = Instant::now();
-        let listed = self.listing(&client, dir).await;
-        self.note(Ack::Read, sent, listed)
+        self.send(Ack::Read, async |client| self.listing(client, dir).await).await
     }
 
     /// Watches an existing node for its deletion and for changes of its data.
@@ -172,17 +148,7 @@ impl Requests {
     /// The watch is set by reading the data. A watch set by `exists` on a node that is gone would
     /// stay forever (CURATOR-107).
     pub(crate) async fn watch_node(&self, path: &str) -> Result<Watched, RequestError> {
-        let client = self.client().await?;
-        let sent = Instant::now();
-        let watched = client.get_and_watch_data(path).await;
-        let (data, stat, watcher) = self.note(Ack::Read, sent, watched)?;
-        Ok(Watched {
-            watch: Watch::of(watcher, &client),
-            data,
-            owner: stat.ephemeral_owner,
-            created_ms: stat.ctime,
-            connection: client.number,
-        })
+        self.send(Ack::Read, async |client| self.watching(client, path).await).await
     }
 
     /// Issues a list of children, with a watch.
@@ -200,32 +166,53 @@ impl Requests {
         })
     }
 
-    /// Lists the names of children, and sets no watch.
-    pub(crate) async fn names(&self, dir: &str) -> Result<Vec<String>, RequestError> {
-        let client = self.client().await?;
-        let sent = Instant::now();
-        self.note(Ack::Read, sent, client.list_children(dir).await)
+    /// Issues a read of a node, with a watch.
+    pub(super) fn watching<'a>(
+        &self,
+        client: &'a Live,
+        path: &str,
+    ) -> impl Future<Output = Result<Watched, zk::Error>> + Send + use<'a> {
+        let request = client.get_and_watch_data(path);
+        request.map_ok(|(data, stat, watcher)| Watched {
+            watch: Watch::of(watcher, client),
+            read: Read { data, stat },
+            connection: client.number,
+        })
     }
 
-    /// Describes these children of a node. Those that vanish meanwhile are left out.
-    pub(crate) async fn describe_each(
+    /// Lists the names of children, and sets no watch.
+    pub(crate) async fn names(&self, dir: &str) -> Result<Vec<String>, RequestError> {
+        self.send(Ack::Read, async |client| client.list_children(dir).await).await
+    }
+
+    /// Returns a node, or `None` if it does not exist.
+    pub(crate) async fn read(&self, path: &str) -> Result<Option<Read>, RequestError> {
+        match self.send(Ack::Read, async |client| client.get_data(path).await).await {
+            Ok((data, stat)) => Ok(Some(Read { data, stat })),
+            Err(RequestError::NoNode) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads these children of a node. Those that vanish meanwhile are left out.
+    pub(crate) async fn read_each(
         &self,
         dir: &str,
         mut names: impl Iterator<Item = String>,
-    ) -> Result<Vec<Described>, RequestError> {
+    ) -> Result<Vec<(String, Read)>, RequestError> {
         let client = self.client().await?;
-        let mut described = Vec::new();
+        let mut found = Vec::new();
         loop {
             let sent = Instant::now();
             // The reads are issued together, so that most queues take only one more round trip.
             let some = names.by_ref().take(AT_A_TIME);
             let reads: Vec<_> = some.map(|name| (client.get_data(&format!("{dir}/{name}")), name)).collect();
             if reads.is_empty() {
-                return Ok(described);
+                return Ok(found);
             }
             for (read, name) in reads {
                 match self.note(Ack::Read, sent, read.await) {
-                    Ok((data, stat)) => described.push(Described::new(name, data, stat)),
+                    Ok((data, stat)) => found.push((name, Read { data, stat })),
                     Err(RequestError::NoNode) => {}
                     Err(error) => return Err(error),
                 }
@@ -235,14 +222,7 @@ impl Requests {
 
     /// Describes a node as the server knows it, which may lag behind the others. Returns `None` if there is no node.
     pub(crate) async fn stat(&self, path: &str) -> Result<Option<Stat>, RequestError> {
-        let client = self.client().await?;
-        let sent = Instant::now();
-        let stat = self.note(Ack::Read, sent, client.check_stat(path).await)?;
-        Ok(stat.map(|stat| Stat {
-            owner: stat.ephemeral_owner,
-            zxid: stat.czxid,
-            children: stat.num_children.try_into().unwrap_or_default(),
-        }))
+        self.send(Ack::Read, async |client| client.check_stat(path).await).await
     }
 
     /// Does the same after the server has caught up.
@@ -345,11 +325,9 @@ impl Requests {
         mode: zk::CreateMode,
         acl: &NodeAcl,
     ) -> Result<(), RequestError> {
-        let client = self.client().await?;
         Length::of_create(path, data, acl.acls()).check()?;
-        let sent = Instant::now();
-        let created = client.create(path, data, &mode.with_acls(acl.acls())).await;
-        match self.note(Ack::Write, sent, created) {
+        let options = mode.with_acls(acl.acls());
+        match self.send(Ack::Write, async |client| client.create(path, data, &options).await).await {
             Ok(_) | Err(RequestError::Refused(Refusal::NodeExists)) => Ok(()),
             Err(error) => Err(error.lacking(Permission::Create)),
         }
@@ -357,12 +335,10 @@ impl Requests {
 
     /// Sends a request that gets an answer of this kind and changes nothing.
     pub(crate) async fn heartbeat(&self, kind: Ack) -> Result<(), RequestError> {
-        if kind == Ack::Read {
-            return self.stat("/").await.map(drop);
+        match kind {
+            Ack::Read => self.stat("/").await.map(drop),
+            Ack::Write => self.send(kind, async |client| check(client).await).await,
         }
-        let client = self.client().await?;
-        let sent = Instant::now();
-        self.note(kind, sent, check(&client).await)
     }
 
     /// Has the server catch up: commits a transaction that changes nothing. Everything that was proposed before it is
@@ -389,6 +365,18 @@ impl Requests {
             Ok(Access::Open(connection)) => Ok(connection.clone()),
             _ => Err(RequestError::SessionOver),
         }
+    }
+
+    /// Sends a request on the present connection, or on the next one.
+    async fn send<T, E: Into<RequestError>>(
+        &self,
+        ack: Ack,
+        request: impl AsyncFnOnce(&Live) -> Result<T, E>,
+    ) -> Result<T, RequestError> {
+        let client = self.client().await?;
+        let sent = Instant::now();
+        let outcome = request(&client).await;
+        self.note(ack, sent, outcome)
     }
 
     /// Reports the outcome of a request to the lease clock; `sent` is no later than the time of sending.

@@ -25,10 +25,11 @@ impl Driver {
         let own = self.session.id();
         let dir = self.path.clone();
         let met = |name: &str, front: &Watched| {
-            tell(Progress::Behind(match front.owner {
-                0 => Holder::persistent(dir.below(name).relative().to_owned(), front.created_ms, count),
+            let created_ms = front.read.stat.ctime;
+            tell(Progress::Behind(match front.read.stat.ephemeral_owner {
+                0 => Holder::persistent(dir.below(name).relative().to_owned(), created_ms, count),
                 owner if owner == own => Holder::this_client(count),
-                owner => Holder::other(&front.data, owner, front.created_ms, count),
+                owner => Holder::other(&front.read.data, owner, created_ms, count),
             }));
         };
         match obstacle {

@@ -74,19 +74,6 @@ pub(crate) enum Guarded<T> {
     Unguarded(usize),
 }
 
-/// The data of a node, and parts of the stat that was read with it.
-pub(crate) struct Read {
-    pub(crate) data: Vec<u8>,
-    pub(crate) version: i32,
-    pub(crate) children: i32,
-    /// The session that owns an ephemeral node, or zero.
-    pub(crate) owner: i64,
-    /// The number of changes to the node's children.
-    pub(crate) child_changes: i32,
-    /// The server time at which the data was written, in milliseconds.
-    pub(crate) written_ms: i64,
-}
-
 impl Requests {
     /// Writes to `path` in one transaction with a check that all of `guards` exist.
     ///
@@ -171,24 +158,6 @@ impl Requests {
         }
     }
 
-    /// Returns the data of a node, or `None` if the node does not exist.
-    pub(crate) async fn read(&self, path: &str) -> Result<Option<Read>, RequestError> {
-        let client = self.client().await?;
-        let sent = Instant::now();
-        match self.note(Ack::Read, sent, client.get_data(path).await) {
-            Ok((data, stat)) => Ok(Some(Read {
-                data,
-                version: stat.version,
-                children: stat.num_children,
-                owner: stat.ephemeral_owner,
-                child_changes: stat.cversion,
-                written_ms: stat.mtime,
-            })),
-            Err(RequestError::NoNode) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
     /// Replaces the data of a node. If a version is given, the node must have it.
     pub(crate) async fn write(
         &self,
@@ -196,10 +165,8 @@ impl Requests {
         data: &[u8],
         version: Option<i32>,
     ) -> Result<(), RequestError> {
-        let client = self.client().await?;
         Length::of_set_data(path, data).check()?;
-        let sent = Instant::now();
-        let written = self.note(Ack::Write, sent, client.set_data(path, data, version).await);
+        let written = self.send(Ack::Write, async |client| client.set_data(path, data, version).await).await;
         written.map(drop).map_err(|error| error.lacking(Permission::Write))
     }
 

@@ -1,6 +1,6 @@
 //! Creates contenders, and queues together with their first one.
 
-use futures_util::future::{OptionFuture, TryFutureExt};
+use futures_util::future::OptionFuture;
 use tokio::join;
 use zookeeper_client as zk;
 
@@ -9,12 +9,11 @@ use crate::queue::acquisition::Node;
 use crate::queue::contender::ContenderId;
 use crate::queue::predicate::Role;
 use crate::session::clock::{Ack, Instant};
-use crate::session::connection::{Live, Watch};
 use crate::session::queues::Way;
 use crate::session::request_error::RequestError;
 
 use super::length::{Length, Transaction};
-use super::{Children, Requests};
+use super::{Children, Requests, Watched};
 
 /// A contender to be created.
 #[derive(Clone, Copy, Debug)]
@@ -37,14 +36,8 @@ impl Newcomer<'_> {
 pub(crate) struct Entry {
     pub(crate) node: Node,
     pub(crate) children: Option<Children>,
-    pub(crate) queue: Option<Queue>,
-}
-
-/// The node of a queue, with the watch that signals a change of its data or its deletion.
-pub(crate) struct Queue {
-    pub(crate) watch: Watch,
-    /// The zxid of its creation.
-    pub(crate) zxid: i64,
+    /// The node of the queue.
+    pub(crate) queue: Option<Watched>,
 }
 
 /// The reason why a queue was not created with its contender.
@@ -80,7 +73,7 @@ impl Requests {
         let create = client.create(&path, data, &options);
         let lists = matches!(way, Way::List | Way::ListAndWatch);
         let list = lists.then(|| self.listing(&client, dir));
-        let watch = (way == Way::ListAndWatch).then(|| watching(&client, dir));
+        let watch = (way == Way::ListAndWatch).then(|| self.watching(&client, dir));
         let (created, listed, watched) = join!(create, OptionFuture::from(list), OptionFuture::from(watch));
         let created = self.note(Ack::Write, sent, created);
         let children = listed.and_then(|listed| self.note(Ack::Read, sent, listed).ok());
@@ -129,15 +122,6 @@ impl Requests {
             },
         }
     }
-}
-
-/// Issues a read of the queue's node with a watch.
-fn watching<'a>(
-    client: &'a Live,
-    dir: &'a str,
-) -> impl Future<Output = Result<Queue, zk::Error>> + Send + use<'a> {
-    let read = client.get_and_watch_data(dir);
-    read.map_ok(|(_, stat, watcher)| Queue { watch: Watch::of(watcher, client), zxid: stat.czxid })
 }
 
 /// Returns the definite refusal that an error of the transaction means.
