@@ -9,9 +9,8 @@
 //!   dropped first.
 //! * A watch panics if its task is gone. Whoever waits for one waits for the end of the connection, too, and first.
 
-use std::convert::Infallible;
 use std::fmt;
-use std::future::{pending, poll_fn, ready};
+use std::future::{poll_fn, ready};
 use std::ops::Deref;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -209,15 +208,6 @@ impl Watch {
     /// Tells whether the watch has fired. After that, it must not be asked again.
     pub(crate) fn has_fired(&mut self) -> bool {
         (&mut self.0).now_or_never().is_some()
-    }
-
-    /// Drops a watch when it fires. Never resolves.
-    pub(crate) async fn spend(watch: &mut Option<Self>) -> Infallible {
-        if let Some(fires) = watch {
-            fires.change().await;
-            *watch = None;
-        }
-        pending().await
     }
 }
 

@@ -70,8 +70,7 @@ pub(crate) enum NotAcquired {
 pub(crate) enum Numbers {
     /// The contender of a mutex or a read-write lock.
     Used,
-    /// A candidate of an election, a contender at a semaphore, or one where a semaphore's nodes are. So is one whose paths
-    /// are too long for the transaction that creates a queue.
+    /// A candidate of an election, a contender at a semaphore, or one where a semaphore's nodes are.
     Ignored,
 }
 

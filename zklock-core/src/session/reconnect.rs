@@ -203,7 +203,6 @@ impl Opening {
         if !matches!(fence, Ok(Some(Ok(())))) {
             return Err(zk::Error::Timeout.into());
         }
-        #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
         if known.is_none() && !self.security.is_logged_in(&mut connection).await {
             timeout(CLOSE_WITHIN, connection.close()).await.ok();
             return Err(OpenError::AuthFailed);
@@ -215,23 +214,18 @@ impl Opening {
 /// Keeps the session until it is over.
 async fn keep(session: Arc<Session>, opening: Opening, first: Connection) {
     let _closed = session.closed.clone().drop_guard();
-    let mut keeper = Keeper { session: session.clone(), opening, info: first.live().session().clone() };
+    let closing = async {
+        session.requests.closed().await;
+        sleep(CLOSE_WITHIN).await;
+    };
     tokio::select! {
         biased;
-        () = keeper.keep(first) => {}
-        () = session.left() => tracing::warn!("the session was not closed in time; it ends when its timeout expires"),
+        () = opening.keep(&session, first) => {}
+        () = closing => tracing::warn!("the session was not closed in time; it ends when its timeout expires"),
     }
     session.tell_lost();
     session.requests.close();
     tracing::info!("session ended");
-}
-
-impl Session {
-    /// Waits until the session has been closing for too long.
-    async fn left(&self) {
-        self.requests.closed().await;
-        sleep(CLOSE_WITHIN).await;
-    }
 }
 
 /// A session that is to be kept.
@@ -244,42 +238,35 @@ struct Known<'a> {
     number: u64,
 }
 
-struct Keeper {
-    session: Arc<Session>,
-    opening: Opening,
-    info: zk::SessionInfo,
-}
-
-impl Keeper {
-    async fn keep(&mut self, mut connection: Connection) {
+impl Opening {
+    async fn keep(&self, session: &Session, mut connection: Connection) {
         loop {
+            let info = connection.live().session().clone();
             tokio::select! {
                 biased;
                 () = connection.over() => {
-                    self.session.disconnect();
+                    session.disconnect();
                     drop(connection);
                 }
-                () = self.session.requests.closed() => {
+                () = session.requests.closed() => {
                     if connection.close().await {
                         return;
                     }
                 }
             }
-            let Some(next) = self.next().await else { return };
-            self.info = next.live().session().clone();
-            self.session.connect(next.live(), next.fenced);
+            let Some(next) = self.next(session, &info).await else { return };
+            session.connect(next.live(), next.fenced);
             connection = next;
         }
     }
 
     /// Connects again. Returns `None` if the session is over.
-    async fn next(&self) -> Option<Connection> {
-        let session = &self.session;
+    async fn next(&self, session: &Session, info: &zk::SessionInfo) -> Option<Connection> {
         let granted = session.clock().terms().session();
+        let number = session.link().connection + 1;
+        let known = Known { info, clock: Some(session.clock()), number };
         loop {
-            let number = session.link().connection + 1;
-            let known = Known { info: &self.info, clock: Some(session.clock()), number };
-            match self.connect(known, granted).await {
+            match self.connect(Some(known), self.silence.of(granted)).await {
                 Ok(next) => return Some(next),
                 Err(error @ (OpenError::Expired | OpenError::Invalid(_))) => {
                     tracing::warn!(%error, "the servers do not accept the session");
@@ -296,10 +283,6 @@ impl Keeper {
                 sleep(pause.min(CLOSING_PAUSE)).await;
             }
         }
-    }
-
-    async fn connect(&self, known: Known<'_>, granted: Duration) -> Result<Connection, OpenError> {
-        self.opening.connect(Some(known), self.opening.silence.of(granted)).await
     }
 }
 

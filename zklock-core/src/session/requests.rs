@@ -278,44 +278,30 @@ impl Requests {
     }
 
     /// Creates a queue, its lock if that is another node, and the missing parents of the lock.
-    ///
-    /// Begins with the nearest node, because a client may be permitted to create nodes there and not further up.
     pub(crate) async fn prepare(&self, lock: &NodePath, queue: &str) -> Result<(), RequestError> {
-        match self.make_own(lock.full(), queue).await {
-            Err(RequestError::NoNode) if !lock.parent().is_empty() => {
-                self.prepare_parents(lock.parent()).await?;
-                self.make_own(lock.full(), queue).await
-            }
-            made => made,
-        }
+        let is_own = |path: &str| path.len() >= lock.full().len();
+        self.make(queue, |path| if is_own(path) { &self.acls.own } else { &self.acls.parents }).await
     }
 
     /// Creates a parent and its missing ancestors.
     pub(crate) async fn prepare_parents(&self, dir: &str) -> Result<(), RequestError> {
-        let mut missing = vec![dir];
+        self.make(dir, |_| &self.acls.parents).await
+    }
+
+    /// Creates a container and its missing ancestors.
+    ///
+    /// Begins with the nearest node, because a client may be permitted to create nodes there and not further up.
+    async fn make<'a>(&'a self, path: &str, acl: impl Fn(&str) -> &'a NodeAcl) -> Result<(), RequestError> {
+        let mut missing = vec![path];
         while let Some(path) = missing.last() {
-            match (self.make(path, &self.acls.parents).await, path.rsplit_once('/')) {
+            let made = self.create_unless_there((path, b""), zk::CreateMode::Container, acl(path)).await;
+            match (made, path.rsplit_once('/')) {
                 (Ok(()), _) => drop(missing.pop()),
                 (Err(RequestError::NoNode), Some((parent, _))) if !parent.is_empty() => missing.push(parent),
                 (Err(error), _) => return Err(error),
             }
         }
         Ok(())
-    }
-
-    async fn make_own(&self, lock: &str, queue: &str) -> Result<(), RequestError> {
-        match self.make(queue, &self.acls.own).await {
-            Err(RequestError::NoNode) if lock != queue => {
-                self.make(lock, &self.acls.own).await?;
-                self.make(queue, &self.acls.own).await
-            }
-            made => made,
-        }
-    }
-
-    /// Creates one container, unless it is there.
-    async fn make(&self, path: &str, acl: &NodeAcl) -> Result<(), RequestError> {
-        self.create_unless_there((path, b""), zk::CreateMode::Container, acl).await
     }
 
     /// Creates a node below an existing parent. A node that exists already stays as it is.

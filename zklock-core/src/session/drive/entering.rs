@@ -128,10 +128,6 @@ impl Driver {
                 queues.close_all();
                 Event::QueueExists
             }
-            Err(Unfounded::TooLong) => {
-                self.numbers = Numbers::Ignored;
-                Event::QueueExists
-            }
             Err(Unfounded::NoParent) => Event::ParentMissing,
             Err(Unfounded::Failed(error)) => self.failed(error),
         }

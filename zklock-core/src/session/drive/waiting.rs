@@ -72,7 +72,6 @@ impl Driver {
                     Change::Disconnected => {}
                     Change::Deleted | Change::Other => return Event::PredecessorGone,
                 },
-                never = Watch::spend(&mut self.children) => match never {},
             }
         }
     }
@@ -138,7 +137,6 @@ impl Driver {
                         Change::Deleted | Change::Other => Err(Event::PredecessorGone),
                     },
                     change = ahead.watch.change() => Ok(change),
-                    never = Watch::spend(&mut self.children) => match never {},
                 }
             }
             Err(RequestError::NoNode) => Ok(Change::Deleted),

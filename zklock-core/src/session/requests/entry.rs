@@ -47,12 +47,10 @@ pub(crate) enum Unfounded {
     Exists,
     /// The node above the queue is missing.
     NoParent,
-    /// This client may not create nodes below this parent.
+    /// This client may not create nodes below this parent, or the paths there are too long for a transaction.
     Forbidden,
     /// This client may not do so anywhere, or the server does not know the requests.
     Unsupported,
-    /// The paths are too long for a transaction.
-    TooLong,
     Failed(RequestError),
 }
 
@@ -102,7 +100,7 @@ impl Requests {
             .and_then(|()| transaction.create(&prefix, b"", (zk::CreateMode::EphemeralSequential, acls)))
             .and_then(|()| transaction.set_data(&first, newcomer.data, None));
         steps.map_err(|error| Unfounded::Failed(error.into()))?;
-        let mut writer = transaction.checked().map_err(|_| Unfounded::TooLong)?;
+        let mut writer = transaction.checked().map_err(|_| Unfounded::Forbidden)?;
         let sent = Instant::now();
         let committed = writer.commit().await;
         let refused = committed.as_ref().err().and_then(refusal);
