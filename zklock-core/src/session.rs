@@ -9,13 +9,13 @@
 //!   [`reconnect`] opens the session and keeps it by one connection after the other.
 //! * [`requests`] performs the requests, and [`request_error`] classifies those that fail.
 //!   [`counts`] counts them, and bounds those of contenders.
-//! * [`clock`] is the lease clock: until when the session is certain to be alive. [`heartbeat`] keeps it running.
+//! * [`clock`] is the lease clock: until when the session is certain to be alive, and what keeps it running.
 //! * [`drive`] performs the actions of an acquisition, and withdraws or downgrades its contender. [`own_node`] has the news
 //!   of a held node's watches, and detects that the node is gone.
 //! * [`queues`] remembers queues, and the numbers by which a contender knows without a list that it is first.
 //! * [`counter`] reads and sets a shared number.
 //! * [`acl`] has the access control lists of nodes, [`security`] the credentials and the certificates of a client, `gssapi`
-//!   its login by Kerberos, and `tls` its encrypted connections. [`bounded`] reads their files, and [`diagnose`] finds the
+//!   its login by Kerberos, and `tls` its encrypted connections. [`diagnose`] finds the
 //!   reason of each server that opens no session.
 //!
 //! # Connections
@@ -25,7 +25,6 @@
 
 pub(crate) mod acl;
 pub(crate) mod addresses;
-pub(crate) mod bounded;
 pub(crate) mod clock;
 pub(crate) mod connection;
 pub(crate) mod counter;
@@ -34,15 +33,12 @@ pub(crate) mod diagnose;
 pub(crate) mod drive;
 #[cfg(feature = "sasl-gssapi")]
 pub(crate) mod gssapi;
-pub(crate) mod heartbeat;
 pub(crate) mod own_node;
 mod queues;
 mod reconnect;
 pub(crate) mod request_error;
 pub(crate) mod requests;
 pub(crate) mod security;
-#[cfg(test)]
-mod staged;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
 
@@ -228,7 +224,7 @@ impl Session {
     fn connect(&self, connection: &Arc<Live>, fenced: Instant) {
         self.requests.note_fence(fenced);
         self.requests.connect(connection.clone());
-        self.requests.tally().note_reconnect();
+        self.requests.tally().reconnects.add_one();
         self.tell(|link| *link = Link { connection: connection.number, health: Health::Connected });
     }
 
@@ -278,7 +274,22 @@ const WARNINGS: usize = 1_000;
 
 #[cfg(test)]
 mod tests {
+    use super::acl::NodeAcls;
+    use super::clock::{Ack, Terms};
+    use super::request_error::RequestError;
     use super::*;
+
+    impl Session {
+        /// Returns a session that is connected, with a lease of about a minute, and answers no request.
+        pub(crate) fn staged(id: i64) -> Arc<Self> {
+            let timing = (Duration::from_secs(2), Duration::from_secs(4));
+            let terms =
+                Terms::new(Duration::from_secs(120), timing, Heartbeat::default()).expect("valid terms");
+            let clock = LeaseClock::since(Instant::now(), terms);
+            clock.answered(Ack::Write, Instant::now(), &Ok::<(), RequestError>(()));
+            Self::new(id, 1, Requests::staged(clock, NodeAcls::default()))
+        }
+    }
 
     #[test]
     fn a_panic_of_a_task_ends_the_session() {

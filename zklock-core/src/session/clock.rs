@@ -18,11 +18,13 @@
 //!
 //! The clock also counts the time during which the machine is suspended.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::error::LockError;
+use crate::time::sleep;
 
+use super::Session;
 use super::request_error::RequestError;
 
 /// A reading of the clock of leases, which goes on while the machine is suspended.
@@ -153,7 +155,12 @@ struct Lease {
     terms: Terms,
     /// The instant up to which the session is certain to be alive.
     valid_until: Instant,
-    contact: Contact,
+    /// The send time of the last answered request.
+    last: Instant,
+    /// A recent request. Only a request that was sent at least the forwarding time after its answer replaces it.
+    recent: Exchange,
+    /// The send time of the request before `recent`, which was certainly forwarded when `recent` was sent.
+    forwarded: Instant,
 }
 
 /// One answered request.
@@ -163,28 +170,23 @@ struct Exchange {
     answered: Instant,
 }
 
-/// The answered requests that determine which contact the leader knows of.
-///
-/// A follower forwards a contact within the forwarding time after it has handled the request, and that may be as late as
-/// the answer: a follower that stood still handles all waiting requests at once. A follower that was cut off from the leader
-/// answers reads meanwhile. It forwards them with its answer to the leader's ping, which comes before the commit of a later
-/// write on the same connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Contact {
-    /// The send time of the last answered request.
-    last: Instant,
-    /// A recent request. Only a request that was sent at least the forwarding time after its answer replaces it.
-    recent: Exchange,
-    /// The send time of the request before `recent`, which was certainly forwarded when `recent` was sent.
-    forwarded: Instant,
-}
-
-impl Contact {
-    fn note(&mut self, exchange: Exchange, forwarding: Duration) {
+impl Lease {
+    /// Takes note of an answer, which determines which contact the leader knows of.
+    ///
+    /// A follower forwards a contact within the forwarding time after it has handled the request, and that may be as late
+    /// as the answer: a follower that stood still handles all waiting requests at once. A follower that was cut off from
+    /// the leader answers reads meanwhile. It forwards them with its answer to the leader's ping, which comes before the
+    /// commit of a later write on the same connection.
+    fn note(&mut self, ack: Ack, exchange: Exchange) {
         self.last = self.last.max(exchange.sent);
-        if exchange.sent >= self.recent.answered + forwarding {
+        if exchange.sent >= self.recent.answered + self.terms.forwarding {
             self.forwarded = self.recent.sent;
             self.recent = exchange;
+        }
+        let known = exchange.sent.min(self.forwarded + self.terms.longest_silence);
+        let term = self.terms.term(ack);
+        if !term.is_zero() {
+            self.valid_until = self.valid_until.max(known + term);
         }
     }
 }
@@ -194,8 +196,7 @@ impl LeaseClock {
     pub(crate) fn since(begun: Instant, terms: Terms) -> Self {
         // The leader itself opens sessions.
         let recent = Exchange { sent: begun, answered: Instant::now() };
-        let contact = Contact { last: begun, recent, forwarded: begun };
-        Self(Mutex::new(Lease { terms, valid_until: begun, contact }))
+        Self(Mutex::new(Lease { terms, valid_until: begun, last: begun, recent, forwarded: begun }))
     }
 
     fn lease(&self) -> MutexGuard<'_, Lease> {
@@ -213,8 +214,8 @@ impl LeaseClock {
     pub(super) fn reconnected(&self, begun: Instant, terms: Terms) {
         let mut lease = self.lease();
         let earlier = std::mem::replace(&mut lease.terms, terms);
-        lease.contact.recent = Exchange { sent: begun, answered: Instant::now() };
-        lease.contact.forwarded = begun;
+        lease.recent = Exchange { sent: begun, answered: Instant::now() };
+        lease.forwarded = begun;
         let is_shorter = terms.session < earlier.session;
         if is_shorter {
             lease.valid_until = lease.valid_until.min(begun + terms.term(terms.heartbeat_kind));
@@ -232,24 +233,13 @@ impl LeaseClock {
     /// before the gap, plus the silence that the margin allows for.
     pub(crate) fn answered<T>(&self, ack: Ack, sent: Instant, outcome: &Result<T, RequestError>) {
         if outcome.as_ref().err().is_none_or(RequestError::is_answer) {
-            self.heard(ack, Exchange { sent, answered: Instant::now() });
-        }
-    }
-
-    fn heard(&self, ack: Ack, exchange: Exchange) {
-        let mut lease = self.lease();
-        let terms = lease.terms;
-        lease.contact.note(exchange, terms.forwarding);
-        let known = exchange.sent.min(lease.contact.forwarded + terms.longest_silence);
-        let term = terms.term(ack);
-        if !term.is_zero() {
-            lease.valid_until = lease.valid_until.max(known + term);
+            self.lease().note(ack, Exchange { sent, answered: Instant::now() });
         }
     }
 
     /// Returns how long ago the last answered request was sent.
     pub(crate) fn silence(&self) -> Duration {
-        let last = self.lease().contact.last;
+        let last = self.lease().last;
         Instant::now().saturating_duration_since(last)
     }
 
@@ -268,13 +258,83 @@ impl LeaseClock {
     #[cfg(test)]
     pub(crate) fn run_out(&self) {
         let mut lease = self.lease();
-        lease.valid_until = lease.contact.last;
+        lease.valid_until = lease.last;
         (lease.terms.read, lease.terms.write) = (None, Duration::ZERO);
     }
 }
 
+/// Sends a request whenever no other answer has moved the lease clock for the time of one heartbeat.
+///
+/// Without leases it is a read, by which the clock knows a contact of which the leader has been told. A lock that is taken
+/// after a pause of the process counts from that.
+pub(super) async fn keep_running(session: Arc<Session>) {
+    let mut leases = session.leases.subscribe();
+    // The task holds the session and thereby the sender of `leases`, so the loop would never end
+    // without `over`.
+    let over = session.over.clone();
+    let beats = async {
+        loop {
+            // An answer that does not move the clock must not cause the next request at once.
+            let least = session.clock().terms().heartbeat() / 4;
+            let is_idle = *leases.borrow_and_update() == 0;
+            tokio::select! {
+                () = sleep(until_due(&session).max(least)) => {}
+                _ = leases.wait_for(|leases| *leases > 0), if is_idle => continue,
+            }
+            if until_due(&session).is_zero() {
+                beat(&session).await;
+            }
+        }
+    };
+    over.run_until_cancelled(beats).await;
+}
+
+/// Returns the time until an answer is needed: one that renews the lease, or any answer after a silence.
+fn until_due(session: &Session) -> Duration {
+    let (clock, terms) = (session.clock(), session.clock().terms());
+    let silence = terms.heartbeat().saturating_sub(clock.silence());
+    if !session.is_attended() {
+        return silence;
+    }
+    let fresh = terms.term(terms.heartbeat_kind()).saturating_sub(terms.heartbeat());
+    clock.remaining().saturating_sub(fresh).min(silence)
+}
+
+async fn beat(session: &Session) {
+    let kind = if session.is_attended() { session.clock().terms().heartbeat_kind() } else { Ack::Read };
+    match session.requests().heartbeat(kind).await {
+        Ok(()) | Err(RequestError::SessionOver) => {}
+        Err(error) => tracing::debug!(?error, "heartbeat failed"),
+    }
+}
+
+/// Tells the leases when the lease clock has run out.
+pub(super) async fn watch_end(session: Arc<Session>) {
+    let (mut leases, over) = (session.leases.subscribe(), session.over.clone());
+    let looks = async {
+        loop {
+            leases.wait_for(|leases| *leases > 0).await.ok();
+            let remaining = session.clock().remaining();
+            if remaining.is_zero() {
+                session.lapse.notify();
+            }
+            // The timer stands still while the machine is suspended, and the lease clock does not.
+            let pause = if remaining.is_zero() { LOOK } else { remaining.min(LOOK) };
+            sleep(pause).await;
+        }
+    };
+    over.run_until_cancelled(looks).await;
+}
+
+/// The longest time after which the lease clock is looked at again.
+const LOOK: Duration = Duration::from_secs(1);
+
 #[cfg(test)]
 mod tests {
+    use futures_util::future::FutureExt;
+
+    use crate::time::timeout;
+
     use super::*;
 
     const OK: Result<(), RequestError> = Ok(());
@@ -305,7 +365,7 @@ mod tests {
         }
 
         fn heard_late(&self, ack: Ack, sent: u64, answered: u64) {
-            self.clock.heard(ack, Exchange { sent: self.at(sent), answered: self.at(answered) });
+            self.clock.lease().note(ack, Exchange { sent: self.at(sent), answered: self.at(answered) });
         }
 
         fn valid_until(&self) -> Duration {
@@ -465,5 +525,18 @@ mod tests {
         clock.answered(Ack::Write, sent, &OK);
         let silence = clock.silence();
         assert!(silence > Duration::ZERO && silence <= sent.elapsed());
+    }
+
+    #[tokio::test]
+    async fn leases_learn_soon_that_the_clock_ran_out_while_the_machine_was_suspended() {
+        let session = Session::staged(1);
+        let _lease = session.attend();
+        tokio::spawn(watch_end(session.clone()));
+        let mut lapsed = Box::pin(session.lapsed());
+        assert!(lapsed.as_mut().now_or_never().is_none());
+        tokio::task::yield_now().await;
+        // The lease clock goes on during a suspension, and the timers do not.
+        session.clock().run_out();
+        timeout(LOOK * 10, lapsed).await.unwrap();
     }
 }

@@ -16,13 +16,13 @@ use crate::time::{sleep, timeout};
 
 use super::acl::NodeAcls;
 use super::addresses::{Addresses, Target};
-use super::clock::{Heartbeat, Instant, LeaseClock, Terms};
+use super::clock::{self, Heartbeat, Instant, LeaseClock, Terms};
 use super::connection::{Connection, OpenError};
 use super::counts::Tally;
 use super::diagnose::Diagnosis;
 use super::requests::{self, Requests};
 use super::security::Security;
-use super::{CLOSE_WITHIN, Session, heartbeat};
+use super::{CLOSE_WITHIN, Session};
 
 /// The settings with which a session is opened.
 #[derive(Clone)]
@@ -141,11 +141,11 @@ impl Opening {
         let requests = Requests::new(live, clock, self.acls.clone(), self.tally.clone());
         requests.note_fence(first.fenced);
         let session = Session::new(id, number, requests);
-        self.tally.note_session();
+        self.tally.sessions.add_one();
         tracing::info!(session = format_args!("{:#x}", session.id), "session opened");
         session.spawn(tasks, keep(session.clone(), self.clone(), first));
-        session.spawn(tasks, heartbeat::keep(session.clone()));
-        session.spawn(tasks, heartbeat::watch(session.clone()));
+        session.spawn(tasks, clock::keep_running(session.clone()));
+        session.spawn(tasks, clock::watch_end(session.clone()));
         Ok(session)
     }
 

@@ -378,7 +378,10 @@ impl Requests {
             Ack::Write => error.into(),
         });
         self.clock.answered(ack, sent, &outcome);
-        self.tally.note_request(ack);
+        match ack {
+            Ack::Read => self.tally.reads.add_one(),
+            Ack::Write => self.tally.writes.add_one(),
+        }
         outcome
     }
 }
