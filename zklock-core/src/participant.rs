@@ -222,7 +222,7 @@ impl Queue {
         requests: &Requests,
         places: &[Place],
     ) -> Result<Vec<Participant>, RequestError> {
-        let names = places.iter().map(|place| place.name.clone());
+        let names = places.iter().map(|place| place.name.clone()).collect();
         let mut read = requests.read_each(self.path.full(), names).await?.into_iter().peekable();
         let mut participants = Vec::new();
         for Place { name, role, holds } in places {

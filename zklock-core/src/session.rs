@@ -6,17 +6,17 @@
 //! continue while the user's runtimes are blocked, shut down or absent.
 //!
 //! * [`connection`] is one connection to one server, with its watches. [`addresses`] has the servers, and
-//!   [`reconnect`] opens the session and keeps it by one connection after the other.
+//!   [`reconnect`] opens the session, and keeps it by one connection after the other and by heartbeats.
 //! * [`requests`] performs the requests, and [`request_error`] classifies those that fail.
 //!   [`counts`] counts them, and bounds those of contenders.
-//! * [`clock`] is the lease clock: until when the session is certain to be alive, and what keeps it running.
+//! * [`clock`] is the lease clock: until when the session is certain to be alive.
 //! * [`drive`] performs the actions of an acquisition, and withdraws or downgrades its contender. [`own_node`] has the news
 //!   of a held node's watches, and detects that the node is gone.
 //! * [`queues`] remembers queues, and the numbers by which a contender knows without a list that it is first.
 //! * [`counter`] reads and sets a shared number.
 //! * [`acl`] has the access control lists of nodes, [`security`] the credentials and the certificates of a client, `gssapi`
-//!   its login by Kerberos, and `tls` its encrypted connections. [`diagnose`] finds the
-//!   reason of each server that opens no session.
+//!   its login by Kerberos, and `tls` its encrypted connections. [`bounded`] reads their files, and [`diagnose`]
+//!   finds the reason of each server that opens no session.
 //!
 //! # Connections
 //!
@@ -25,6 +25,7 @@
 
 pub(crate) mod acl;
 pub(crate) mod addresses;
+pub(crate) mod bounded;
 pub(crate) mod clock;
 pub(crate) mod connection;
 pub(crate) mod counter;
@@ -53,7 +54,7 @@ use self::clock::{Instant, LeaseClock};
 use self::connection::Live;
 use self::counts::Bounds;
 use self::queues::Queues;
-use self::requests::Requests;
+use self::requests::{Access, Requests};
 
 use crate::change::Signal;
 use crate::tasks::{Tasks, panics};
@@ -174,7 +175,7 @@ impl Session {
     /// Ends the session after an answer that does not fit it.
     pub(crate) fn give_up(&self) {
         self.tell_lost();
-        self.requests.close();
+        self.requests.reach(Access::Closed);
     }
 
     /// Closes the session after a task has panicked, because the state that the task kept cannot be relied on.
@@ -203,7 +204,7 @@ impl Session {
         if timeout(within, leases.wait_for(|leases| *leases == 0)).await.is_err() {
             tracing::warn!("closing the session although guards of lost locks still exist");
         }
-        self.requests.close();
+        self.requests.reach(Access::Closed);
         // Its own task gives up by then.
         timeout(within * 2, self.closed.cancelled()).await.ok();
     }
@@ -216,14 +217,14 @@ impl Session {
 
     /// Takes note that the connection is over.
     fn disconnect(&self) {
-        self.requests.disconnect();
+        self.requests.reach(Access::Broken);
         self.tell(|link| link.health = Health::Suspended);
     }
 
     /// Goes on with another connection, after an answer to a request that was sent on it at this time.
     fn connect(&self, connection: &Arc<Live>, fenced: Instant) {
         self.requests.note_fence(fenced);
-        self.requests.connect(connection.clone());
+        self.requests.reach(Access::Open(connection.clone()));
         self.requests.tally().reconnects.add_one();
         self.tell(|link| *link = Link { connection: connection.number, health: Health::Connected });
     }

@@ -18,13 +18,11 @@
 //!
 //! The clock also counts the time during which the machine is suspended.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::error::LockError;
-use crate::time::sleep;
 
-use super::Session;
 use super::request_error::RequestError;
 
 /// A reading of the clock of leases, which goes on while the machine is suspended.
@@ -66,12 +64,14 @@ pub(crate) enum Ack {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Terms {
     /// The timeout of the session.
-    session: Duration,
-    /// `None` if the margin uses up the whole session timeout.
-    read: Option<Duration>,
+    pub(crate) session: Duration,
+    /// Zero if the margin uses up the whole session timeout.
+    read: Duration,
     write: Duration,
-    heartbeat: Duration,
-    heartbeat_kind: Ack,
+    /// The longest time from one answer to the next request.
+    pub(crate) heartbeat: Duration,
+    /// The kind of request that keeps leases valid.
+    pub(crate) heartbeat_kind: Ack,
     longest_silence: Duration,
     /// The time within which a follower tells the leader from which sessions it has heard.
     forwarding: Duration,
@@ -91,54 +91,28 @@ impl Terms {
         // checks for idle sessions every 1/8.
         let longest_silence = timeout / 5;
         let slack = (timeout / 20).min(Duration::from_millis(500));
-        let sure = timeout * 99 / 100;
         let forwarding = tick / 2;
-        let write_margin = forwarding + longest_silence + slack;
-        let read_margin = sync_limit + tick + longest_silence + slack;
-        match sure.checked_sub(write_margin) {
-            Some(write) if write > heartbeat * 2 => {
-                let read = sure.checked_sub(read_margin);
-                let heartbeat_kind = match (preferred, read) {
-                    (Heartbeat::Read, Some(read)) if read > heartbeat * 3 => Ack::Read,
-                    _ => Ack::Write,
-                };
-                Ok(Self {
-                    session: timeout,
-                    read,
-                    write,
-                    heartbeat,
-                    heartbeat_kind,
-                    longest_silence,
-                    forwarding,
-                })
-            }
-            _ => Err(LockError::InvalidConfig {
+        let without = |margin| (timeout * 99 / 100).saturating_sub(margin + longest_silence + slack);
+        let (read, write) = (without(sync_limit + tick), without(forwarding));
+        if write <= heartbeat * 2 {
+            return Err(LockError::InvalidConfig {
                 setting: "session_timeout",
                 reason: format!(
                     "the server granted {timeout:?}, too short for a lease with a tick time of {tick:?}"
                 ),
-            }),
+            });
         }
-    }
-
-    /// Returns the timeout of the session.
-    pub(crate) fn session(&self) -> Duration {
-        self.session
-    }
-
-    pub(crate) fn heartbeat(&self) -> Duration {
-        self.heartbeat
-    }
-
-    /// Returns the kind of request that keeps leases valid.
-    pub(crate) fn heartbeat_kind(&self) -> Ack {
-        self.heartbeat_kind
+        let heartbeat_kind = match preferred {
+            Heartbeat::Read if read > heartbeat * 3 => Ack::Read,
+            _ => Ack::Write,
+        };
+        Ok(Self { session: timeout, read, write, heartbeat, heartbeat_kind, longest_silence, forwarding })
     }
 
     /// Returns how long an answer of this kind proves the session alive, or zero if it proves nothing.
     pub(crate) fn term(&self, ack: Ack) -> Duration {
         match ack {
-            Ack::Read => self.read.unwrap_or_default(),
+            Ack::Read => self.read,
             Ack::Write => self.write,
         }
     }
@@ -259,82 +233,12 @@ impl LeaseClock {
     pub(crate) fn run_out(&self) {
         let mut lease = self.lease();
         lease.valid_until = lease.last;
-        (lease.terms.read, lease.terms.write) = (None, Duration::ZERO);
+        (lease.terms.read, lease.terms.write) = (Duration::ZERO, Duration::ZERO);
     }
 }
-
-/// Sends a request whenever no other answer has moved the lease clock for the time of one heartbeat.
-///
-/// Without leases it is a read, by which the clock knows a contact of which the leader has been told. A lock that is taken
-/// after a pause of the process counts from that.
-pub(super) async fn keep_running(session: Arc<Session>) {
-    let mut leases = session.leases.subscribe();
-    // The task holds the session and thereby the sender of `leases`, so the loop would never end
-    // without `over`.
-    let over = session.over.clone();
-    let beats = async {
-        loop {
-            // An answer that does not move the clock must not cause the next request at once.
-            let least = session.clock().terms().heartbeat() / 4;
-            let is_idle = *leases.borrow_and_update() == 0;
-            tokio::select! {
-                () = sleep(until_due(&session).max(least)) => {}
-                _ = leases.wait_for(|leases| *leases > 0), if is_idle => continue,
-            }
-            if until_due(&session).is_zero() {
-                beat(&session).await;
-            }
-        }
-    };
-    over.run_until_cancelled(beats).await;
-}
-
-/// Returns the time until an answer is needed: one that renews the lease, or any answer after a silence.
-fn until_due(session: &Session) -> Duration {
-    let (clock, terms) = (session.clock(), session.clock().terms());
-    let silence = terms.heartbeat().saturating_sub(clock.silence());
-    if !session.is_attended() {
-        return silence;
-    }
-    let fresh = terms.term(terms.heartbeat_kind()).saturating_sub(terms.heartbeat());
-    clock.remaining().saturating_sub(fresh).min(silence)
-}
-
-async fn beat(session: &Session) {
-    let kind = if session.is_attended() { session.clock().terms().heartbeat_kind() } else { Ack::Read };
-    match session.requests().heartbeat(kind).await {
-        Ok(()) | Err(RequestError::SessionOver) => {}
-        Err(error) => tracing::debug!(?error, "heartbeat failed"),
-    }
-}
-
-/// Tells the leases when the lease clock has run out.
-pub(super) async fn watch_end(session: Arc<Session>) {
-    let (mut leases, over) = (session.leases.subscribe(), session.over.clone());
-    let looks = async {
-        loop {
-            leases.wait_for(|leases| *leases > 0).await.ok();
-            let remaining = session.clock().remaining();
-            if remaining.is_zero() {
-                session.lapse.notify();
-            }
-            // The timer stands still while the machine is suspended, and the lease clock does not.
-            let pause = if remaining.is_zero() { LOOK } else { remaining.min(LOOK) };
-            sleep(pause).await;
-        }
-    };
-    over.run_until_cancelled(looks).await;
-}
-
-/// The longest time after which the lease clock is looked at again.
-const LOOK: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
-    use futures_util::future::FutureExt;
-
-    use crate::time::timeout;
-
     use super::*;
 
     const OK: Result<(), RequestError> = Ok(());
@@ -380,7 +284,7 @@ mod tests {
     #[test]
     fn the_default_lease_is_what_a_deposed_leader_leaves_of_thirty_seconds() {
         let terms = terms(30_000, 2_000, 10_000);
-        assert_eq!(terms.read, Some(ms(11_200)));
+        assert_eq!(terms.read, ms(11_200));
         assert_eq!(terms.write, ms(22_200));
     }
 
@@ -392,14 +296,14 @@ mod tests {
             (Heartbeat::Read, 6_000, Ack::Write),
         ] {
             let terms = Terms::new(ms(timeout), (ms(2_000), ms(10_000)), preferred).unwrap();
-            assert_eq!(terms.heartbeat_kind(), kind, "{preferred:?} {timeout}");
+            assert_eq!(terms.heartbeat_kind, kind, "{preferred:?} {timeout}");
         }
     }
 
     #[test]
     fn a_short_session_is_kept_by_writes() {
         let terms = terms(6_000, 2_000, 10_000);
-        assert_eq!(terms.read, None);
+        assert_eq!(terms.read, Duration::ZERO);
         assert_eq!(terms.write, ms(3_440));
     }
 
@@ -504,7 +408,7 @@ mod tests {
         scene.heard(Ack::Write, 0);
         let shorter = terms(10_000, 500, 2_000);
         scene.clock.reconnected(scene.at(5_000), shorter);
-        assert_eq!(scene.clock.terms().session(), ms(10_000));
+        assert_eq!(scene.clock.terms().session, ms(10_000));
         assert_eq!(scene.valid_until(), ms(5_000) + shorter.write);
         scene.clock.reconnected(scene.at(5_000), terms(30_000, 2_000, 10_000));
         assert_eq!(scene.valid_until(), ms(5_000) + shorter.write, "nothing was proved");
@@ -525,18 +429,5 @@ mod tests {
         clock.answered(Ack::Write, sent, &OK);
         let silence = clock.silence();
         assert!(silence > Duration::ZERO && silence <= sent.elapsed());
-    }
-
-    #[tokio::test]
-    async fn leases_learn_soon_that_the_clock_ran_out_while_the_machine_was_suspended() {
-        let session = Session::staged(1);
-        let _lease = session.attend();
-        tokio::spawn(watch_end(session.clone()));
-        let mut lapsed = Box::pin(session.lapsed());
-        assert!(lapsed.as_mut().now_or_never().is_none());
-        tokio::task::yield_now().await;
-        // The lease clock goes on during a suspension, and the timers do not.
-        session.clock().run_out();
-        timeout(LOOK * 10, lapsed).await.unwrap();
     }
 }

@@ -30,15 +30,9 @@ use super::clock::Instant;
 pub(super) struct Live {
     client: zk::Client,
     /// Cancelled when the connection is over.
-    over: CancellationToken,
+    pub(super) over: CancellationToken,
     /// Counts the connections of the session.
     pub(super) number: u64,
-}
-
-impl Live {
-    pub(super) fn over(&self) -> &CancellationToken {
-        &self.over
-    }
 }
 
 impl Deref for Live {
@@ -168,7 +162,7 @@ pub(crate) struct Watch(Pin<Box<dyn Future<Output = Change> + Send + Sync>>);
 impl Watch {
     /// Returns a watch of the client library, which panics if it is polled after the end of the connection.
     pub(super) fn of(watcher: zk::OneshotWatcher, connection: &Live) -> Self {
-        let over = connection.over().clone();
+        let over = connection.over.clone();
         Self(Box::pin(async move {
             tokio::select! {
                 biased;

@@ -266,10 +266,10 @@ impl Driver {
             }
             let proof = if link.connection != self.connection {
                 self.verify(node, link.connection).await
-            } else if self.session.clock().remaining() < terms.heartbeat() {
-                match self.session.requests().heartbeat(terms.heartbeat_kind()).await {
+            } else if self.session.clock().remaining() < terms.heartbeat {
+                match self.session.requests().heartbeat(terms.heartbeat_kind).await {
                     // After a silence, only later answers prove more.
-                    Ok(()) if self.session.clock().remaining() < terms.heartbeat() => {
+                    Ok(()) if self.session.clock().remaining() < terms.heartbeat => {
                         self.rest().await;
                         continue;
                     }

@@ -63,8 +63,6 @@ struct Memory {
     watches: u64,
     /// The parents of queues for which a founding was refused.
     parents: HashMap<String, Parent>,
-    /// Whether this client may not create queues together with contenders at all.
-    is_closed: bool,
 }
 
 /// A queue whose node existed at this time.
@@ -110,7 +108,7 @@ impl Queues {
     /// Tells whether a queue that is missing may be created together with a contender.
     pub(super) fn may_found(&self, path: &NodePath) -> bool {
         let memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        !memory.is_closed && !matches!(memory.parents.get(path.parent()), Some(Parent::Closed))
+        !matches!(memory.parents.get(path.parent()), Some(Parent::Closed))
     }
 
     /// Notes that a queue exists.
@@ -172,18 +170,12 @@ impl Queues {
         *self.of(connection).parent(path.parent()) = Parent::Closed;
     }
 
-    /// Notes that this client may not create queues together with contenders anywhere.
-    pub(super) fn close_all(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_closed = true;
-    }
-
     /// Returns what is known on the connection of this connection.
     fn of(&self, connection: u64) -> MutexGuard<'_, Memory> {
         let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if memory.connection < connection {
             let parents = std::mem::take(&mut memory.parents);
-            let (watches, is_closed) = (memory.watches, memory.is_closed);
-            *memory = Memory { connection, parents, watches, is_closed, ..Memory::default() };
+            *memory = Memory { connection, parents, watches: memory.watches, ..Memory::default() };
         }
         memory
     }
@@ -192,7 +184,6 @@ impl Queues {
 impl Memory {
     fn may_found(&mut self, parent: &str, is_missing: bool) -> bool {
         match self.parents.get_mut(parent) {
-            _ if self.is_closed => false,
             None => true,
             Some(Parent::Closed) => false,
             Some(Parent::Occupied(_)) if is_missing => true,

@@ -11,6 +11,7 @@ mod length;
 use std::sync::Arc;
 
 use futures_util::future::{TryFutureExt, join};
+use futures_util::stream::{self, StreamExt};
 use tokio::sync::watch;
 use zookeeper_client as zk;
 
@@ -30,7 +31,7 @@ pub(crate) use zookeeper_client::Stat;
 pub(crate) use self::data::{Guarded, Guards, Write};
 pub(crate) use self::entry::{Entry, Newcomer, Unfounded};
 
-use self::length::{Length, Transaction};
+use self::length::Transaction;
 
 /// A list of children, with the watch that signals a change.
 pub(crate) struct Children {
@@ -63,10 +64,11 @@ pub(crate) struct Requests {
 }
 
 /// How requests come to the servers.
-enum Access {
+pub(super) enum Access {
     Open(Arc<Live>),
     /// Requests wait for the next connection.
     Broken,
+    /// Requests are refused. The session is closed once those under way are done.
     Closed,
 }
 
@@ -91,17 +93,8 @@ impl Requests {
         &self.clock
     }
 
-    /// Sends requests through this connection from now on.
-    pub(super) fn connect(&self, connection: Arc<Live>) {
-        self.reach(Access::Open(connection));
-    }
-
-    /// Lets requests wait for the next connection.
-    pub(super) fn disconnect(&self) {
-        self.reach(Access::Broken);
-    }
-
-    fn reach(&self, access: Access) {
+    /// Changes how requests come to the servers, unless the session is to be closed.
+    pub(super) fn reach(&self, access: Access) {
         self.access.send_if_modified(|present| {
             let is_open = !matches!(present, Access::Closed);
             if is_open {
@@ -109,11 +102,6 @@ impl Requests {
             }
             is_open
         });
-    }
-
-    /// Refuses later requests. The session is closed once those under way are done.
-    pub(super) fn close(&self) {
-        self.access.send_replace(Access::Closed);
     }
 
     /// Waits until the session is to be closed.
@@ -198,26 +186,16 @@ impl Requests {
     pub(crate) async fn read_each(
         &self,
         dir: &str,
-        mut names: impl Iterator<Item = String>,
+        names: Vec<String>,
     ) -> Result<Vec<(String, Read)>, RequestError> {
-        let client = self.client().await?;
+        // The reads are issued together, so that most queues take only one more round trip.
+        let reads = names.into_iter().map(async |name| (self.read(&format!("{dir}/{name}")).await, name));
+        let mut reads = stream::iter(reads).buffered(AT_A_TIME);
         let mut found = Vec::new();
-        loop {
-            let sent = Instant::now();
-            // The reads are issued together, so that most queues take only one more round trip.
-            let some = names.by_ref().take(AT_A_TIME);
-            let reads: Vec<_> = some.map(|name| (client.get_data(&format!("{dir}/{name}")), name)).collect();
-            if reads.is_empty() {
-                return Ok(found);
-            }
-            for (read, name) in reads {
-                match self.note(Ack::Read, sent, read.await) {
-                    Ok((data, stat)) => found.push((name, Read { data, stat })),
-                    Err(RequestError::NoNode) => {}
-                    Err(error) => return Err(error),
-                }
-            }
+        while let Some((read, name)) = reads.next().await {
+            found.extend(read?.map(|read| (name, read)));
         }
+        Ok(found)
     }
 
     /// Describes a node as the server knows it, which may lag behind the others. Returns `None` if there is no node.
@@ -311,7 +289,7 @@ impl Requests {
         mode: zk::CreateMode,
         acl: &NodeAcl,
     ) -> Result<(), RequestError> {
-        Length::of_create(path, data, acl.acls()).check()?;
+        length::check_create(path, data, acl.acls())?;
         let options = mode.with_acls(acl.acls());
         match self.send(Ack::Write, async |client| client.create(path, data, &options).await).await {
             Ok(_) | Err(RequestError::Refused(Refusal::NodeExists)) => Ok(()),

@@ -1,8 +1,5 @@
 //! How a client proves who it is, and how it knows its servers.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use zookeeper_client as zk;
@@ -138,18 +135,6 @@ impl Digest {
     fn options(&self) -> zk::SaslOptions {
         zk::SaslOptions::digest_md5(self.user.clone(), self.password.clone()).into()
     }
-}
-
-/// Reads a file of at most this many bytes. Blocks the thread for as long as the file takes.
-pub(crate) fn read_file(file: &Path, longest: u64) -> io::Result<String> {
-    let mut text = String::new();
-    if File::open(file)?.take(longest + 1).read_to_string(&mut text)? as u64 > longest {
-        return Err(io::Error::new(
-            io::ErrorKind::FileTooLarge,
-            format!("it is longer than {longest} bytes"),
-        ));
-    }
-    Ok(text)
 }
 
 /// How often a connection with credentials is tried again at once. The library sends them together with the request for a

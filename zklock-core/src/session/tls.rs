@@ -15,7 +15,7 @@ use zookeeper_client as zk;
 use crate::tasks::apart;
 use crate::time::timeout;
 
-use super::security::read_file;
+use super::bounded;
 
 /// The certificates of encrypted connections.
 ///
@@ -98,7 +98,7 @@ impl Pem {
     fn read(&self) -> Result<String, String> {
         match self {
             Self::Text(text) => Ok(text.to_string()),
-            Self::File(file) => read_file(file, LONGEST_FILE)
+            Self::File(file) => bounded::read(file, LONGEST_FILE)
                 .map_err(|error| format!("cannot read {}: {error}", file.display())),
         }
     }

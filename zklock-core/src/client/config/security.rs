@@ -6,11 +6,12 @@ use crate::client::connect_string::Scheme;
 use crate::error::LockError;
 use crate::session::acl::{Acl, NodeAcls};
 use crate::session::addresses::Address;
+use crate::session::bounded;
 #[cfg(feature = "sasl-gssapi")]
 use crate::session::gssapi::{Gssapi, Kerberos};
 #[cfg(feature = "sasl-digest")]
 use crate::session::security::Digest;
-use crate::session::security::{Connector, Login, Security, read_file};
+use crate::session::security::{Connector, Login, Security};
 #[cfg(feature = "tls")]
 use crate::session::tls::{Tls, Transport};
 
@@ -221,7 +222,7 @@ fn digests(
 /// Reads a file with one digest per line. The error names the file and the line, and shows nothing of the line.
 fn read(file: &Path) -> Result<Vec<String>, String> {
     let name = file.display();
-    let text = read_file(file, LONGEST_FILE).map_err(|error| format!("cannot read {name}: {error}"))?;
+    let text = bounded::read(file, LONGEST_FILE).map_err(|error| format!("cannot read {name}: {error}"))?;
     let lines = text.lines().map(|line| line.trim_end_matches('\r')).enumerate();
     let mut digests = Vec::new();
     for (index, line) in lines.filter(|(_, line)| !line.is_empty()) {

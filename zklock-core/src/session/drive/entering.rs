@@ -124,10 +124,6 @@ impl Driver {
                 queues.close(path, self.connection);
                 Event::QueueExists
             }
-            Err(Unfounded::Unsupported) => {
-                queues.close_all();
-                Event::QueueExists
-            }
             Err(Unfounded::NoParent) => Event::ParentMissing,
             Err(Unfounded::Failed(error)) => self.failed(error),
         }

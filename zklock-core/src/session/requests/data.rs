@@ -10,7 +10,7 @@ use crate::session::clock::{Ack, Instant};
 use crate::session::request_error::RequestError;
 
 use super::Requests;
-use super::length::{Length, Transaction};
+use super::length::{Transaction, check_set_data};
 
 /// The nodes that one write checks: it is applied only if all of them exist.
 #[derive(Debug)]
@@ -165,7 +165,7 @@ impl Requests {
         data: &[u8],
         version: Option<i32>,
     ) -> Result<(), RequestError> {
-        Length::of_set_data(path, data).check()?;
+        check_set_data(path, data)?;
         let written = self.send(Ack::Write, async |client| client.set_data(path, data, version).await).await;
         written.map(drop).map_err(|error| error.lacking(Permission::Write))
     }

@@ -12,7 +12,7 @@ use crate::session::clock::{Ack, Instant};
 use crate::session::queues::Way;
 use crate::session::request_error::RequestError;
 
-use super::length::{Length, Transaction};
+use super::length::{Transaction, check_create};
 use super::{Children, Requests, Watched};
 
 /// A contender to be created.
@@ -47,10 +47,9 @@ pub(crate) enum Unfounded {
     Exists,
     /// The node above the queue is missing.
     NoParent,
-    /// This client may not create nodes below this parent, or the paths there are too long for a transaction.
+    /// This client may not do so below this parent, the paths there are too long for a transaction, or the server does not
+    /// know the requests.
     Forbidden,
-    /// This client may not do so anywhere, or the server does not know the requests.
-    Unsupported,
     Failed(RequestError),
 }
 
@@ -65,7 +64,7 @@ impl Requests {
         let client = self.client().await?;
         let path = newcomer.path();
         let acls = self.acls.own.acls();
-        Length::of_create(&path, data, acls).check()?;
+        check_create(&path, data, acls)?;
         let options = zk::CreateMode::EphemeralSequential.with_acls(acls);
         let sent = Instant::now();
         let create = client.create(&path, data, &options);
@@ -128,9 +127,8 @@ fn refusal(error: &zk::MultiWriteError) -> Option<Unfounded> {
     match (index, source) {
         (0, zk::Error::NodeExists) => Some(Unfounded::Exists),
         (0, zk::Error::NoNode) => Some(Unfounded::NoParent),
-        (0, zk::Error::NoAuth) => Some(Unfounded::Forbidden),
-        // The queue, or the contender, has the access control list of this client's nodes.
-        (_, zk::Error::NoAuth | zk::Error::Unimplemented) => Some(Unfounded::Unsupported),
+        // The queue and the contender have the access control list of this client's nodes.
+        (_, zk::Error::NoAuth | zk::Error::Unimplemented) => Some(Unfounded::Forbidden),
         _ => None,
     }
 }
