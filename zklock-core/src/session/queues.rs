@@ -244,7 +244,7 @@ const MOST_OCCUPIED: u32 = 8;
 /// Out of this many contenders, one tries again.
 const RARELY: u32 = 16;
 /// The number of queues that are watched for their numbers. The end of each watch costs a request.
-const MOST_WATCHED: usize = 256;
+const MOST_WATCHED: usize = 1_024;
 
 #[cfg(test)]
 mod tests {
