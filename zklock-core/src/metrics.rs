@@ -337,10 +337,10 @@ impl Exporter {
         }
         self.count(ONCE_STARTS, &[], counters.starts.load(Ordering::Relaxed));
         self.count(ONCE_SKIPS, &[], counters.skips.load(Ordering::Relaxed));
-        self.count(SESSIONS, &[], self.tally.sessions());
-        self.count(RECONNECTS, &[], self.tally.reconnects());
-        self.count(REQUESTS, &[Label::from_static_parts("kind", "read")], self.tally.reads());
-        self.count(REQUESTS, &[Label::from_static_parts("kind", "write")], self.tally.writes());
+        self.count(SESSIONS, &[], self.tally.sessions.get());
+        self.count(RECONNECTS, &[], self.tally.reconnects.get());
+        self.count(REQUESTS, &[Label::from_static_parts("kind", "read")], self.tally.reads.get());
+        self.count(REQUESTS, &[Label::from_static_parts("kind", "write")], self.tally.writes.get());
         self.report_state(state);
     }
 

@@ -361,11 +361,11 @@ async fn read(session: &Session, path: &NodePath) -> Result<(Option<LastStart>, 
     match session.requests().read(path.full()).await? {
         // Servers delete ephemeral nodes, and empty containers that had children. They do not tell whether a
         // node is a container, so every node that ever had children is refused.
-        Some(read) if read.owner != 0 || read.child_changes != 0 => {
+        Some(read) if read.stat.ephemeral_owner != 0 || read.stat.cversion != 0 => {
             Err(refused("a tick must be persistent, and never have had children"))
         }
-        Some(read) => match LastStart::read(&read.data, read.written_ms) {
-            Ok(last) => Ok((last, Some(read.version))),
+        Some(read) => match LastStart::read(&read.data, read.stat.mtime) {
+            Ok(last) => Ok((last, Some(read.stat.version))),
             Err(NotATick) => Err(refused("its data is not that of a tick")),
         },
         None => Ok((None, None)),

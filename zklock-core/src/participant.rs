@@ -23,7 +23,7 @@ use crate::session::Session;
 use crate::session::counter::Counter;
 use crate::session::own_node::REVOKE;
 use crate::session::request_error::RequestError;
-use crate::session::requests::{Described, Requests};
+use crate::session::requests::{Read, Requests};
 use crate::token::FencingToken;
 
 /// A contender for a lock, as others see it.
@@ -76,15 +76,21 @@ impl Participant {
         self.session_id == 0
     }
 
-    pub(crate) fn new(queue: &NodePath, role: Role, standing: Standing, described: Described) -> Self {
-        let entered = Duration::from_millis(described.created_ms.try_into().unwrap_or_default());
+    pub(crate) fn new(
+        queue: &NodePath,
+        role: Role,
+        standing: Standing,
+        (node, read): (String, Read),
+    ) -> Self {
+        let Read { data, stat } = read;
+        let entered = Duration::from_millis(stat.ctime.try_into().unwrap_or_default());
         Self {
             path: queue.relative().to_owned(),
-            node: described.name,
-            identity: String::from_utf8_lossy(&described.data).into_owned(),
-            session_id: described.owner,
+            node,
+            identity: String::from_utf8_lossy(&data).into_owned(),
+            session_id: stat.ephemeral_owner,
             entered: SystemTime::UNIX_EPOCH + entered,
-            fencing_token: FencingToken::new(described.zxid),
+            fencing_token: FencingToken::new(stat.czxid),
             mode: match role {
                 Role::Exclusive => Mode::Exclusive,
                 Role::Read => Mode::Read,
@@ -215,20 +221,20 @@ impl Queue {
         requests: &Requests,
         places: &[Place],
     ) -> Result<Vec<Participant>, RequestError> {
-        let names = places.iter().map(|place| place.name.clone());
-        let mut described = requests.describe_each(self.path.full(), names).await?.into_iter().peekable();
+        let names = places.iter().map(|place| place.name.clone()).collect();
+        let mut read = requests.read_each(self.path.full(), names).await?.into_iter().peekable();
         let mut participants = Vec::new();
         for Place { name, role, holds } in places {
-            if let Some(described) = described.next_if(|described| described.name == *name) {
+            if let Some(read) = read.next_if(|(read, _)| read == name) {
                 let standing = if *holds { Standing::Holds } else { Standing::Waits };
-                participants.push(Participant::new(&self.path, *role, standing, described));
+                participants.push(Participant::new(&self.path, *role, standing, read));
             }
         }
         Ok(participants)
     }
 
     async fn owner(&self, requests: &Requests, place: &Place) -> Result<Option<i64>, RequestError> {
-        Ok(requests.stat(&self.path.child(&place.name)).await?.map(|stat| stat.owner))
+        Ok(requests.stat(&self.path.child(&place.name)).await?.map(|stat| stat.ephemeral_owner))
     }
 }
 

@@ -6,17 +6,17 @@
 //! continue while the user's runtimes are blocked, shut down or absent.
 //!
 //! * [`connection`] is one connection to one server, with its watches. [`addresses`] has the servers, and
-//!   [`reconnect`] opens the session and keeps it by one connection after the other.
+//!   [`reconnect`] opens the session, and keeps it by one connection after the other and by heartbeats.
 //! * [`requests`] performs the requests, and [`request_error`] classifies those that fail.
 //!   [`counts`] counts them, and bounds those of contenders.
-//! * [`clock`] is the lease clock: until when the session is certain to be alive. [`heartbeat`] keeps it running.
+//! * [`clock`] is the lease clock: until when the session is certain to be alive.
 //! * [`drive`] performs the actions of an acquisition, and withdraws or downgrades its contender. [`own_node`] has the news
 //!   of a held node's watches, and detects that the node is gone.
 //! * [`queues`] remembers queues, and the numbers by which a contender knows without a list that it is first.
 //! * [`counter`] reads and sets a shared number.
 //! * [`acl`] has the access control lists of nodes, [`security`] the credentials and the certificates of a client, `gssapi`
-//!   its login by Kerberos, and `tls` its encrypted connections. [`bounded`] reads their files, and [`diagnose`] finds the
-//!   reason of each server that opens no session.
+//!   its login by Kerberos, and `tls` its encrypted connections. [`bounded`] reads their files, and [`diagnose`]
+//!   finds the reason of each server that opens no session.
 //!
 //! # Connections
 //!
@@ -34,15 +34,12 @@ pub(crate) mod diagnose;
 pub(crate) mod drive;
 #[cfg(feature = "sasl-gssapi")]
 pub(crate) mod gssapi;
-pub(crate) mod heartbeat;
 pub(crate) mod own_node;
 mod queues;
 mod reconnect;
 pub(crate) mod request_error;
 pub(crate) mod requests;
 pub(crate) mod security;
-#[cfg(test)]
-mod staged;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
 
@@ -57,7 +54,7 @@ use self::clock::{Instant, LeaseClock};
 use self::connection::Live;
 use self::counts::Bounds;
 use self::queues::Queues;
-use self::requests::Requests;
+use self::requests::{Access, Requests};
 
 use crate::change::Signal;
 use crate::tasks::{Tasks, panics};
@@ -178,7 +175,7 @@ impl Session {
     /// Ends the session after an answer that does not fit it.
     pub(crate) fn give_up(&self) {
         self.tell_lost();
-        self.requests.close();
+        self.requests.reach(Access::Closed);
     }
 
     /// Closes the session after a task has panicked, because the state that the task kept cannot be relied on.
@@ -207,7 +204,7 @@ impl Session {
         if timeout(within, leases.wait_for(|leases| *leases == 0)).await.is_err() {
             tracing::warn!("closing the session although guards of lost locks still exist");
         }
-        self.requests.close();
+        self.requests.reach(Access::Closed);
         // Its own task gives up by then.
         timeout(within * 2, self.closed.cancelled()).await.ok();
     }
@@ -220,15 +217,15 @@ impl Session {
 
     /// Takes note that the connection is over.
     fn disconnect(&self) {
-        self.requests.disconnect();
+        self.requests.reach(Access::Broken);
         self.tell(|link| link.health = Health::Suspended);
     }
 
     /// Goes on with another connection, after an answer to a request that was sent on it at this time.
     fn connect(&self, connection: &Arc<Live>, fenced: Instant) {
         self.requests.note_fence(fenced);
-        self.requests.connect(connection.clone());
-        self.requests.tally().note_reconnect();
+        self.requests.reach(Access::Open(connection.clone()));
+        self.requests.tally().reconnects.add_one();
         self.tell(|link| *link = Link { connection: connection.number, health: Health::Connected });
     }
 
@@ -278,7 +275,22 @@ const WARNINGS: usize = 1_000;
 
 #[cfg(test)]
 mod tests {
+    use super::acl::NodeAcls;
+    use super::clock::{Ack, Terms};
+    use super::request_error::RequestError;
     use super::*;
+
+    impl Session {
+        /// Returns a session that is connected, with a lease of about a minute, and answers no request.
+        pub(crate) fn staged(id: i64) -> Arc<Self> {
+            let timing = (Duration::from_secs(2), Duration::from_secs(4));
+            let terms =
+                Terms::new(Duration::from_secs(120), timing, Heartbeat::default()).expect("valid terms");
+            let clock = LeaseClock::since(Instant::now(), terms);
+            clock.answered(Ack::Write, Instant::now(), &Ok::<(), RequestError>(()));
+            Self::new(id, 1, Requests::staged(clock, NodeAcls::default()))
+        }
+    }
 
     #[test]
     fn a_panic_of_a_task_ends_the_session() {

@@ -214,7 +214,7 @@ struct NodeReport {
 impl NodeReport {
     async fn read(&mut self, requests: &Requests, node: &NodePath, limit: usize) -> Result<(), RequestError> {
         let dir = if node.full().is_empty() { "/" } else { node.full() };
-        match requests.stat(dir).await?.map(|stat| stat.children) {
+        match requests.stat(dir).await?.map(|stat| stat.num_children) {
             None | Some(0) => return Ok(()),
             Some(children) if children > LONGEST => {
                 self.left_out = 1;
@@ -247,7 +247,7 @@ impl NodeReport {
     ) -> Result<(), RequestError> {
         for queue in [LEASES, GATE] {
             let stat = requests.stat(node.below(queue).full()).await?;
-            if stat.is_some_and(|stat| stat.children > LONGEST) {
+            if stat.is_some_and(|stat| stat.num_children > LONGEST) {
                 self.left_out += 1;
                 return Ok(());
             }
@@ -342,7 +342,7 @@ const DEPTH: u32 = 16;
 /// The most nodes that are looked at at a time.
 const AT_A_TIME: usize = 8;
 /// The most children of a node that are listed: an answer must not be so large that others wait behind it.
-const LONGEST: u32 = 10_000;
+const LONGEST: i32 = 10_000;
 /// The most participants of a lock that are asked for at a time.
 const READS_AT_A_TIME: usize = 8;
 

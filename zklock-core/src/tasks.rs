@@ -4,10 +4,11 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use futures_util::future::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 use tokio_util::task::TaskTracker;
 
 /// Runs tasks on the thread of one client.
@@ -33,6 +34,20 @@ type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// A bug, or a subscriber of `tracing` that panics, must cost no more than one session.
 pub(crate) fn panics(task: impl Future<Output = ()>) -> impl Future<Output = bool> {
     AssertUnwindSafe(task).catch_unwind().map(|outcome| outcome.is_err())
+}
+
+/// Does work that may block for long, on a thread of its own. Returns `None` if there is no thread, or if the work panics.
+///
+/// The thread goes on if the future is dropped. The callers bound the number of threads.
+pub(crate) fn apart<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> impl Future<Output = Option<T>> + Send {
+    let (tell, told) = oneshot::channel();
+    let thread = thread::Builder::new().name("zklock-blocking".to_owned());
+    if let Err(error) = thread.spawn(move || tell.send(work()).ok()) {
+        tracing::debug!(%error, "no thread for blocking work");
+    }
+    told.map(Result::ok)
 }
 
 impl Tasks {
@@ -125,7 +140,7 @@ impl Tasks {
     /// Returns tasks that run on a thread until the test program ends.
     pub(crate) fn started() -> Self {
         let tasks = Self::new();
-        std::thread::spawn({
+        thread::spawn({
             let tasks = tasks.clone();
             move || tasks.run_until(std::future::pending())
         });

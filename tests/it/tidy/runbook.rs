@@ -140,7 +140,7 @@ const BOUNDS: [(&str, &str, &str); 14] = [
     ),
     ("zklock-core/src/survey.rs", "NODES: u32 = 10_000;", "look at | 10,000, and 16 levels"),
     ("zklock-core/src/survey.rs", "DEPTH: u32 = 16;", "look at | 10,000, and 16 levels"),
-    ("zklock-core/src/survey.rs", "LONGEST: u32 = 10_000;", "a node with more than 10,000 children"),
+    ("zklock-core/src/survey.rs", "LONGEST: i32 = 10_000;", "a node with more than 10,000 children"),
     (
         "zklock-core/src/leader/latch.rs",
         "Backoff::new(Duration::from_millis(100), Duration::from_secs(30))",

@@ -122,7 +122,7 @@ impl Worker {
         let node_bytes = session.as_ref().map_or(0, |session| session.bounds().bytes());
         let lease = session.filter(|session| session.is_attended()).map(|session| {
             let (clock, terms) = (session.clock(), session.clock().terms());
-            Lasting { full: terms.term(terms.heartbeat_kind()), remaining: clock.remaining() }
+            Lasting { full: terms.term(terms.heartbeat_kind), remaining: clock.remaining() }
         });
         State { health: self.health(), node_bytes, lease }
     }

@@ -87,7 +87,7 @@ impl Semaphore<'_> {
         let stated = Stated::read(&read.data);
         // Look for contenders of another recipe at the semaphore's own path if the node has more
         // children than a semaphore's own two, or if this client is the first to state a number.
-        if (read.children > OWN_CHILDREN || stated == Stated::Nothing)
+        if (read.stat.num_children > OWN_CHILDREN || stated == Stated::Nothing)
             && let Some(other) = self.other_recipe().await?
         {
             let (path, own) = (self.path.relative().to_owned(), Role::Permit.to_string());
@@ -100,7 +100,7 @@ impl Semaphore<'_> {
             return Ok(Err(self.differs(stated)));
         }
         let ours = self.ours.text();
-        self.session.requests().write(self.path.full(), ours.as_bytes(), Some(read.version)).await?;
+        self.session.requests().write(self.path.full(), ours.as_bytes(), Some(read.stat.version)).await?;
         Ok(Ok(()))
     }
 

@@ -76,7 +76,9 @@ impl Lease {
             let node = self.node().await;
             let connection = self.session.link().connection;
             match self.session.requests().present_stat(&node).await? {
-                Some(stat) if stat.owner == self.session.id() => self.own_node.note_seen(connection),
+                Some(stat) if stat.ephemeral_owner == self.session.id() => {
+                    self.own_node.note_seen(connection)
+                }
                 Some(_) => drop(self.lose(LossReason::OwnerChanged)),
                 // A downgrade has replaced it meanwhile.
                 None if *self.node().await != *node => continue,

@@ -5,25 +5,23 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::change::Signal;
-use crate::time::{sleep, timeout};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+
+use crate::tasks::apart;
+use crate::time::timeout;
 
 /// Looks up the addresses of a name.
-type Resolve = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;
+type Resolve = dyn Fn(&str, u16) -> Found + Send + Sync;
 
 /// The servers of a client, and their addresses.
 #[derive(Clone)]
-pub(crate) struct Addresses(Arc<Servers>);
-
-struct Servers {
-    servers: Vec<Server>,
-    resolve: Box<Resolve>,
-    /// Signals the end of a look-up.
-    found: Signal,
+pub(crate) struct Addresses {
+    servers: Arc<[Server]>,
+    resolve: Arc<Resolve>,
 }
 
 /// One entry of the connect string.
@@ -33,17 +31,19 @@ struct Server {
     port: u16,
     /// `None` if the library is given the entry as it is: that of an address, or of an encrypted connection, whose
     /// certificate has the name.
-    known: Option<Mutex<Known>>,
+    look_up: Option<tokio::sync::Mutex<LookUp>>,
+    known: Mutex<Vec<SocketAddr>>,
 }
 
-/// What is known of a name.
+/// The look-ups of a name.
 #[derive(Default)]
-struct Known {
-    addresses: Vec<SocketAddr>,
-    /// The time of the last look-up.
+struct LookUp {
+    /// The time of the last one.
     asked: Option<Instant>,
-    is_asking: bool,
+    under_way: Option<Pin<Box<dyn Future<Output = Option<Found>> + Send>>>,
 }
+
+type Found = io::Result<Vec<SocketAddr>>;
 
 /// One address to connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,71 +62,27 @@ impl Addresses {
 
     pub(super) fn resolved_by(
         servers: &str,
-        resolve: impl Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
+        resolve: impl Fn(&str, u16) -> Found + Send + Sync + 'static,
     ) -> Self {
         let servers = servers.split(',').filter_map(Server::new).collect();
-        Self(Arc::new(Servers { servers, resolve: Box::new(resolve), found: Signal::default() }))
+        Self { servers, resolve: Arc::new(resolve) }
     }
 
-    /// Returns all addresses in random order. Waits for look-ups for at most `within`, if none is known.
+    /// Returns all addresses in random order. Waits for look-ups for a moment, and for at most `within` if none is known.
     pub(super) async fn shuffled(&self, within: Duration) -> Vec<Target> {
-        self.look_up();
-        timeout(within, self.looked_up()).await.ok();
-        let mut targets: Vec<_> = self.0.servers.iter().flat_map(Server::targets).collect();
+        let servers = self.servers.iter();
+        let mut looks: FuturesUnordered<_> = servers.map(|server| server.look_up(&self.resolve)).collect();
+        let first = async { while !self.are_known() && looks.next().await.is_some() {} };
+        timeout(within, first).await.ok();
+        // Servers may have moved, and most look-ups take no longer than an attempt at one that is not there any more.
+        timeout(GRACE, looks.collect::<()>()).await.ok();
+        let mut targets: Vec<_> = self.servers.iter().flat_map(Server::targets).collect();
         fastrand::shuffle(&mut targets);
         targets
     }
 
-    /// Starts the look-ups that are due.
-    fn look_up(&self) {
-        for (number, server) in self.0.servers.iter().enumerate() {
-            if server.is_due() {
-                let servers = self.0.clone();
-                let started = thread::Builder::new()
-                    .name("zklock-names".to_owned())
-                    .spawn(move || servers.look_up(number));
-                if started.is_err() {
-                    self.0.note(server, Vec::new());
-                }
-            }
-        }
-    }
-
-    /// Waits until each name has an address, or has been looked up; and not for long once one has.
-    async fn looked_up(&self) {
-        let servers = &self.0.servers;
-        let all = || servers.iter().all(|server| !server.is_awaited()).then_some(());
-        let any = || servers.iter().any(Server::has_address).then_some(());
-        tokio::select! {
-            biased;
-            () = self.0.found.until(all) => {}
-            () = async { self.0.found.until(any).await; sleep(GRACE).await; } => {}
-        }
-    }
-}
-
-impl Servers {
-    fn look_up(&self, number: usize) {
-        let server = &self.servers[number];
-        let found = (self.resolve)(&server.host, server.port);
-        self.note(
-            server,
-            found.unwrap_or_else(|error| {
-                tracing::debug!(host = server.host, %error, "the name of a server was not found");
-                Vec::new()
-            }),
-        );
-    }
-
-    /// Takes note of the end of a look-up. The earlier addresses stay if it has found none.
-    fn note(&self, server: &Server, found: Vec<SocketAddr>) {
-        if let Some(mut known) = server.known() {
-            known.is_asking = false;
-            if !found.is_empty() {
-                known.addresses = found;
-            }
-        }
-        self.found.notify();
+    fn are_known(&self) -> bool {
+        self.servers.iter().any(|server| !server.targets().is_empty())
     }
 }
 
@@ -135,37 +91,40 @@ impl Server {
         let address = Address::parse(entry).ok()?;
         let (host, port) = address.endpoint();
         let is_given = host.parse::<IpAddr>().is_ok() || address.scheme == Some("tcp+tls");
-        let known = (!is_given).then(Mutex::default);
-        Some(Self { entry: entry.to_owned(), host: host.to_owned(), port, known })
+        let (look_up, known) = ((!is_given).then(Default::default), Mutex::default());
+        Some(Self { entry: entry.to_owned(), host: host.to_owned(), port, look_up, known })
     }
 
-    fn known(&self) -> Option<MutexGuard<'_, Known>> {
-        self.known.as_ref().map(|known| known.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Returns whether a look-up is due, and takes note that it begins.
-    fn is_due(&self) -> bool {
-        let Some(mut known) = self.known() else { return false };
-        let is_due = !known.is_asking && known.asked.is_none_or(|asked| asked.elapsed() >= INTERVAL);
-        if is_due {
-            (known.is_asking, known.asked) = (true, Some(Instant::now()));
+    /// Looks up the addresses, if that is due, after a look-up that an earlier call has given up.
+    async fn look_up(&self, resolve: &Arc<Resolve>) {
+        let Some(look_up) = &self.look_up else { return };
+        let mut look_up = look_up.lock().await;
+        self.finish(&mut look_up).await;
+        if look_up.asked.is_none_or(|asked| asked.elapsed() >= INTERVAL) {
+            look_up.asked = Some(Instant::now());
+            let (resolve, host, port) = (resolve.clone(), self.host.clone(), self.port);
+            look_up.under_way = Some(Box::pin(apart(move || resolve(&host, port))));
+            self.finish(&mut look_up).await;
         }
-        is_due
     }
 
-    /// Returns whether there is no address as long as a look-up is under way.
-    fn is_awaited(&self) -> bool {
-        self.known().is_some_and(|known| known.is_asking && known.addresses.is_empty())
+    async fn finish(&self, look_up: &mut LookUp) {
+        let Some(under_way) = &mut look_up.under_way else { return };
+        match under_way.await {
+            Some(Ok(found)) if !found.is_empty() => *self.known() = found,
+            found => tracing::debug!(host = self.host, ?found, "the name of a server was not found"),
+        }
+        look_up.under_way = None;
     }
 
-    fn has_address(&self) -> bool {
-        self.known().is_none_or(|known| !known.addresses.is_empty())
+    fn known(&self) -> MutexGuard<'_, Vec<SocketAddr>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn targets(&self) -> Vec<Target> {
         let target = |address| Target { address, host: self.host.clone() };
-        match self.known() {
-            Some(known) => known.addresses.iter().map(|address| target(address.to_string())).collect(),
+        match &self.look_up {
+            Some(_) => self.known().iter().map(|address| target(address.to_string())).collect(),
             None => vec![target(self.entry.clone())],
         }
     }
@@ -173,7 +132,7 @@ impl Server {
 
 /// The shortest time from one look-up of a name to the next one.
 const INTERVAL: Duration = Duration::from_secs(5);
-/// The wait for other names once an address is known.
+/// The wait for look-ups once an address is known.
 const GRACE: Duration = Duration::from_millis(100);
 
 /// The parts of an entry of the connect string: `host:port`, which may begin with a scheme.
@@ -279,6 +238,10 @@ mod tests {
         addresses.shuffled(LONG).await.into_iter().map(|target| target.address).collect()
     }
 
+    async fn make_due(addresses: &Addresses) {
+        addresses.servers[0].look_up.as_ref().unwrap().lock().await.asked = None;
+    }
+
     #[tokio::test]
     async fn all_addresses_of_all_names_are_known() {
         let addresses = Addresses::resolved_by("a:1,b:1,[::1]:2,tcp+tls://c:3", |host, _| match host {
@@ -318,10 +281,28 @@ mod tests {
         });
         assert_eq!(known(&addresses).await.len(), 1);
         // The next look-up is due.
-        addresses.0.servers[0].known().unwrap().asked = None;
+        make_due(&addresses).await;
         assert_eq!(known(&addresses).await.len(), 1);
-        addresses.0.found.until(|| (!addresses.0.servers[0].known().unwrap().is_asking).then_some(())).await;
-        assert_eq!(known(&addresses).await.len(), 1);
+        assert!(addresses.servers[0].look_up.as_ref().unwrap().lock().await.under_way.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_look_up_that_is_due_is_waited_for_a_moment_although_an_address_is_known() {
+        let (answer, answers) = channel();
+        let answers = Mutex::new(answers);
+        let addresses = Addresses::resolved_by("a:1", move |_, _| {
+            Ok(answers.lock().unwrap().recv().into_iter().collect())
+        });
+        for (number, expected) in [(1, "127.0.0.1:1"), (2, "127.0.0.2:1")] {
+            make_due(&addresses).await;
+            answer.send(address(number)).unwrap();
+            assert_eq!(known(&addresses).await, [expected.to_owned()].into());
+        }
+        // One that hangs keeps nobody waiting.
+        make_due(&addresses).await;
+        let begun = Instant::now();
+        assert_eq!(known(&addresses).await, ["127.0.0.2:1".to_owned()].into());
+        assert!(begun.elapsed() < LONG / 2);
     }
 
     #[tokio::test]

@@ -64,12 +64,14 @@ pub(crate) enum Ack {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Terms {
     /// The timeout of the session.
-    session: Duration,
-    /// `None` if the margin uses up the whole session timeout.
-    read: Option<Duration>,
+    pub(crate) session: Duration,
+    /// Zero if the margin uses up the whole session timeout.
+    read: Duration,
     write: Duration,
-    heartbeat: Duration,
-    heartbeat_kind: Ack,
+    /// The longest time from one answer to the next request.
+    pub(crate) heartbeat: Duration,
+    /// The kind of request that keeps leases valid.
+    pub(crate) heartbeat_kind: Ack,
     longest_silence: Duration,
     /// The time within which a follower tells the leader from which sessions it has heard.
     forwarding: Duration,
@@ -89,54 +91,28 @@ impl Terms {
         // checks for idle sessions every 1/8.
         let longest_silence = timeout / 5;
         let slack = (timeout / 20).min(Duration::from_millis(500));
-        let sure = timeout * 99 / 100;
         let forwarding = tick / 2;
-        let write_margin = forwarding + longest_silence + slack;
-        let read_margin = sync_limit + tick + longest_silence + slack;
-        match sure.checked_sub(write_margin) {
-            Some(write) if write > heartbeat * 2 => {
-                let read = sure.checked_sub(read_margin);
-                let heartbeat_kind = match (preferred, read) {
-                    (Heartbeat::Read, Some(read)) if read > heartbeat * 3 => Ack::Read,
-                    _ => Ack::Write,
-                };
-                Ok(Self {
-                    session: timeout,
-                    read,
-                    write,
-                    heartbeat,
-                    heartbeat_kind,
-                    longest_silence,
-                    forwarding,
-                })
-            }
-            _ => Err(LockError::InvalidConfig {
+        let without = |margin| (timeout * 99 / 100).saturating_sub(margin + longest_silence + slack);
+        let (read, write) = (without(sync_limit + tick), without(forwarding));
+        if write <= heartbeat * 2 {
+            return Err(LockError::InvalidConfig {
                 setting: "session_timeout",
                 reason: format!(
                     "the server granted {timeout:?}, too short for a lease with a tick time of {tick:?}"
                 ),
-            }),
+            });
         }
-    }
-
-    /// Returns the timeout of the session.
-    pub(crate) fn session(&self) -> Duration {
-        self.session
-    }
-
-    pub(crate) fn heartbeat(&self) -> Duration {
-        self.heartbeat
-    }
-
-    /// Returns the kind of request that keeps leases valid.
-    pub(crate) fn heartbeat_kind(&self) -> Ack {
-        self.heartbeat_kind
+        let heartbeat_kind = match preferred {
+            Heartbeat::Read if read > heartbeat * 3 => Ack::Read,
+            _ => Ack::Write,
+        };
+        Ok(Self { session: timeout, read, write, heartbeat, heartbeat_kind, longest_silence, forwarding })
     }
 
     /// Returns how long an answer of this kind proves the session alive, or zero if it proves nothing.
     pub(crate) fn term(&self, ack: Ack) -> Duration {
         match ack {
-            Ack::Read => self.read.unwrap_or_default(),
+            Ack::Read => self.read,
             Ack::Write => self.write,
         }
     }
@@ -153,7 +129,12 @@ struct Lease {
     terms: Terms,
     /// The instant up to which the session is certain to be alive.
     valid_until: Instant,
-    contact: Contact,
+    /// The send time of the last answered request.
+    last: Instant,
+    /// A recent request. Only a request that was sent at least the forwarding time after its answer replaces it.
+    recent: Exchange,
+    /// The send time of the request before `recent`, which was certainly forwarded when `recent` was sent.
+    forwarded: Instant,
 }
 
 /// One answered request.
@@ -163,28 +144,23 @@ struct Exchange {
     answered: Instant,
 }
 
-/// The answered requests that determine which contact the leader knows of.
-///
-/// A follower forwards a contact within the forwarding time after it has handled the request, and that may be as late as
-/// the answer: a follower that stood still handles all waiting requests at once. A follower that was cut off from the leader
-/// answers reads meanwhile. It forwards them with its answer to the leader's ping, which comes before the commit of a later
-/// write on the same connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Contact {
-    /// The send time of the last answered request.
-    last: Instant,
-    /// A recent request. Only a request that was sent at least the forwarding time after its answer replaces it.
-    recent: Exchange,
-    /// The send time of the request before `recent`, which was certainly forwarded when `recent` was sent.
-    forwarded: Instant,
-}
-
-impl Contact {
-    fn note(&mut self, exchange: Exchange, forwarding: Duration) {
+impl Lease {
+    /// Takes note of an answer, which determines which contact the leader knows of.
+    ///
+    /// A follower forwards a contact within the forwarding time after it has handled the request, and that may be as late
+    /// as the answer: a follower that stood still handles all waiting requests at once. A follower that was cut off from
+    /// the leader answers reads meanwhile. It forwards them with its answer to the leader's ping, which comes before the
+    /// commit of a later write on the same connection.
+    fn note(&mut self, ack: Ack, exchange: Exchange) {
         self.last = self.last.max(exchange.sent);
-        if exchange.sent >= self.recent.answered + forwarding {
+        if exchange.sent >= self.recent.answered + self.terms.forwarding {
             self.forwarded = self.recent.sent;
             self.recent = exchange;
+        }
+        let known = exchange.sent.min(self.forwarded + self.terms.longest_silence);
+        let term = self.terms.term(ack);
+        if !term.is_zero() {
+            self.valid_until = self.valid_until.max(known + term);
         }
     }
 }
@@ -194,8 +170,7 @@ impl LeaseClock {
     pub(crate) fn since(begun: Instant, terms: Terms) -> Self {
         // The leader itself opens sessions.
         let recent = Exchange { sent: begun, answered: Instant::now() };
-        let contact = Contact { last: begun, recent, forwarded: begun };
-        Self(Mutex::new(Lease { terms, valid_until: begun, contact }))
+        Self(Mutex::new(Lease { terms, valid_until: begun, last: begun, recent, forwarded: begun }))
     }
 
     fn lease(&self) -> MutexGuard<'_, Lease> {
@@ -213,8 +188,8 @@ impl LeaseClock {
     pub(super) fn reconnected(&self, begun: Instant, terms: Terms) {
         let mut lease = self.lease();
         let earlier = std::mem::replace(&mut lease.terms, terms);
-        lease.contact.recent = Exchange { sent: begun, answered: Instant::now() };
-        lease.contact.forwarded = begun;
+        lease.recent = Exchange { sent: begun, answered: Instant::now() };
+        lease.forwarded = begun;
         let is_shorter = terms.session < earlier.session;
         if is_shorter {
             lease.valid_until = lease.valid_until.min(begun + terms.term(terms.heartbeat_kind));
@@ -232,24 +207,13 @@ impl LeaseClock {
     /// before the gap, plus the silence that the margin allows for.
     pub(crate) fn answered<T>(&self, ack: Ack, sent: Instant, outcome: &Result<T, RequestError>) {
         if outcome.as_ref().err().is_none_or(RequestError::is_answer) {
-            self.heard(ack, Exchange { sent, answered: Instant::now() });
-        }
-    }
-
-    fn heard(&self, ack: Ack, exchange: Exchange) {
-        let mut lease = self.lease();
-        let terms = lease.terms;
-        lease.contact.note(exchange, terms.forwarding);
-        let known = exchange.sent.min(lease.contact.forwarded + terms.longest_silence);
-        let term = terms.term(ack);
-        if !term.is_zero() {
-            lease.valid_until = lease.valid_until.max(known + term);
+            self.lease().note(ack, Exchange { sent, answered: Instant::now() });
         }
     }
 
     /// Returns how long ago the last answered request was sent.
     pub(crate) fn silence(&self) -> Duration {
-        let last = self.lease().contact.last;
+        let last = self.lease().last;
         Instant::now().saturating_duration_since(last)
     }
 
@@ -268,8 +232,8 @@ impl LeaseClock {
     #[cfg(test)]
     pub(crate) fn run_out(&self) {
         let mut lease = self.lease();
-        lease.valid_until = lease.contact.last;
-        (lease.terms.read, lease.terms.write) = (None, Duration::ZERO);
+        lease.valid_until = lease.last;
+        (lease.terms.read, lease.terms.write) = (Duration::ZERO, Duration::ZERO);
     }
 }
 
@@ -305,7 +269,7 @@ mod tests {
         }
 
         fn heard_late(&self, ack: Ack, sent: u64, answered: u64) {
-            self.clock.heard(ack, Exchange { sent: self.at(sent), answered: self.at(answered) });
+            self.clock.lease().note(ack, Exchange { sent: self.at(sent), answered: self.at(answered) });
         }
 
         fn valid_until(&self) -> Duration {
@@ -320,7 +284,7 @@ mod tests {
     #[test]
     fn the_default_lease_is_what_a_deposed_leader_leaves_of_thirty_seconds() {
         let terms = terms(30_000, 2_000, 10_000);
-        assert_eq!(terms.read, Some(ms(11_200)));
+        assert_eq!(terms.read, ms(11_200));
         assert_eq!(terms.write, ms(22_200));
     }
 
@@ -332,14 +296,14 @@ mod tests {
             (Heartbeat::Read, 6_000, Ack::Write),
         ] {
             let terms = Terms::new(ms(timeout), (ms(2_000), ms(10_000)), preferred).unwrap();
-            assert_eq!(terms.heartbeat_kind(), kind, "{preferred:?} {timeout}");
+            assert_eq!(terms.heartbeat_kind, kind, "{preferred:?} {timeout}");
         }
     }
 
     #[test]
     fn a_short_session_is_kept_by_writes() {
         let terms = terms(6_000, 2_000, 10_000);
-        assert_eq!(terms.read, None);
+        assert_eq!(terms.read, Duration::ZERO);
         assert_eq!(terms.write, ms(3_440));
     }
 
@@ -444,7 +408,7 @@ mod tests {
         scene.heard(Ack::Write, 0);
         let shorter = terms(10_000, 500, 2_000);
         scene.clock.reconnected(scene.at(5_000), shorter);
-        assert_eq!(scene.clock.terms().session(), ms(10_000));
+        assert_eq!(scene.clock.terms().session, ms(10_000));
         assert_eq!(scene.valid_until(), ms(5_000) + shorter.write);
         scene.clock.reconnected(scene.at(5_000), terms(30_000, 2_000, 10_000));
         assert_eq!(scene.valid_until(), ms(5_000) + shorter.write, "nothing was proved");

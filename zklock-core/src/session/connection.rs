@@ -9,9 +9,8 @@
 //!   dropped first.
 //! * A watch panics if its task is gone. Whoever waits for one waits for the end of the connection, too, and first.
 
-use std::convert::Infallible;
 use std::fmt;
-use std::future::{pending, poll_fn, ready};
+use std::future::{poll_fn, ready};
 use std::ops::Deref;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,15 +30,9 @@ use super::clock::Instant;
 pub(super) struct Live {
     client: zk::Client,
     /// Cancelled when the connection is over.
-    over: CancellationToken,
+    pub(super) over: CancellationToken,
     /// Counts the connections of the session.
     pub(super) number: u64,
-}
-
-impl Live {
-    pub(super) fn over(&self) -> &CancellationToken {
-        &self.over
-    }
 }
 
 impl Deref for Live {
@@ -169,7 +162,7 @@ pub(crate) struct Watch(Pin<Box<dyn Future<Output = Change> + Send + Sync>>);
 impl Watch {
     /// Returns a watch of the client library, which panics if it is polled after the end of the connection.
     pub(super) fn of(watcher: zk::OneshotWatcher, connection: &Live) -> Self {
-        let over = connection.over().clone();
+        let over = connection.over.clone();
         Self(Box::pin(async move {
             tokio::select! {
                 biased;
@@ -209,15 +202,6 @@ impl Watch {
     /// Tells whether the watch has fired. After that, it must not be asked again.
     pub(crate) fn has_fired(&mut self) -> bool {
         (&mut self.0).now_or_never().is_some()
-    }
-
-    /// Drops a watch when it fires. Never resolves.
-    pub(crate) async fn spend(watch: &mut Option<Self>) -> Infallible {
-        if let Some(fires) = watch {
-            fires.change().await;
-            *watch = None;
-        }
-        pending().await
     }
 }
 

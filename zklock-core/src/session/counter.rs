@@ -35,20 +35,6 @@ impl Counter {
         }
     }
 
-    /// Reads the number and sets a watch on it.
-    async fn read_and_watch(&mut self, requests: &Requests) -> Result<u32, RequestError> {
-        loop {
-            match requests.watch_node(self.path.full()).await {
-                Ok(read) => {
-                    self.watch = Some(read.watch);
-                    return decode(&read.data);
-                }
-                Err(RequestError::NoNode) => create(requests, &self.path, self.seed).await?,
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
     /// Waits for a change since the last read, and reads the number again. The first call does not wait.
     ///
     /// Dropping the future loses nothing.
@@ -57,8 +43,17 @@ impl Counter {
             watch.change().await;
             self.watch = None;
         }
-        let _permit = session.bounds().requests(1).await;
-        self.read_and_watch(session.requests()).await
+        let (requests, _permit) = (session.requests(), session.bounds().requests(1).await);
+        loop {
+            match requests.watch_node(self.path.full()).await {
+                Ok(watched) => {
+                    self.watch = Some(watched.watch);
+                    return decode(&watched.read.data);
+                }
+                Err(RequestError::NoNode) => create(requests, &self.path, self.seed).await?,
+                Err(error) => return Err(error),
+            }
+        }
     }
 }
 

@@ -8,8 +8,6 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::error::Refusal;
 
-use super::clock::Ack;
-
 /// The requests of contenders that are under way in a session, and the nodes that it has or may have.
 #[derive(Debug)]
 pub(crate) struct Bounds {
@@ -61,50 +59,26 @@ const REQUESTS: usize = 128;
 /// `jute.maxbuffer` for the four bytes in front of each path.
 const BYTES: usize = 900 * 1024;
 
-/// The counts of all sessions of one client.
+/// The counts of all sessions of one client. A request, such as a transaction, counts when it has ended.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    reads: AtomicU64,
-    writes: AtomicU64,
-    sessions: AtomicU64,
-    reconnects: AtomicU64,
+    pub(crate) reads: Count,
+    pub(crate) writes: Count,
+    pub(crate) sessions: Count,
+    pub(crate) reconnects: Count,
 }
 
-impl Tally {
-    /// Counts a request, such as a transaction, when it has ended with an answer or a failure.
-    pub(super) fn note_request(&self, kind: Ack) {
-        let count = match kind {
-            Ack::Read => &self.reads,
-            Ack::Write => &self.writes,
-        };
-        count.fetch_add(1, Ordering::Relaxed);
+#[derive(Debug, Default)]
+pub(crate) struct Count(AtomicU64);
+
+impl Count {
+    pub(super) fn add_one(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn note_session(&self) {
-        self.sessions.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(super) fn note_reconnect(&self) {
-        self.reconnects.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-#[cfg(feature = "metrics")]
-impl Tally {
-    pub(crate) fn reads(&self) -> u64 {
-        self.reads.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn writes(&self) -> u64 {
-        self.writes.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn sessions(&self) -> u64 {
-        self.sessions.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn reconnects(&self) -> u64 {
-        self.reconnects.load(Ordering::Relaxed)
+    #[cfg(feature = "metrics")]
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
     }
 }
 

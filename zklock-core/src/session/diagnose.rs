@@ -1,6 +1,6 @@
 //! Finds out why servers open no session, because the client library does not tell.
 //!
-//! Looks at each server once, on a thread for blocking work: resolves its name, connects, and speaks to it in the way that
+//! Looks at each server once, on a thread of its own: resolves its name, connects, and speaks to it in the way that
 //! the client is configured for.
 
 use std::io::{self, ErrorKind, Read, Write};
@@ -8,12 +8,12 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
-use blocking::unblock;
 use futures_util::future::join_all;
 #[cfg(feature = "tls")]
 use rustls::{ClientConfig, ClientConnection, Stream, pki_types::ServerName};
 use tokio::sync::Mutex;
 
+use crate::tasks::apart;
 use crate::time::timeout;
 
 use super::addresses::Address;
@@ -23,8 +23,7 @@ use super::connection::OpenError;
 #[cfg(feature = "tls")]
 pub(super) type Certificates = Arc<ClientConfig>;
 #[cfg(not(feature = "tls"))]
-#[derive(Clone, Debug)]
-pub(super) enum Certificates {}
+pub(super) type Certificates = ();
 
 /// Looks for the reasons, in one search at a time, because a name service may keep a thread for long.
 #[derive(Clone, Default)]
@@ -53,7 +52,7 @@ impl Diagnosis {
         let turn = Arc::new(timeout(within * LOOKS, self.0.clone().lock_owned()).await.ok()?);
         let looks = servers.split(',').map(|server| {
             let (turn, certificates, looked_at) = (turn.clone(), certificates.clone(), server.to_owned());
-            let looked = unblock(move || {
+            let looked = apart(move || {
                 let finding = look(&looked_at, certificates.as_ref(), within);
                 drop(turn);
                 finding
@@ -61,7 +60,8 @@ impl Diagnosis {
             async move {
                 // The name service has no bound of its own.
                 let finding = timeout(within * LOOKS, looked).await;
-                (server.to_owned(), finding.unwrap_or_else(|_| "no reason was found in time".into()))
+                let finding = finding.ok().flatten().unwrap_or_else(|| "no reason was found in time".into());
+                (server.to_owned(), finding)
             }
         });
         told(&join_all(looks).await)
@@ -143,105 +143,66 @@ fn unconnected(error: &io::Error) -> Finding {
 /// Speaks to a server in the way that the client is configured for.
 fn speak(
     (host, address): (&str, SocketAddr),
-    stream: TcpStream,
+    mut stream: TcpStream,
     certificates: Option<&Certificates>,
     within: Duration,
 ) -> Finding {
-    match certificates {
-        None => in_plain(address, stream, within),
-        #[cfg(feature = "tls")]
-        Some(certificates) => encrypted((host, address), stream, certificates, within),
-        #[cfg(not(feature = "tls"))]
-        Some(never) => {
-            let _ = host;
-            match *never {}
-        }
+    #[cfg(feature = "tls")]
+    if let Some(certificates) = certificates {
+        return shake(&mut stream, host, certificates, within).unwrap_or_else(|| {
+            let plain = connect(address, within).ok().and_then(|mut stream| in_plain(&mut stream, within));
+            let plain = plain.map_or_else(
+                || "it may have no TLS".to_owned(),
+                |plain| format!("without TLS, {}", plain.text()),
+            );
+            Finding::Failure(format!("the server ended the TLS handshake; {plain}"))
+        });
     }
-}
-
-fn in_plain(address: SocketAddr, mut stream: TcpStream, within: Duration) -> Finding {
-    match first_words(&mut stream, within) {
-        Some(Language::ZooKeeper(finding)) => finding,
-        Some(Language::Tls) => TLS.into(),
-        Some(Language::Http) => "it speaks HTTP: this is the port of another service".into(),
-        Some(Language::Other(words)) => {
-            Finding::Failure(format!("it is not ZooKeeper: it begins with {words}"))
-        }
-        Some(Language::Silence) => "it accepts connections, and does not answer".into(),
+    #[cfg(not(feature = "tls"))]
+    let _ = (host, certificates);
+    match in_plain(&mut stream, within) {
+        Some(finding) => finding,
         None if expects_tls(address, within) => TLS.into(),
         None => CLOSED.into(),
     }
 }
 
+/// Makes a handshake with a server of this name. Returns `None` if the server ended it, or does not speak TLS.
 #[cfg(feature = "tls")]
-fn encrypted(
-    (host, address): (&str, SocketAddr),
-    mut stream: TcpStream,
-    certificates: &Certificates,
-    within: Duration,
-) -> Finding {
-    stream.set_read_timeout(Some(within)).ok();
-    match shake(&mut stream, host, certificates) {
-        Ok(()) => Finding::Fine("its certificate is accepted, and it opened no session in time".to_owned()),
-        Err(Shaken::Distrust(reason)) => Finding::Distrust(reason),
-        Err(Shaken::Silence) => "it does not answer the TLS handshake".into(),
-        Err(Shaken::Ended) => {
-            let spoken =
-                connect(address, within).ok().and_then(|mut stream| first_words(&mut stream, within));
-            match spoken {
-                Some(Language::ZooKeeper(_)) => {
-                    "the server ended the TLS handshake: this is its port without TLS".into()
-                }
-                Some(Language::Http) => {
-                    "the server ended the TLS handshake: it speaks HTTP, so this is the port of another service"
-                        .into()
-                }
-                _ => "the server ended the TLS handshake; it may have no TLS".into(),
-            }
+fn shake(stream: &mut TcpStream, host: &str, config: &Certificates, within: Duration) -> Option<Finding> {
+    let distrust = |reason: &dyn ToString| Some(Finding::Distrust(reason.to_string()));
+    let name = match ServerName::try_from(host.to_owned()) {
+        Ok(name) => name,
+        Err(error) => return distrust(&error),
+    };
+    let mut tls = match ClientConnection::new(config.clone(), name) {
+        Ok(tls) => tls,
+        Err(error) => return distrust(&error),
+    };
+    stream.set_read_timeout(Some(within)).ok()?;
+    while tls.is_handshaking() {
+        if let Err(error) = tls.complete_io(stream) {
+            return unshaken(&error);
         }
     }
-}
-
-/// The reason why a handshake failed.
-#[cfg(feature = "tls")]
-#[derive(Debug)]
-enum Shaken {
-    /// A certificate is refused, by either side.
-    Distrust(String),
-    /// The server ended the connection, or does not speak TLS.
-    Ended,
-    /// The server did not answer in time.
-    Silence,
-}
-
-/// Makes a handshake with a server of this name.
-#[cfg(feature = "tls")]
-fn shake(stream: &mut TcpStream, host: &str, config: &Certificates) -> Result<(), Shaken> {
-    let name = ServerName::try_from(host.to_owned());
-    let name = name.map_err(|error| Shaken::Distrust(error.to_string()))?;
-    let tls = ClientConnection::new(config.clone(), name);
-    let mut tls = tls.map_err(|error| Shaken::Distrust(error.to_string()))?;
-    while tls.is_handshaking() {
-        tls.complete_io(stream).map_err(|error| failure(&error))?;
-    }
     // With TLS 1.3, a server refuses the client's certificate after the handshake. One that accepts it waits for us.
-    stream.set_read_timeout(Some(LATE_REFUSAL)).map_err(|error| failure(&error))?;
+    stream.set_read_timeout(Some(LATE_REFUSAL)).ok()?;
     match Stream::new(&mut tls, stream).read(&mut [0; 1]) {
-        Err(error) if error.kind() == ErrorKind::InvalidData => Err(failure(&error)),
-        _ => Ok(()),
+        Err(error) if error.kind() == ErrorKind::InvalidData => unshaken(&error),
+        _ => Some(Finding::Fine("its certificate is accepted, and it opened no session in time".to_owned())),
     }
 }
 
 #[cfg(feature = "tls")]
-fn failure(error: &io::Error) -> Shaken {
+fn unshaken(error: &io::Error) -> Option<Finding> {
     let reason = error.get_ref().and_then(|reason| reason.downcast_ref());
     match (error.kind(), reason) {
-        _ if is_late(error) => Shaken::Silence,
+        _ if is_late(error) => Some("it does not answer the TLS handshake".into()),
         // The bytes of another protocol.
-        (_, Some(rustls::Error::InvalidMessage(_))) => Shaken::Ended,
+        (_, Some(rustls::Error::InvalidMessage(_))) => None,
         // The reason of the TLS library, or of the other side.
-        (ErrorKind::InvalidData, _) => Shaken::Distrust(error.to_string()),
-        _ => Shaken::Ended,
+        (ErrorKind::InvalidData, _) => Some(Finding::Distrust(error.to_string())),
+        _ => None,
     }
 }
 
@@ -249,56 +210,49 @@ fn failure(error: &io::Error) -> Shaken {
 #[cfg(feature = "tls")]
 const LATE_REFUSAL: Duration = Duration::from_millis(500);
 
-/// The beginning of what a server says.
-#[derive(Debug, PartialEq, Eq)]
-enum Language {
-    /// It is ZooKeeper, in this state.
-    ZooKeeper(Finding),
-    Http,
-    Tls,
-    Other(String),
-    Silence,
-}
-
 /// Asks a server for its state, in one of ZooKeeper's four-letter words. Returns `None` if it closes the connection.
-fn first_words(stream: &mut TcpStream, within: Duration) -> Option<Language> {
+fn in_plain(stream: &mut TcpStream, within: Duration) -> Option<Finding> {
+    let mut words = [0; 256];
+    stream.set_read_timeout(Some(within / 2)).ok()?;
     // A server that waits for a line, as one of HTTP does, answers to the second part.
     for part in ["srvr", "\r\n\r\n"] {
-        let mut words = [0; 256];
-        stream.set_read_timeout(Some(within / 2)).ok()?;
         match stream.write_all(part.as_bytes()).and_then(|()| stream.read(&mut words)) {
             Ok(0) => return None,
-            Ok(length) => return Some(Language::of(&words[..length])),
+            Ok(length) => return Some(Finding::of(&words[..length])),
             Err(error) if is_late(&error) => {}
             Err(_) => return None,
         }
     }
-    Some(Language::Silence)
+    Some("it accepts connections, and does not answer".into())
 }
 
-impl Language {
+impl Finding {
+    /// Returns what the first words of a server tell.
     fn of(words: &[u8]) -> Self {
-        if let [0x15 | 0x16, 0x03, ..] = words {
-            return Self::Tls;
+        if is_tls(words) {
+            return TLS.into();
         }
         let text = String::from_utf8_lossy(words);
         let line = text.lines().next().unwrap_or_default();
         if let Some(version) = line.strip_prefix("Zookeeper version: ") {
             let version = version.split(['-', ',']).next().unwrap_or_default();
-            Self::ZooKeeper(Finding::Fine(format!(
-                "it is ZooKeeper {version}, and opened no session in time"
-            )))
+            Self::Fine(format!("it is ZooKeeper {version}, and opened no session in time"))
         } else if line.starts_with("This ZooKeeper instance is not currently serving requests") {
-            Self::ZooKeeper("it is ZooKeeper without a quorum, and accepts no session now".into())
+            "it is ZooKeeper without a quorum, and accepts no session now".into()
         } else if line.contains("is not executed because it is not in the whitelist") {
-            Self::ZooKeeper(Finding::Fine("it is ZooKeeper, and opened no session in time".to_owned()))
+            Self::Fine("it is ZooKeeper, and opened no session in time".to_owned())
         } else if ["HTTP/", "<!DOCTYPE", "<html"].iter().any(|start| line.starts_with(start)) {
-            Self::Http
+            HTTP.into()
         } else {
             let shown: String = line.chars().take(SHOWN).collect();
-            Self::Other(format!("{shown:?}"))
+            Self::Failure(format!("it is not ZooKeeper: it begins with {shown:?}"))
         }
     }
+}
+
+/// Returns whether these bytes begin a message of TLS.
+fn is_tls(words: &[u8]) -> bool {
+    matches!(words, [0x15 | 0x16, 0x03, ..])
 }
 
 /// Returns whether a server that says nothing otherwise answers the beginning of a TLS handshake.
@@ -307,9 +261,9 @@ fn expects_tls(address: SocketAddr, within: Duration) -> bool {
         let mut words = [0; 8];
         stream.write_all(&hello())?;
         let length = stream.read(&mut words)?;
-        Ok(Language::of(&words[..length]))
+        Ok(is_tls(&words[..length]))
     });
-    matches!(spoken, Ok(Language::Tls))
+    spoken.unwrap_or(false)
 }
 
 /// The beginning of a handshake of TLS 1.2 with one cipher suite. A server of TLS accepts or refuses it, and says so.
@@ -339,34 +293,36 @@ const LOOKS: u32 = 4;
 const SHOWN: usize = 40;
 const CLOSED: &str = "it closes connections at once: it has too many, or it is not ZooKeeper";
 const TLS: &str = "it expects TLS, which is not configured here";
+const HTTP: &str = "it speaks HTTP: this is the port of another service";
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_server_is_known_by_its_first_words() {
-        let fine = |state: &str| Language::ZooKeeper(Finding::Fine(state.to_owned()));
-        for (words, language) in [
+        let fine = |state: &str| Finding::Fine(state.to_owned());
+        for (words, finding) in [
             (
                 &b"Zookeeper version: 3.8.0-5a02a05eddb59aee6ac762f7ea82e92a68eb9c0f, built on 2022-02-25\nLatency"[..],
                 fine("it is ZooKeeper 3.8.0, and opened no session in time"),
             ),
             (
                 b"This ZooKeeper instance is not currently serving requests\n",
-                Language::ZooKeeper("it is ZooKeeper without a quorum, and accepts no session now".into()),
+                "it is ZooKeeper without a quorum, and accepts no session now".into(),
             ),
             (
                 b"srvr is not executed because it is not in the whitelist.\n",
                 fine("it is ZooKeeper, and opened no session in time"),
             ),
-            (b"HTTP/1.1 400 Bad Request\r\n", Language::Http),
-            (b"<!DOCTYPE HTML>", Language::Http),
-            (b"\x15\x03\x03\x00\x02\x02\x28", Language::Tls),
-            (b"\x16\x03\x03\x00\x51", Language::Tls),
-            (b"SSH-2.0-OpenSSH_9.2p1\r\n", Language::Other("\"SSH-2.0-OpenSSH_9.2p1\"".into())),
-            (b"\x00\xff", Language::Other("\"\\0\u{fffd}\"".into())),
+            (b"HTTP/1.1 400 Bad Request\r\n", HTTP.into()),
+            (b"<!DOCTYPE HTML>", HTTP.into()),
+            (b"\x15\x03\x03\x00\x02\x02\x28", TLS.into()),
+            (b"\x16\x03\x03\x00\x51", TLS.into()),
+            (b"SSH-2.0-OpenSSH_9.2p1\r\n", "it is not ZooKeeper: it begins with \"SSH-2.0-OpenSSH_9.2p1\"".into()),
+            (b"\x00\xff", "it is not ZooKeeper: it begins with \"\\0\u{fffd}\"".into()),
         ] {
-            assert_eq!(Language::of(words), language);
+            assert_eq!(Finding::of(words), finding);
         }
     }
 

@@ -70,8 +70,7 @@ pub(crate) enum NotAcquired {
 pub(crate) enum Numbers {
     /// The contender of a mutex or a read-write lock.
     Used,
-    /// A candidate of an election, a contender at a semaphore, or one where a semaphore's nodes are. So is one whose paths
-    /// are too long for the transaction that creates a queue.
+    /// A candidate of an election, a contender at a semaphore, or one where a semaphore's nodes are.
     Ignored,
 }
 
@@ -267,10 +266,10 @@ impl Driver {
             }
             let proof = if link.connection != self.connection {
                 self.verify(node, link.connection).await
-            } else if self.session.clock().remaining() < terms.heartbeat() {
-                match self.session.requests().heartbeat(terms.heartbeat_kind()).await {
+            } else if self.session.clock().remaining() < terms.heartbeat {
+                match self.session.requests().heartbeat(terms.heartbeat_kind).await {
                     // After a silence, only later answers prove more.
-                    Ok(()) if self.session.clock().remaining() < terms.heartbeat() => {
+                    Ok(()) if self.session.clock().remaining() < terms.heartbeat => {
                         self.rest().await;
                         continue;
                     }
@@ -292,7 +291,7 @@ impl Driver {
     async fn verify(&mut self, node: &Node, connection: u64) -> Result<Option<Event>, RequestError> {
         let stat = self.session.requests().stat(&self.path.child(&node.name)).await?;
         self.connection = connection;
-        let is_ours = stat.is_some_and(|stat| stat.owner == self.session.id());
+        let is_ours = stat.is_some_and(|stat| stat.ephemeral_owner == self.session.id());
         Ok((!is_ours).then_some(Event::OwnNodeGone))
     }
 

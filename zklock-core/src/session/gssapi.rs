@@ -1,14 +1,14 @@
 //! The login by Kerberos, whose tickets the client library gets.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::thread;
 
-use blocking::{Task, unblock};
 use futures_lite::future::block_on;
 use tokio::sync::Mutex;
 use zookeeper_client as zk;
+
+use crate::tasks::apart;
 
 use super::addresses::Target;
 use super::connection::{Connection, OpenError};
@@ -110,7 +110,7 @@ pub(crate) struct Kerberos {
     under_way: Arc<Mutex<Option<Connecting>>>,
 }
 
-type Connecting = Task<thread::Result<Result<Connection, zk::Error>>>;
+type Connecting = Pin<Box<dyn Future<Output = Option<Result<Connection, zk::Error>>> + Send>>;
 
 impl Kerberos {
     pub(crate) fn new(gssapi: Gssapi) -> Self {
@@ -139,17 +139,16 @@ impl Kerberos {
         let connector = connector.with_sasl(self.options(Some(&target.host)));
         let mut under_way = self.under_way.lock().await;
         let login = under_way.get_or_insert_with(|| {
-            let connect = move || block_on(Connection::open(connector, &address, number));
-            unblock(|| catch_unwind(AssertUnwindSafe(connect)))
+            Box::pin(apart(move || block_on(Connection::open(connector, &address, number))))
         });
         let connected = login.await;
         *under_way = None;
         match connected {
-            Ok(Ok(connection)) if connection.live().number == number => Ok(connection),
-            Ok(Ok(_)) => Err(OpenError::Unreachable("an earlier login was under way".to_owned())),
-            Ok(Err(zk::Error::NoHosts)) => Err(OpenError::Unreachable(FAILED.to_owned())),
-            Ok(Err(error)) => Err(error.into()),
-            Err(_) => Err(OpenError::Unreachable("the login panicked".to_owned())),
+            Some(Ok(connection)) if connection.live().number == number => Ok(connection),
+            Some(Ok(_)) => Err(OpenError::Unreachable("an earlier login was under way".to_owned())),
+            Some(Err(zk::Error::NoHosts)) => Err(OpenError::Unreachable(FAILED.to_owned())),
+            Some(Err(error)) => Err(error.into()),
+            None => Err(OpenError::Unreachable("the login had no thread, or panicked".to_owned())),
         }
     }
 }

@@ -180,13 +180,17 @@ impl Own {
         loss
     }
 
+    /// Sends a request about the node, if it is still of use: none is sent behind the one that deletes or replaces the node,
+    /// and none once the session is over.
+    async fn ask<T>(&self, request: impl Future<Output = T>) -> T {
+        let _permit = may_ask(&self.session, &self.known).await;
+        request.await
+    }
+
     /// Lists the queue of a holder that has not done so. The list tells whether others wait too, and its watch stands for
     /// one on the own node. Returns `None` if there is no list.
     async fn look_around(&mut self) -> Result<Option<Watch>, LossReason> {
-        let session = self.session.clone();
-        let permit = may_ask(&session, &self.known).await;
-        let listed = session.requests().list(self.queue.full()).await;
-        drop(permit);
+        let listed = self.ask(self.session.requests().list(self.queue.full())).await;
         self.listed = listed.as_ref().map_or(self.listed, |children| children.connection);
         if self.is_missing(listed.as_ref().map(|children| &*children.names)).await {
             return Err(LossReason::NodeDeleted);
@@ -208,7 +212,7 @@ impl Own {
             Err(RequestError::NoNode) => false,
             Err(_) => return false,
         };
-        !is_listed && self.session.is_unlisted(&self.path).await.is_ok()
+        !is_listed && self.ask(self.session.is_unlisted(&self.path)).await.is_ok()
     }
 
     fn is_in(&self, names: &[String]) -> bool {
@@ -225,13 +229,10 @@ impl Own {
     async fn lost(&mut self) -> LossReason {
         let session = self.session.clone();
         loop {
-            let permit = may_ask(&session, &self.known).await;
-            let read = session.requests().watch_node(&self.path).await;
-            drop(permit);
-            match read {
-                Ok(own) if own.owner != session.id() => return LossReason::OwnerChanged,
+            match self.ask(session.requests().watch_node(&self.path)).await {
+                Ok(own) if own.read.stat.ephemeral_owner != session.id() => return LossReason::OwnerChanged,
                 Ok(mut own) => {
-                    self.known.note_data(&own.data);
+                    self.known.note_data(&own.read.data);
                     // The children are not watched any more.
                     self.known.note(News::meet);
                     self.known.note_seen(own.connection);
@@ -254,9 +255,7 @@ impl Own {
 
     async fn is_unlisted_on(&mut self, connection: u64) -> bool {
         self.listed = connection;
-        let permit = may_ask(&self.session, &self.known).await;
-        let names = self.session.requests().names(self.queue.full()).await;
-        drop(permit);
+        let names = self.ask(self.session.requests().names(self.queue.full())).await;
         self.is_missing(names.as_deref()).await
     }
 
@@ -266,9 +265,9 @@ impl Own {
         self.known.note(News::meet);
         let session = &self.session;
         let connection = session.link().connection;
-        match session.requests().stat(&self.path).await {
+        match self.ask(session.requests().stat(&self.path)).await {
             Ok(None) => return Some(LossReason::NodeDeleted),
-            Ok(Some(own)) if own.owner != session.id() => return Some(LossReason::OwnerChanged),
+            Ok(Some(own)) if own.ephemeral_owner != session.id() => return Some(LossReason::OwnerChanged),
             Ok(Some(_)) => self.known.note_seen(connection),
             Err(_) => {}
         }
@@ -278,8 +277,7 @@ impl Own {
     }
 }
 
-/// Waits until a request about the node may be sent. None is sent behind the one that deletes or replaces the node, and none
-/// once the session is over.
+/// Waits until a request about the node may be sent.
 async fn may_ask<'a>(session: &'a Session, known: &OwnNode) -> SemaphorePermit<'a> {
     loop {
         known.until(|news| !news.is_leaving).await;

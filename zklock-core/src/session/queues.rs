@@ -57,35 +57,27 @@ struct Memory {
     /// The connection.
     connection: u64,
     queues: HashMap<NodePath, Queue>,
-    /// When queues that were proved too long ago were forgotten the last time.
-    swept: Option<Instant>,
+    /// The queues whose numbers may be of use.
+    watched: HashMap<NodePath, Watched>,
     /// Counts watches, on all connections.
     watches: u64,
-    /// The size of the watched paths.
-    bytes: usize,
     /// The parents of queues for which a founding was refused.
     parents: HashMap<String, Parent>,
-    /// Whether this client may not create queues together with contenders at all.
-    is_closed: bool,
 }
 
 /// A queue whose node existed at this time.
 struct Queue {
     proved: Instant,
-    usage: Use,
+    /// Whether this client has entered it. Many are met once, when the client is about to create them.
+    is_entered: bool,
 }
 
-/// The use that this client has made of a queue.
-enum Use {
-    /// It was there when this client was about to create it. Many are met once.
-    Met,
-    Entered,
-    /// This watch was set while a contender existed.
-    Watched {
-        id: WatchId,
-        watch: Watch,
-        last: Option<Sequence>,
-    },
+/// A queue that exists until this watch fires. It was set while a contender existed.
+struct Watched {
+    id: WatchId,
+    watch: Watch,
+    used: Instant,
+    last: Option<Sequence>,
 }
 
 /// The refusals of foundings below one node since the last success.
@@ -100,29 +92,28 @@ impl Queues {
     /// Returns the way into a queue, and takes its last number. `is_missing` tells that a list found no queue.
     pub(super) fn way(&self, path: &NodePath, connection: u64, is_missing: bool) -> Way {
         let mut memory = self.of(connection);
-        memory.sweep(Instant::now());
         memory.look_at_watch(path);
-        let has_room = memory.has_room(path);
-        let Some(queue) = memory.queues.get_mut(path) else {
-            let may_found = memory.may_found(path.parent(), is_missing);
-            return if may_found { Way::Founding } else { Way::List };
-        };
-        match &mut queue.usage {
-            Use::Watched { id, last, .. } => last.take().map_or(Way::List, |last| Way::After(last, *id)),
-            Use::Entered if has_room => Way::ListAndWatch,
-            Use::Entered | Use::Met => Way::List,
+        if let Some(watched) = memory.watched.get_mut(path) {
+            return watched.last.take().map_or(Way::List, |last| Way::After(last, watched.id));
+        }
+        let queue = memory.queues.get(path).filter(|queue| queue.proved.elapsed() < RETENTION);
+        match queue.map(|queue| queue.is_entered) {
+            Some(true) if memory.has_room() => Way::ListAndWatch,
+            Some(_) => Way::List,
+            None if memory.may_found(path.parent(), is_missing) => Way::Founding,
+            None => Way::List,
         }
     }
 
     /// Tells whether a queue that is missing may be created together with a contender.
     pub(super) fn may_found(&self, path: &NodePath) -> bool {
         let memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        !memory.is_closed && !matches!(memory.parents.get(path.parent()), Some(Parent::Closed))
+        !matches!(memory.parents.get(path.parent()), Some(Parent::Closed))
     }
 
     /// Notes that a queue exists.
     pub(super) fn prove(&self, path: &NodePath, connection: u64) {
-        self.of(connection).prove(path, Use::Entered);
+        self.of(connection).prove(path, true);
     }
 
     /// Notes that a queue does not exist.
@@ -135,17 +126,11 @@ impl Queues {
     pub(super) fn keep(&self, path: &NodePath, connection: u64, watch: Watch) {
         let mut memory = self.of(connection);
         memory.look_at_watch(path);
-        memory.prove(path, Use::Entered);
-        memory.watches += 1;
-        let (id, is_current) = (WatchId(memory.watches), memory.connection == connection);
-        let has_room = memory.has_room(path);
-        if let Some(queue) = memory.queues.get_mut(path)
-            && matches!(queue.usage, Use::Entered)
-            && is_current
-            && has_room
-        {
-            queue.usage = Use::Watched { id, watch, last: None };
-            memory.bytes += path.full().len();
+        memory.prove(path, true);
+        if memory.connection == connection && !memory.watched.contains_key(path) && memory.has_room() {
+            memory.watches += 1;
+            let (id, used) = (WatchId(memory.watches), Instant::now());
+            memory.watched.insert(path.clone(), Watched { id, watch, used, last: None });
         }
     }
 
@@ -153,19 +138,14 @@ impl Queues {
     pub(super) fn watch(&self, path: &NodePath, connection: u64) -> Option<WatchId> {
         let mut memory = self.of(connection);
         memory.look_at_watch(path);
-        match memory.queues.get(path)?.usage {
-            Use::Watched { id, .. } => Some(id),
-            Use::Met | Use::Entered => None,
-        }
+        memory.watched.get(path).map(|watched| watched.id)
     }
 
     /// Notes the number of a contender that was first, existed under this watch, and is certainly deleted.
     pub(super) fn leave(&self, path: &NodePath, connection: u64, (number, watch): (Sequence, WatchId)) {
-        if let Some(queue) = self.of(connection).queues.get_mut(path)
-            && let Use::Watched { id, last, .. } = &mut queue.usage
-            && *id == watch
+        if let Some(watched) = self.of(connection).watched.get_mut(path).filter(|watched| watched.id == watch)
         {
-            *last = Some(number);
+            (watched.used, watched.last) = (Instant::now(), Some(number));
         }
     }
 
@@ -173,7 +153,7 @@ impl Queues {
     pub(super) fn founded(&self, path: &NodePath, connection: u64) {
         let mut memory = self.of(connection);
         memory.parents.remove(path.parent());
-        memory.prove(path, Use::Entered);
+        memory.prove(path, true);
     }
 
     /// Notes that a queue was there already.
@@ -182,7 +162,7 @@ impl Queues {
         if let Parent::Occupied(count) = memory.parent(path.parent()) {
             *count += 1;
         }
-        memory.prove(path, Use::Met);
+        memory.prove(path, false);
     }
 
     /// Notes that this client may not create queues below the parent of this one.
@@ -190,18 +170,12 @@ impl Queues {
         *self.of(connection).parent(path.parent()) = Parent::Closed;
     }
 
-    /// Notes that this client may not create queues together with contenders anywhere.
-    pub(super) fn close_all(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_closed = true;
-    }
-
     /// Returns what is known on the connection of this connection.
     fn of(&self, connection: u64) -> MutexGuard<'_, Memory> {
         let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if memory.connection < connection {
             let parents = std::mem::take(&mut memory.parents);
-            let (watches, is_closed) = (memory.watches, memory.is_closed);
-            *memory = Memory { connection, parents, watches, is_closed, ..Memory::default() };
+            *memory = Memory { connection, parents, watches: memory.watches, ..Memory::default() };
         }
         memory
     }
@@ -210,7 +184,6 @@ impl Queues {
 impl Memory {
     fn may_found(&mut self, parent: &str, is_missing: bool) -> bool {
         match self.parents.get_mut(parent) {
-            _ if self.is_closed => false,
             None => true,
             Some(Parent::Closed) => false,
             Some(Parent::Occupied(_)) if is_missing => true,
@@ -229,75 +202,39 @@ impl Memory {
         self.parents.entry(path.to_owned()).or_insert(Parent::Occupied(0))
     }
 
-    fn prove(&mut self, path: &NodePath, usage: Use) {
+    fn prove(&mut self, path: &NodePath, is_entered: bool) {
+        if self.queues.len() >= MOST_QUEUES && !self.queues.contains_key(path) {
+            self.queues.clear();
+        }
         let proved = Instant::now();
-        if let Some(queue) = self.queues.get_mut(path) {
-            queue.proved = proved;
-            if let Use::Met = queue.usage {
-                queue.usage = usage;
-            }
-            return;
-        }
-        if self.queues.len() >= MOST_QUEUES {
-            // Those with watches are few, and the end of a watch costs a request.
-            self.retain(|queue| matches!(queue.usage, Use::Watched { .. }));
-        }
-        self.queues.insert(path.clone(), Queue { proved, usage });
+        let queue = self.queues.entry(path.clone()).or_insert(Queue { proved, is_entered });
+        queue.proved = proved;
+        queue.is_entered |= is_entered;
     }
 
-    fn has_room(&self, path: &NodePath) -> bool {
-        self.bytes + path.full().len() <= MOST_BYTES
+    /// Returns whether one more queue may be watched, after those are left out that have not been used for long.
+    fn has_room(&mut self) -> bool {
+        if self.watched.len() >= MOST_WATCHED {
+            self.watched.retain(|_, watched| watched.used.elapsed() < RETENTION);
+        }
+        self.watched.len() < MOST_WATCHED
     }
 
     /// Forgets a queue whose node has changed, and may have been deleted.
     fn look_at_watch(&mut self, path: &NodePath) {
-        if let Some(queue) = self.queues.get_mut(path)
-            && let Use::Watched { watch, .. } = &mut queue.usage
-            && watch.has_fired()
-        {
+        if self.watched.get_mut(path).is_some_and(|watched| watched.watch.has_fired()) {
             self.forget(path);
         }
     }
 
-    /// Forgets the queues that were proved too long ago, from time to time.
-    fn sweep(&mut self, now: Instant) {
-        if self.swept.is_none_or(|swept| now.saturating_duration_since(swept) >= SWEEP_EVERY) {
-            self.swept = Some(now);
-            self.retain(|queue| now.saturating_duration_since(queue.proved) < RETENTION);
-        }
-    }
-
-    fn retain(&mut self, keeps: impl Fn(&Queue) -> bool) {
-        let Self { queues, bytes, .. } = self;
-        queues.retain(|path, queue| {
-            let is_kept = keeps(queue);
-            if !is_kept {
-                *bytes -= queue.watched_bytes(path);
-            }
-            is_kept
-        });
-    }
-
     fn forget(&mut self, path: &NodePath) {
-        if let Some(queue) = self.queues.remove(path) {
-            self.bytes -= queue.watched_bytes(path);
-        }
-    }
-}
-
-impl Queue {
-    fn watched_bytes(&self, path: &NodePath) -> usize {
-        match self.usage {
-            Use::Watched { .. } => path.full().len(),
-            Use::Met | Use::Entered => 0,
-        }
+        self.queues.remove(path);
+        self.watched.remove(path);
     }
 }
 
 /// The time for which a queue is taken to exist. Servers look for unused containers once a minute.
 const RETENTION: Duration = Duration::from_secs(60);
-/// The shortest time between two looks for queues that were proved longer ago than that.
-const SWEEP_EVERY: Duration = Duration::from_secs(1);
 /// The number of queues that are remembered.
 const MOST_QUEUES: usize = 16_384;
 /// The number of parents that are remembered.
@@ -306,8 +243,8 @@ const MOST_PARENTS: usize = 1_024;
 const MOST_OCCUPIED: u32 = 8;
 /// Out of this many contenders, one tries again.
 const RARELY: u32 = 16;
-/// The size of the paths that are watched for their numbers, which bounds the memory of the servers.
-const MOST_BYTES: usize = 32 * 1024;
+/// The number of queues that are watched for their numbers. The end of each watch costs a request.
+const MOST_WATCHED: usize = 1_024;
 
 #[cfg(test)]
 mod tests {
@@ -371,10 +308,10 @@ mod tests {
     #[tokio::test]
     async fn a_queue_is_forgotten_a_minute_after_it_was_proved() {
         let queues = Queues::default();
+        let Some(long_ago) = Instant::now().checked_sub(RETENTION) else { return };
         queues.prove(&path(1), 0);
-        let proved = Instant::now();
+        queues.of(0).queues.get_mut(&path(1)).unwrap().proved = long_ago;
         queues.prove(&path(2), 0);
-        queues.of(0).sweep(proved + RETENTION);
         assert_eq!(queues.way(&path(1), 0, false), Way::Founding);
         assert_eq!(queues.way(&path(2), 0, false), Way::ListAndWatch);
     }
@@ -398,12 +335,11 @@ mod tests {
         (0..=MOST_QUEUES).for_each(|n| queues.prove(&path(n), 0));
         assert_eq!(queues.way(&path(0), 0, false), Way::Founding, "it made room for the last one");
         assert!(queues.of(0).queues.len() <= MOST_QUEUES);
-        let most = MOST_BYTES / path(0).full().len();
-        let _fires: Vec<_> = (1..=most).map(|n| leave(&queues, n, 0, 0)).collect();
+        let _fires: Vec<_> = (1..=MOST_WATCHED).map(|n| leave(&queues, n, 0, 0)).collect();
         queues.prove(&path(0), 0);
         assert_eq!(queues.way(&path(0), 0, false), Way::List, "there is no room for a watch");
-        (1..=most).for_each(|n| queues.forget(&path(n), 0));
-        assert_eq!(queues.of(0).bytes, 0);
-        assert_eq!(queues.way(&path(0), 0, false), Way::ListAndWatch);
+        let Some(long_ago) = Instant::now().checked_sub(RETENTION) else { return };
+        queues.of(0).watched.get_mut(&path(1)).unwrap().used = long_ago;
+        assert_eq!(queues.way(&path(0), 0, false), Way::ListAndWatch, "one has not been used for long");
     }
 }

@@ -16,13 +16,14 @@ use crate::time::{sleep, timeout};
 
 use super::acl::NodeAcls;
 use super::addresses::{Addresses, Target};
-use super::clock::{Heartbeat, Instant, LeaseClock, Terms};
+use super::clock::{Ack, Heartbeat, Instant, LeaseClock, Terms};
 use super::connection::{Connection, OpenError};
 use super::counts::Tally;
 use super::diagnose::Diagnosis;
-use super::requests::{self, Requests};
+use super::request_error::RequestError;
+use super::requests::{self, Access, Requests};
 use super::security::Security;
-use super::{CLOSE_WITHIN, Session, heartbeat};
+use super::{CLOSE_WITHIN, Session};
 
 /// The settings with which a session is opened.
 #[derive(Clone)]
@@ -134,11 +135,6 @@ impl Opening {
             first = self.connect(Some(Known { info: &info, clock: None, number: 2 }), silence).await?;
         }
         self.compare(first.timeout());
-        #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
-        if let Err(unknown) = self.security.check_login(&mut first).await {
-            timeout(CLOSE_WITHIN, first.close()).await.ok();
-            return Err(unknown);
-        }
         let terms = self.terms(first.timeout()).map_err(OpenError::Invalid)?;
         let clock = LeaseClock::since(first.begun, terms);
         let live = first.live().clone();
@@ -146,11 +142,11 @@ impl Opening {
         let requests = Requests::new(live, clock, self.acls.clone(), self.tally.clone());
         requests.note_fence(first.fenced);
         let session = Session::new(id, number, requests);
-        self.tally.note_session();
+        self.tally.sessions.add_one();
         tracing::info!(session = format_args!("{:#x}", session.id), "session opened");
         session.spawn(tasks, keep(session.clone(), self.clone(), first));
-        session.spawn(tasks, heartbeat::keep(session.clone()));
-        session.spawn(tasks, heartbeat::watch(session.clone()));
+        session.spawn(tasks, keep_proved(session.clone()));
+        session.spawn(tasks, watch_end(session.clone()));
         Ok(session)
     }
 
@@ -162,7 +158,7 @@ impl Opening {
             .with_connection_timeout(silence)
             .with_fail_eagerly();
         let connector = self.security.equip(connector).await;
-        let mut failure = OpenError::from(zk::Error::NoHosts);
+        let (mut refusal, mut failure) = (None, None);
         for target in self.addresses.shuffled(silence).await {
             let attempt = self.attempt(connector.clone(), &target, known);
             let attempt = match known {
@@ -172,11 +168,15 @@ impl Opening {
             };
             match attempt {
                 Ok(opened) => return Ok(opened),
-                Err(OpenError::Unreachable(reason)) => failure = OpenError::Unreachable(reason),
-                Err(error) => return Err(error),
+                Err(error @ (OpenError::Expired | OpenError::Invalid(_))) => return Err(error),
+                // Another server may accept what this one refuses.
+                Err(error @ OpenError::AuthFailed) => refusal = Some(error),
+                Err(error) => failure = Some(error),
             }
         }
-        Err(failure)
+        // That a server refuses the credentials says more than that others are away, but ends no session.
+        let of_all = refusal.filter(|_| known.is_none() || failure.is_none());
+        Err(of_all.or(failure).unwrap_or_else(|| zk::Error::NoHosts.into()))
     }
 
     /// Connects to one address, and has the server catch up, so that it answers nothing that is older.
@@ -203,33 +203,32 @@ impl Opening {
         connection.fenced = Instant::now();
         let live = connection.live().clone();
         let fence = timeout(self.timeout / 3, connection.answer(requests::fence(&live))).await;
-        match fence {
-            Ok(Some(Ok(()))) => Ok(connection),
-            _ => Err(zk::Error::Timeout.into()),
+        if !matches!(fence, Ok(Some(Ok(())))) {
+            return Err(zk::Error::Timeout.into());
         }
+        if known.is_none() && !self.security.is_logged_in(&mut connection).await {
+            timeout(CLOSE_WITHIN, connection.close()).await.ok();
+            return Err(OpenError::AuthFailed);
+        }
+        Ok(connection)
     }
 }
 
 /// Keeps the session until it is over.
 async fn keep(session: Arc<Session>, opening: Opening, first: Connection) {
     let _closed = session.closed.clone().drop_guard();
-    let mut keeper = Keeper { session: session.clone(), opening, info: first.live().session().clone() };
+    let closing = async {
+        session.requests.closed().await;
+        sleep(CLOSE_WITHIN).await;
+    };
     tokio::select! {
         biased;
-        () = keeper.keep(first) => {}
-        () = session.left() => tracing::warn!("the session was not closed in time; it ends when its timeout expires"),
+        () = opening.keep(&session, first) => {}
+        () = closing => tracing::warn!("the session was not closed in time; it ends when its timeout expires"),
     }
     session.tell_lost();
-    session.requests.close();
+    session.requests.reach(Access::Closed);
     tracing::info!("session ended");
-}
-
-impl Session {
-    /// Waits until the session has been closing for too long.
-    async fn left(&self) {
-        self.requests.closed().await;
-        sleep(CLOSE_WITHIN).await;
-    }
 }
 
 /// A session that is to be kept.
@@ -242,42 +241,35 @@ struct Known<'a> {
     number: u64,
 }
 
-struct Keeper {
-    session: Arc<Session>,
-    opening: Opening,
-    info: zk::SessionInfo,
-}
-
-impl Keeper {
-    async fn keep(&mut self, mut connection: Connection) {
+impl Opening {
+    async fn keep(&self, session: &Session, mut connection: Connection) {
         loop {
+            let info = connection.live().session().clone();
             tokio::select! {
                 biased;
                 () = connection.over() => {
-                    self.session.disconnect();
+                    session.disconnect();
                     drop(connection);
                 }
-                () = self.session.requests.closed() => {
+                () = session.requests.closed() => {
                     if connection.close().await {
                         return;
                     }
                 }
             }
-            let Some(next) = self.next().await else { return };
-            self.info = next.live().session().clone();
-            self.session.connect(next.live(), next.fenced);
+            let Some(next) = self.next(session, &info).await else { return };
+            session.connect(next.live(), next.fenced);
             connection = next;
         }
     }
 
     /// Connects again. Returns `None` if the session is over.
-    async fn next(&self) -> Option<Connection> {
-        let session = &self.session;
-        let granted = session.clock().terms().session();
+    async fn next(&self, session: &Session, info: &zk::SessionInfo) -> Option<Connection> {
+        let granted = session.clock().terms().session;
+        let number = session.link().connection + 1;
+        let known = Known { info, clock: Some(session.clock()), number };
         loop {
-            let number = session.link().connection + 1;
-            let known = Known { info: &self.info, clock: Some(session.clock()), number };
-            match self.connect(known, granted).await {
+            match self.connect(Some(known), self.silence.of(granted)).await {
                 Ok(next) => return Some(next),
                 Err(error) if !matches!(error, OpenError::Unreachable(_)) => {
                     tracing::warn!(%error, "the servers do not accept the session");
@@ -295,11 +287,73 @@ impl Keeper {
             }
         }
     }
+}
 
-    async fn connect(&self, known: Known<'_>, granted: Duration) -> Result<Connection, OpenError> {
-        self.opening.connect(Some(known), self.opening.silence.of(granted)).await
+/// Sends a request whenever no other answer has moved the lease clock for the time of one heartbeat.
+///
+/// Without leases it is a read, by which the clock knows a contact of which the leader has been told. A lock that is taken
+/// after a pause of the process counts from that.
+async fn keep_proved(session: Arc<Session>) {
+    let mut leases = session.leases.subscribe();
+    // The task holds the session and thereby the sender of `leases`, so the loop would never end
+    // without `over`.
+    let over = session.over.clone();
+    let beats = async {
+        loop {
+            // An answer that does not move the clock must not cause the next request at once.
+            let least = session.clock().terms().heartbeat / 4;
+            let is_idle = *leases.borrow_and_update() == 0;
+            tokio::select! {
+                () = sleep(until_due(&session).max(least)) => {}
+                _ = leases.wait_for(|leases| *leases > 0), if is_idle => continue,
+            }
+            if until_due(&session).is_zero() {
+                beat(&session).await;
+            }
+        }
+    };
+    over.run_until_cancelled(beats).await;
+}
+
+/// Returns the time until an answer is needed: one that renews the lease, or any answer after a silence.
+fn until_due(session: &Session) -> Duration {
+    let (clock, terms) = (session.clock(), session.clock().terms());
+    let silence = terms.heartbeat.saturating_sub(clock.silence());
+    if !session.is_attended() {
+        return silence;
+    }
+    let fresh = terms.term(terms.heartbeat_kind).saturating_sub(terms.heartbeat);
+    clock.remaining().saturating_sub(fresh).min(silence)
+}
+
+async fn beat(session: &Session) {
+    let kind = if session.is_attended() { session.clock().terms().heartbeat_kind } else { Ack::Read };
+    match session.requests().heartbeat(kind).await {
+        Ok(()) | Err(RequestError::SessionOver) => {}
+        Err(error) => tracing::debug!(?error, "heartbeat failed"),
     }
 }
+
+/// Tells the leases when the lease clock has run out.
+async fn watch_end(session: Arc<Session>) {
+    let (mut leases, over) = (session.leases.subscribe(), session.over.clone());
+    let looks = async {
+        loop {
+            leases.wait_for(|leases| *leases > 0).await.ok();
+            let remaining = session.clock().remaining();
+            if remaining.is_zero() {
+                session.lapse.notify();
+            }
+            // The timer stands still while the machine is suspended, and the lease clock does not.
+            let pause = if remaining.is_zero() { LOOK } else { remaining.min(LOOK) };
+            sleep(pause).await;
+        }
+    };
+    over.run_until_cancelled(looks).await;
+}
+
+/// The longest time after which the lease clock is looked at again.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Returns the pause after a round of attempts, for a session of this timeout and a random number between 0 and 1.
 fn pause(session: Duration, random: f64) -> Duration {
@@ -314,10 +368,10 @@ const CLOSING_PAUSE: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests {
-    use futures_util::future::join_all;
+    use futures_util::future::{FutureExt, join_all};
+    use zklock_testkit::wire::Opcode;
     use zklock_testkit::{EmbeddedServer, How, Proxy};
 
-    use super::super::clock::{Ack, Heartbeat, Terms};
     use super::super::{Addresses, Health, Link};
     use super::*;
     use crate::client::config::Config;
@@ -340,19 +394,19 @@ mod tests {
     impl Worst {
         /// The time from the last proof until the library has noticed that a server is silent, by checks every eighth.
         fn noticed(&self) -> Duration {
-            self.terms.heartbeat() + self.silence * 9 / 8
+            self.terms.heartbeat + self.silence * 9 / 8
         }
 
         /// The longest pause after a round.
         fn pause(&self) -> Duration {
-            pause(self.terms.session(), 1.0)
+            pause(self.terms.session, 1.0)
         }
 
         /// What is left of the lease when it is proved again that long after the last proof. An answer takes a little time.
         #[track_caller]
         fn survives(&self, since_proof: Duration) {
-            let needed = since_proof + self.terms.heartbeat() / 4;
-            assert!(needed <= self.terms.term(Ack::Write), "{:?}: {needed:?}", self.terms.session());
+            let needed = since_proof + self.terms.heartbeat / 4;
+            assert!(needed <= self.terms.term(Ack::Write), "{:?}: {needed:?}", self.terms.session);
         }
     }
 
@@ -377,7 +431,7 @@ mod tests {
         let worst = worst(SECOND * 30, SECOND * 2);
         // The followers notice within the sync limit and elect within about a second. A round has just failed at them
         // then, and is followed by an attempt at the old leader, a pause, and one more such attempt.
-        let elected = worst.terms.heartbeat() + SECOND * 11;
+        let elected = worst.terms.heartbeat + SECOND * 11;
         worst.survives(elected + worst.silence * 2 + worst.pause());
     }
 
@@ -385,7 +439,7 @@ mod tests {
     fn a_lease_outlives_refusing_servers_until_a_second_before_its_end() {
         let worst = worst(SECOND * 30, SECOND * 2);
         for outage in [12, 13, 14, 16, 17] {
-            worst.survives(worst.terms.heartbeat() + SECOND * outage + worst.pause() + MOMENT);
+            worst.survives(worst.terms.heartbeat + SECOND * outage + worst.pause() + MOMENT);
         }
     }
 
@@ -393,7 +447,7 @@ mod tests {
     fn a_lease_outlives_servers_that_restart_one_after_the_other() {
         let worst = worst(SECOND * 30, SECOND * 2);
         // Each is away for two seconds, and the connection moves each time. Five in a row prove nothing in between.
-        worst.survives(worst.terms.heartbeat() + (SECOND * 2 + worst.pause()) * 5);
+        worst.survives(worst.terms.heartbeat + (SECOND * 2 + worst.pause()) * 5);
     }
 
     #[test]
@@ -421,6 +475,51 @@ mod tests {
         assert_eq!(server.sessions().len(), 1);
     }
 
+    /// Connects to a server behind a proxy, and to another one, that answers its credentials with this.
+    async fn of_two(refuses: [bool; 2]) -> (Result<Arc<Session>, OpenError>, Vec<Proxy>, EmbeddedServer) {
+        let server = EmbeddedServer::start().unwrap();
+        let proxies: Vec<_> = (0..2).map(|_| Proxy::start(server.address()).unwrap()).collect();
+        for (proxy, _) in proxies.iter().zip(refuses).filter(|(_, refuses)| *refuses) {
+            refuse_credentials(proxy);
+        }
+        let servers = format!("{},{}", proxies[0].connect_string(), proxies[1].connect_string());
+        let opening = Config::new(servers).digest("user", "password").validated().unwrap().opening;
+        let opened = timeout(SECOND * 20, opening.open(&Tasks::started())).await.unwrap();
+        (opened, proxies, server)
+    }
+
+    /// Rewrites the code of each answer to credentials, which stands behind an id and a zxid.
+    fn refuse_credentials(proxy: &Proxy) {
+        proxy.on_reply(Opcode::AUTH).always().rewrite(|reply| {
+            let mut reply = reply.to_vec();
+            reply[12..16].copy_from_slice(&(-115_i32).to_be_bytes());
+            reply
+        });
+    }
+
+    #[tokio::test]
+    async fn a_server_that_refuses_the_credentials_is_left_for_another_one() {
+        for _ in 0..2 {
+            let (session, proxies, _server) = of_two([true, false]).await;
+            let session = session.unwrap();
+            // It is kept, too, although one of the servers refuses it.
+            proxies[1].cut(How::Rst);
+            let mut links = session.links();
+            let is_back = |link: &Link| link.connection > 1 && link.health == Health::Connected;
+            timeout(SECOND * 10, links.wait_for(is_back)).await.unwrap().unwrap();
+            // It is not given up while the other one is away, and one that all of them refuse is.
+            proxies[1].refuse();
+            proxies[1].cut(How::Rst);
+            sleep(SECOND * 3).await;
+            assert!(!session.is_over());
+            refuse_credentials(&proxies[1]);
+            proxies[1].heal();
+            timeout(SECOND * 10, session.over()).await.unwrap();
+        }
+        let (refused, ..) = of_two([true, true]).await;
+        assert!(matches!(refused, Err(OpenError::AuthFailed)));
+    }
+
     #[tokio::test]
     async fn a_name_whose_first_address_is_silent_is_reached_by_the_second_one() {
         let server = EmbeddedServer::start().unwrap();
@@ -442,5 +541,18 @@ mod tests {
             assert!(session.clock().is_valid());
         }
         assert_eq!(server.sessions().len(), sessions.len());
+    }
+
+    #[tokio::test]
+    async fn leases_learn_soon_that_the_clock_ran_out_while_the_machine_was_suspended() {
+        let session = Session::staged(1);
+        let _lease = session.attend();
+        tokio::spawn(watch_end(session.clone()));
+        let mut lapsed = Box::pin(session.lapsed());
+        assert!(lapsed.as_mut().now_or_never().is_none());
+        tokio::task::yield_now().await;
+        // The lease clock goes on during a suspension, and the timers do not.
+        session.clock().run_out();
+        timeout(LOOK * 10, lapsed).await.unwrap();
     }
 }

@@ -36,18 +36,14 @@ impl RequestError {
     /// Classifies a code of `KeeperException.Code` that the client library has no error for.
     ///
     /// ZooKeeper divides its codes: those from -100 downwards are refusals, so this holds for later codes
-    /// too. Those above are failures of the system, which say nothing about the request, except for a few.
+    /// too. Those above are failures of the system, which say nothing about the request.
     fn from_code(code: i32) -> Self {
         let told = format!("the server answered with the error {code} of `KeeperException.Code`");
-        match code {
-            // A client reports this one itself when no answer came.
-            REQUEST_TIMEOUT => Self::Unknown(told),
-            // A transaction was rolled back, or a change of the ensemble was refused.
-            RUNTIME_INCONSISTENCY | NEW_CONFIG_NO_QUORUM | RECONFIG_IN_PROGRESS => {
-                Self::Refused(Refusal::Other(told))
-            }
-            _ if code <= API_ERROR => Self::Refused(Refusal::Other(told)),
-            _ => Self::Unknown(told),
+        // A client reports the last one itself when no answer came.
+        if code <= API_ERROR && code != REQUEST_TIMEOUT {
+            Self::Refused(Refusal::Other(told))
+        } else {
+            Self::Unknown(told)
         }
     }
 
@@ -113,9 +109,6 @@ impl From<zk::Error> for RequestError {
     }
 }
 
-const RUNTIME_INCONSISTENCY: i32 = -2;
-const NEW_CONFIG_NO_QUORUM: i32 = -13;
-const RECONFIG_IN_PROGRESS: i32 = -14;
 const API_ERROR: i32 = -100;
 const REQUEST_TIMEOUT: i32 = -122;
 
@@ -129,12 +122,9 @@ mod tests {
         use zk::Error as E;
         let by_code = E::UnexpectedErrorCode;
         let definite = [
-            by_code(-2),
             E::MarshallingError,
             E::Unimplemented,
             E::BadArguments(&"server error"),
-            by_code(-13),
-            by_code(-14),
             by_code(-100),
             E::NoNode,
             E::NoAuth,
@@ -154,10 +144,13 @@ mod tests {
         ];
         let unknown = [
             by_code(-1),
+            by_code(-2),
             by_code(-3),
             by_code(-4),
             by_code(-7),
             by_code(-12),
+            by_code(-13),
+            by_code(-14),
             E::SessionExpired,
             // The library reports a session that was closed for lack of SASL as `AuthFailed`.
             E::AuthFailed,

@@ -11,6 +11,7 @@ mod length;
 use std::sync::Arc;
 
 use futures_util::future::{TryFutureExt, join};
+use futures_util::stream::{self, StreamExt};
 use tokio::sync::watch;
 use zookeeper_client as zk;
 
@@ -25,10 +26,12 @@ use super::connection::{Live, Watch};
 use super::counts::Tally;
 use super::request_error::RequestError;
 
-pub(crate) use self::data::{Guarded, Guards, Write};
-pub(crate) use self::entry::{Entry, Newcomer, Queue, Unfounded};
+pub(crate) use zookeeper_client::Stat;
 
-use self::length::{Length, Transaction};
+pub(crate) use self::data::{Guarded, Guards, Write};
+pub(crate) use self::entry::{Entry, Newcomer, Unfounded};
+
+use self::length::Transaction;
 
 /// A list of children, with the watch that signals a change.
 pub(crate) struct Children {
@@ -38,42 +41,19 @@ pub(crate) struct Children {
     pub(crate) connection: u64,
 }
 
-/// A part of a node's stat.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stat {
-    /// The session that owns an ephemeral node, or zero.
-    pub(crate) owner: i64,
-    /// The zxid of its creation.
-    pub(crate) zxid: i64,
-    pub(crate) children: u32,
+/// The data of a node, and the stat that was read with it.
+#[derive(Clone, Debug)]
+pub(crate) struct Read {
+    pub(crate) data: Vec<u8>,
+    pub(crate) stat: Stat,
 }
 
 /// A node that is watched.
 pub(crate) struct Watched {
     pub(crate) watch: Watch,
-    pub(crate) data: Vec<u8>,
-    /// The session that owns an ephemeral node, or zero.
-    pub(crate) owner: i64,
-    /// The server time at which the node was created, in milliseconds.
-    pub(crate) created_ms: i64,
+    pub(crate) read: Read,
     /// The connection that has answered.
     pub(crate) connection: u64,
-}
-
-/// The name and data of a node, and the part of its stat that describes a contender.
-#[derive(Clone, Debug)]
-pub(crate) struct Described {
-    pub(crate) name: String,
-    pub(crate) owner: i64,
-    pub(crate) zxid: i64,
-    pub(crate) created_ms: i64,
-    pub(crate) data: Vec<u8>,
-}
-
-impl Described {
-    fn new(name: String, data: Vec<u8>, stat: zk::Stat) -> Self {
-        Self { name, owner: stat.ephemeral_owner, zxid: stat.czxid, created_ms: stat.ctime, data }
-    }
 }
 
 pub(crate) struct Requests {
@@ -84,10 +64,11 @@ pub(crate) struct Requests {
 }
 
 /// How requests come to the servers.
-enum Access {
+pub(super) enum Access {
     Open(Arc<Live>),
     /// Requests wait for the next connection.
     Broken,
+    /// Requests are refused. The session is closed once those under way are done.
     Closed,
 }
 
@@ -112,17 +93,8 @@ impl Requests {
         &self.clock
     }
 
-    /// Sends requests through this connection from now on.
-    pub(super) fn connect(&self, connection: Arc<Live>) {
-        self.reach(Access::Open(connection));
-    }
-
-    /// Lets requests wait for the next connection.
-    pub(super) fn disconnect(&self) {
-        self.reach(Access::Broken);
-    }
-
-    fn reach(&self, access: Access) {
+    /// Changes how requests come to the servers, unless the session is to be closed.
+    pub(super) fn reach(&self, access: Access) {
         self.access.send_if_modified(|present| {
             let is_open = !matches!(present, Access::Closed);
             if is_open {
@@ -130,11 +102,6 @@ impl Requests {
             }
             is_open
         });
-    }
-
-    /// Refuses later requests. The session is closed once those under way are done.
-    pub(super) fn close(&self) {
-        self.access.send_replace(Access::Closed);
     }
 
     /// Waits until the session is to be closed.
@@ -155,16 +122,13 @@ impl Requests {
         let mut nodes = Vec::new();
         for name in listed?.into_iter().filter(mine) {
             let stat = self.stat(&format!("{dir}/{name}")).await?;
-            nodes.extend(stat.map(|Stat { owner, zxid, .. }| Node { name, zxid, owner }));
+            nodes.extend(stat.map(|stat| Node { name, zxid: stat.czxid, owner: stat.ephemeral_owner }));
         }
         Ok(nodes)
     }
 
     pub(crate) async fn list(&self, dir: &str) -> Result<Children, RequestError> {
-        let client = self.client().await?;
-        let sent = Instant::now();
-        let listed = self.listing(&client, dir).await;
-        self.note(Ack::Read, sent, listed)
+        self.send(Ack::Read, async |client| self.listing(client, dir).await).await
     }
 
     /// Watches an existing node for its deletion and for changes of its data.
@@ -172,17 +136,7 @@ impl Requests {
     /// The watch is set by reading the data. A watch set by `exists` on a node that is gone would
     /// stay forever (CURATOR-107).
     pub(crate) async fn watch_node(&self, path: &str) -> Result<Watched, RequestError> {
-        let client = self.client().await?;
-        let sent = Instant::now();
-        let watched = client.get_and_watch_data(path).await;
-        let (data, stat, watcher) = self.note(Ack::Read, sent, watched)?;
-        Ok(Watched {
-            watch: Watch::of(watcher, &client),
-            data,
-            owner: stat.ephemeral_owner,
-            created_ms: stat.ctime,
-            connection: client.number,
-        })
+        self.send(Ack::Read, async |client| self.watching(client, path).await).await
     }
 
     /// Issues a list of children, with a watch.
@@ -200,49 +154,53 @@ impl Requests {
         })
     }
 
-    /// Lists the names of children, and sets no watch.
-    pub(crate) async fn names(&self, dir: &str) -> Result<Vec<String>, RequestError> {
-        let client = self.client().await?;
-        let sent = Instant::now();
-        self.note(Ack::Read, sent, client.list_children(dir).await)
+    /// Issues a read of a node, with a watch.
+    pub(super) fn watching<'a>(
+        &self,
+        client: &'a Live,
+        path: &str,
+    ) -> impl Future<Output = Result<Watched, zk::Error>> + Send + use<'a> {
+        let request = client.get_and_watch_data(path);
+        request.map_ok(|(data, stat, watcher)| Watched {
+            watch: Watch::of(watcher, client),
+            read: Read { data, stat },
+            connection: client.number,
+        })
     }
 
-    /// Describes these children of a node. Those that vanish meanwhile are left out.
-    pub(crate) async fn describe_each(
+    /// Lists the names of children, and sets no watch.
+    pub(crate) async fn names(&self, dir: &str) -> Result<Vec<String>, RequestError> {
+        self.send(Ack::Read, async |client| client.list_children(dir).await).await
+    }
+
+    /// Returns a node, or `None` if it does not exist.
+    pub(crate) async fn read(&self, path: &str) -> Result<Option<Read>, RequestError> {
+        match self.send(Ack::Read, async |client| client.get_data(path).await).await {
+            Ok((data, stat)) => Ok(Some(Read { data, stat })),
+            Err(RequestError::NoNode) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads these children of a node. Those that vanish meanwhile are left out.
+    pub(crate) async fn read_each(
         &self,
         dir: &str,
-        mut names: impl Iterator<Item = String>,
-    ) -> Result<Vec<Described>, RequestError> {
-        let client = self.client().await?;
-        let mut described = Vec::new();
-        loop {
-            let sent = Instant::now();
-            // The reads are issued together, so that most queues take only one more round trip.
-            let some = names.by_ref().take(AT_A_TIME);
-            let reads: Vec<_> = some.map(|name| (client.get_data(&format!("{dir}/{name}")), name)).collect();
-            if reads.is_empty() {
-                return Ok(described);
-            }
-            for (read, name) in reads {
-                match self.note(Ack::Read, sent, read.await) {
-                    Ok((data, stat)) => described.push(Described::new(name, data, stat)),
-                    Err(RequestError::NoNode) => {}
-                    Err(error) => return Err(error),
-                }
-            }
+        names: Vec<String>,
+    ) -> Result<Vec<(String, Read)>, RequestError> {
+        // The reads are issued together, so that most queues take only one more round trip.
+        let reads = names.into_iter().map(async |name| (self.read(&format!("{dir}/{name}")).await, name));
+        let mut reads = stream::iter(reads).buffered(AT_A_TIME);
+        let mut found = Vec::new();
+        while let Some((read, name)) = reads.next().await {
+            found.extend(read?.map(|read| (name, read)));
         }
+        Ok(found)
     }
 
     /// Describes a node as the server knows it, which may lag behind the others. Returns `None` if there is no node.
     pub(crate) async fn stat(&self, path: &str) -> Result<Option<Stat>, RequestError> {
-        let client = self.client().await?;
-        let sent = Instant::now();
-        let stat = self.note(Ack::Read, sent, client.check_stat(path).await)?;
-        Ok(stat.map(|stat| Stat {
-            owner: stat.ephemeral_owner,
-            zxid: stat.czxid,
-            children: stat.num_children.try_into().unwrap_or_default(),
-        }))
+        self.send(Ack::Read, async |client| client.check_stat(path).await).await
     }
 
     /// Does the same after the server has caught up.
@@ -298,44 +256,30 @@ impl Requests {
     }
 
     /// Creates a queue, its lock if that is another node, and the missing parents of the lock.
-    ///
-    /// Begins with the nearest node, because a client may be permitted to create nodes there and not further up.
     pub(crate) async fn prepare(&self, lock: &NodePath, queue: &str) -> Result<(), RequestError> {
-        match self.make_own(lock.full(), queue).await {
-            Err(RequestError::NoNode) if !lock.parent().is_empty() => {
-                self.prepare_parents(lock.parent()).await?;
-                self.make_own(lock.full(), queue).await
-            }
-            made => made,
-        }
+        let is_own = |path: &str| path.len() >= lock.full().len();
+        self.make(queue, |path| if is_own(path) { &self.acls.own } else { &self.acls.parents }).await
     }
 
     /// Creates a parent and its missing ancestors.
     pub(crate) async fn prepare_parents(&self, dir: &str) -> Result<(), RequestError> {
-        let mut missing = vec![dir];
+        self.make(dir, |_| &self.acls.parents).await
+    }
+
+    /// Creates a container and its missing ancestors.
+    ///
+    /// Begins with the nearest node, because a client may be permitted to create nodes there and not further up.
+    async fn make<'a>(&'a self, path: &str, acl: impl Fn(&str) -> &'a NodeAcl) -> Result<(), RequestError> {
+        let mut missing = vec![path];
         while let Some(path) = missing.last() {
-            match (self.make(path, &self.acls.parents).await, path.rsplit_once('/')) {
+            let made = self.create_unless_there((path, b""), zk::CreateMode::Container, acl(path)).await;
+            match (made, path.rsplit_once('/')) {
                 (Ok(()), _) => drop(missing.pop()),
                 (Err(RequestError::NoNode), Some((parent, _))) if !parent.is_empty() => missing.push(parent),
                 (Err(error), _) => return Err(error),
             }
         }
         Ok(())
-    }
-
-    async fn make_own(&self, lock: &str, queue: &str) -> Result<(), RequestError> {
-        match self.make(queue, &self.acls.own).await {
-            Err(RequestError::NoNode) if lock != queue => {
-                self.make(lock, &self.acls.own).await?;
-                self.make(queue, &self.acls.own).await
-            }
-            made => made,
-        }
-    }
-
-    /// Creates one container, unless it is there.
-    async fn make(&self, path: &str, acl: &NodeAcl) -> Result<(), RequestError> {
-        self.create_unless_there((path, b""), zk::CreateMode::Container, acl).await
     }
 
     /// Creates a node below an existing parent. A node that exists already stays as it is.
@@ -345,11 +289,9 @@ impl Requests {
         mode: zk::CreateMode,
         acl: &NodeAcl,
     ) -> Result<(), RequestError> {
-        let client = self.client().await?;
-        Length::of_create(path, data, acl.acls()).check()?;
-        let sent = Instant::now();
-        let created = client.create(path, data, &mode.with_acls(acl.acls())).await;
-        match self.note(Ack::Write, sent, created) {
+        length::check_create(path, data, acl.acls())?;
+        let options = mode.with_acls(acl.acls());
+        match self.send(Ack::Write, async |client| client.create(path, data, &options).await).await {
             Ok(_) | Err(RequestError::Refused(Refusal::NodeExists)) => Ok(()),
             Err(error) => Err(error.lacking(Permission::Create)),
         }
@@ -357,12 +299,10 @@ impl Requests {
 
     /// Sends a request that gets an answer of this kind and changes nothing.
     pub(crate) async fn heartbeat(&self, kind: Ack) -> Result<(), RequestError> {
-        if kind == Ack::Read {
-            return self.stat("/").await.map(drop);
+        match kind {
+            Ack::Read => self.stat("/").await.map(drop),
+            Ack::Write => self.send(kind, async |client| check(client).await).await,
         }
-        let client = self.client().await?;
-        let sent = Instant::now();
-        self.note(kind, sent, check(&client).await)
     }
 
     /// Has the server catch up: commits a transaction that changes nothing. Everything that was proposed before it is
@@ -391,6 +331,18 @@ impl Requests {
         }
     }
 
+    /// Sends a request on the present connection, or on the next one.
+    async fn send<T, E: Into<RequestError>>(
+        &self,
+        ack: Ack,
+        request: impl AsyncFnOnce(&Live) -> Result<T, E>,
+    ) -> Result<T, RequestError> {
+        let client = self.client().await?;
+        let sent = Instant::now();
+        let outcome = request(&client).await;
+        self.note(ack, sent, outcome)
+    }
+
     /// Reports the outcome of a request to the lease clock; `sent` is no later than the time of sending.
     fn note<T, E: Into<RequestError>>(
         &self,
@@ -404,7 +356,10 @@ impl Requests {
             Ack::Write => error.into(),
         });
         self.clock.answered(ack, sent, &outcome);
-        self.tally.note_request(ack);
+        match ack {
+            Ack::Read => self.tally.reads.add_one(),
+            Ack::Write => self.tally.writes.add_one(),
+        }
         outcome
     }
 }

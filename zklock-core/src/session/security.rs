@@ -19,7 +19,6 @@ pub(crate) use zookeeper_client::Connector;
 pub(crate) struct Security {
     /// The `user:password` of each digest.
     pub(crate) digests: Vec<String>,
-    #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
     pub(crate) login: Option<Login>,
     #[cfg(feature = "tls")]
     pub(crate) transport: Option<Transport>,
@@ -54,7 +53,8 @@ impl Security {
         if let Some(Login::Gssapi(kerberos)) = &self.login {
             return kerberos.connect(connector, target, number).await;
         }
-        let (begun, mut repeats) = (Instant::now(), if self.proves_a_name() { REPEATS } else { 0 });
+        let (begun, mut repeats) =
+            (Instant::now(), if self.login.is_some() || !self.digests.is_empty() { REPEATS } else { 0 });
         loop {
             match Connection::open(connector.clone(), &target.address, number).await {
                 Err(zk::Error::NoHosts) if repeats > 0 && begun.elapsed() < REPEATED_WITHIN => repeats -= 1,
@@ -63,25 +63,16 @@ impl Security {
         }
     }
 
-    fn proves_a_name(&self) -> bool {
-        #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
-        let has_login = self.login.is_some();
-        #[cfg(not(any(feature = "sasl-digest", feature = "sasl-gssapi")))]
-        let has_login = false;
-        has_login || !self.digests.is_empty()
-    }
-
-    /// Returns an error if a server has opened a session without knowing the user of the login: one without users accepts
+    /// Returns `false` if a server has opened a session without knowing the user of the login: one without users accepts
     /// any. A server before 3.7 does not know the question, and closes the connection.
-    #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
-    pub(super) async fn check_login(&self, connection: &mut Connection) -> Result<(), OpenError> {
+    pub(super) async fn is_logged_in(&self, connection: &mut Connection) -> bool {
         if self.login.is_none() {
-            return Ok(());
+            return true;
         }
         let live = connection.live().clone();
         match connection.answer(live.list_auth_users()).await {
-            Some(Ok(users)) if users.iter().all(|user| user.scheme() != "sasl") => Err(OpenError::AuthFailed),
-            _ => Ok(()),
+            Some(Ok(users)) => users.iter().any(|user| user.scheme() == "sasl"),
+            _ => true,
         }
     }
 
@@ -95,7 +86,6 @@ impl Security {
 }
 
 /// The proof of a name by SASL. It may be secret, so this type does not implement `Debug`.
-#[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
 #[derive(Clone)]
 pub(crate) enum Login {
     #[cfg(feature = "sasl-digest")]

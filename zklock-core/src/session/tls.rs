@@ -1,11 +1,10 @@
 //! Encrypted connections: their certificates, which are read, checked, and read again when they may have been rotated.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use blocking::unblock;
 use rustls::client::WebPkiServerVerifier;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::{self, PemObject};
@@ -13,6 +12,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 use zookeeper_client as zk;
 
+use crate::tasks::apart;
 use crate::time::timeout;
 
 use super::bounded;
@@ -75,14 +75,6 @@ impl Tls {
     #[must_use]
     pub fn identity_pem(self, certificate: impl Into<String>, key: impl Into<String>) -> Self {
         Self { identity: Some((Pem::text(certificate), Pem::text(key))), ..self }
-    }
-
-    fn files(&self) -> impl Iterator<Item = &Path> {
-        let identity = self.identity.iter().flat_map(|(certificate, key)| [certificate, key]);
-        std::iter::once(&self.authorities).chain(identity).filter_map(|pem| match pem {
-            Pem::File(file) => Some(file.as_path()),
-            Pem::Text(_) => None,
-        })
     }
 
     /// Returns `true` if the client proves its name.
@@ -158,74 +150,50 @@ pub(crate) struct Transport(Arc<Inner>);
 
 struct Inner {
     tls: Tls,
-    used: Mutex<Used>,
+    used: Mutex<Material>,
     /// Held by the thread that reads the files.
     reading: Arc<tokio::sync::Mutex<()>>,
-}
-
-/// The certificates that are in use.
-struct Used {
-    material: Material,
-    /// Why later ones could not be used.
-    failure: Option<String>,
 }
 
 impl Transport {
     /// Reads and checks the certificates. Blocks the thread for as long as the files take.
     pub(crate) fn new(tls: Tls) -> Result<Self, String> {
-        let used = Used { material: Material::load(&tls)?, failure: None };
-        Ok(Self(Arc::new(Inner { tls, used: Mutex::new(used), reading: Arc::default() })))
+        let used = Mutex::new(Material::load(&tls)?);
+        Ok(Self(Arc::new(Inner { tls, used, reading: Arc::default() })))
     }
 
     /// Returns the options of a connection.
     pub(super) fn options(&self) -> zk::TlsOptions {
-        zk::TlsOptions::new().with_certs(self.0.used().material.certs.clone())
+        zk::TlsOptions::new().with_certs(self.0.used().certs.clone())
     }
 
     /// Reads the certificates again. Those that cannot be used are logged, and the earlier ones stay.
     pub(super) async fn renew(&self) {
-        // No other thread waits for files that have not answered in time.
+        // No other thread waits for files that have not answered in time, or for a pipe without a writer.
         let Ok(turn) = self.0.reading.clone().try_lock_owned() else { return };
         let inner = self.0.clone();
-        let renewed = unblock(move || {
-            let renewed = inner.renew();
+        let renewed = apart(move || {
+            let renewed = Material::load(&inner.tls).map(|material| *inner.used() = material);
             drop(turn);
             renewed
         });
-        self.0.tell(match timeout(RENEW_WITHIN, renewed).await {
-            Ok(renewed) => renewed.err(),
-            Err(_) => Some("the files were not read in time".to_owned()),
-        });
+        let error = match timeout(RENEW_WITHIN, renewed).await {
+            Ok(Some(Ok(()))) => return,
+            Ok(Some(Err(error))) => error,
+            _ => "the files were not read in time".to_owned(),
+        };
+        tracing::warn!(error, "cannot use the certificates for TLS; the earlier ones stay in use");
     }
 
     /// Returns the certificates for a handshake of zklock's own.
     pub(super) fn certificates(&self) -> Arc<ClientConfig> {
-        self.0.used().material.config.clone()
+        self.0.used().config.clone()
     }
 }
 
 impl Inner {
-    fn used(&self) -> MutexGuard<'_, Used> {
+    fn used(&self) -> MutexGuard<'_, Material> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn renew(&self) -> Result<(), String> {
-        // A pipe may have no writer any more, and the thread would wait for one for ever.
-        if let Some(file) = self.tls.files().find(|file| !file.is_file()) {
-            return Err(format!("{} is not a regular file", file.display()));
-        }
-        let material = Material::load(&self.tls)?;
-        self.used().material = material;
-        Ok(())
-    }
-
-    /// Logs why the certificates cannot be used, if that is news.
-    fn tell(&self, failure: Option<String>) {
-        let mut used = self.used();
-        if let Some(error) = failure.as_deref().filter(|_| failure != used.failure) {
-            tracing::warn!(error, "cannot use the certificates for TLS; the earlier ones stay in use");
-        }
-        used.failure = failure;
     }
 }
 
@@ -314,7 +282,7 @@ fn key_of(text: &str) -> Result<PrivateKeyDer<'static>, String> {
 }
 
 /// The longest wait for the files, which may be on a file system that does not answer.
-const RENEW_WITHIN: Duration = Duration::from_secs(5);
+const RENEW_WITHIN: Duration = Duration::from_secs(2);
 /// The longest file in bytes. The authorities of a system take a quarter of it.
 const LONGEST_FILE: u64 = 1024 * 1024;
 

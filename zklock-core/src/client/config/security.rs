@@ -11,9 +11,7 @@ use crate::session::bounded;
 use crate::session::gssapi::{Gssapi, Kerberos};
 #[cfg(feature = "sasl-digest")]
 use crate::session::security::Digest;
-#[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
-use crate::session::security::Login;
-use crate::session::security::{Connector, Security};
+use crate::session::security::{Connector, Login, Security};
 #[cfg(feature = "tls")]
 use crate::session::tls::{Tls, Transport};
 
@@ -137,7 +135,6 @@ impl Config {
     pub(super) fn security(&self) -> Result<(Security, NodeAcls), LockError> {
         let security = Security {
             digests: digests(("digests", &self.digests), ("digest_files", &self.digest_files))?,
-            #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
             login: self.login()?,
             #[cfg(feature = "tls")]
             transport: self.transport()?,
@@ -155,7 +152,6 @@ impl Config {
         Ok((security, NodeAcls { parents: parents.unwrap_or_else(|| own.clone()), own }))
     }
 
-    #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
     fn login(&self) -> Result<Option<Login>, LockError> {
         #[cfg(not(feature = "sasl-digest"))]
         let login = None;
@@ -189,7 +185,6 @@ impl Config {
 
     /// Tells whether ACLs can identify the client.
     fn proves_a_name(&self, security: &Security) -> bool {
-        #[cfg(any(feature = "sasl-digest", feature = "sasl-gssapi"))]
         if security.login.is_some() {
             return true;
         }

@@ -10,7 +10,7 @@ use crate::queue::predicate::{Predicate, Role};
 use crate::session::own_node::Seen;
 use crate::session::queues::Way;
 use crate::session::request_error::RequestError;
-use crate::session::requests::{Children, Entry, Newcomer, Queue, Unfounded};
+use crate::session::requests::{Children, Entry, Newcomer, Unfounded, Watched};
 
 use super::{Driver, Numbers};
 
@@ -124,14 +124,6 @@ impl Driver {
                 queues.close(path, self.connection);
                 Event::QueueExists
             }
-            Err(Unfounded::Unsupported) => {
-                queues.close_all();
-                Event::QueueExists
-            }
-            Err(Unfounded::TooLong) => {
-                self.numbers = Numbers::Ignored;
-                Event::QueueExists
-            }
             Err(Unfounded::NoParent) => Event::ParentMissing,
             Err(Unfounded::Failed(error)) => self.failed(error),
         }
@@ -153,10 +145,10 @@ impl Driver {
     }
 
     /// Notes that the queue exists, and which watch tells of its end, now that the answer to the create is there.
-    fn note_queue(&mut self, own: &Node, queue: Option<Queue>) {
+    fn note_queue(&mut self, own: &Node, queue: Option<Watched>) {
         let queues = &self.session.queues;
         // A queue's node that is older than the own one was there all the time: it has a child.
-        match queue.filter(|queue| queue.zxid < own.zxid) {
+        match queue.filter(|queue| queue.read.stat.czxid < own.zxid) {
             Some(queue) => queues.keep(&self.path, self.connection, queue.watch),
             None => queues.prove(&self.path, self.connection),
         }

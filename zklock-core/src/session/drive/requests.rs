@@ -136,7 +136,7 @@ impl Driver {
                 Err(RequestError::Refused(Refusal::BadVersion)) => match session.requests().read(&from).await
                 {
                     Ok(Some(read)) => {
-                        (data, version) = (read.data, read.version);
+                        (data, version) = (read.data, read.stat.version);
                         continue;
                     }
                     Ok(None) => return Event::OwnNodeGone,

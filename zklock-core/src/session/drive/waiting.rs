@@ -1,5 +1,6 @@
 //! Waits until the contenders in front may have left.
 
+use futures_util::future::OptionFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Holder;
@@ -25,127 +26,110 @@ impl Driver {
         let own = self.session.id();
         let dir = self.path.clone();
         let met = |name: &str, front: &Watched| {
-            tell(Progress::Behind(match front.owner {
-                0 => Holder::persistent(dir.below(name).relative().to_owned(), front.created_ms, count),
+            let created_ms = front.read.stat.ctime;
+            tell(Progress::Behind(match front.read.stat.ephemeral_owner {
+                0 => Holder::persistent(dir.below(name).relative().to_owned(), created_ms, count),
                 owner if owner == own => Holder::this_client(count),
-                owner => Holder::other(&front.data, owner, front.created_ms, count),
+                owner => Holder::other(&front.read.data, owner, created_ms, count),
             }));
         };
         match obstacle {
-            Obstacle::Contender(name) => self.wait_for(&name, cancel, |front| met(&name, front)).await,
-            Obstacle::Sole(name) => self.wait_for_turn(&name, cancel, |front| met(&name, front)).await,
+            Obstacle::Contender(name) => self.wait_for(&name, None, cancel, |front| met(&name, front)).await,
+            Obstacle::Sole(name) => {
+                let own = self.machine.node().map(|node| self.path.child(&node.name));
+                self.wait_for(&name, own, cancel, |front| met(&name, front)).await
+            }
             Obstacle::Anyone => self.wait_for_anyone(cancel).await,
         }
     }
 
-    async fn wait_for(
-        &mut self,
-        predecessor: &str,
-        cancel: &CancellationToken,
-        met: impl Fn(&Watched),
-    ) -> Event {
-        let (session, path) = (self.session.clone(), self.path.child(predecessor));
-        loop {
-            let Some(permit) = cancel.run_until_cancelled(session.bounds().requests(1)).await else {
-                return Event::Cancel;
-            };
-            let watched = session.requests().watch_node(&path).await;
-            drop(permit);
-            let mut ahead = match watched {
-                Ok(ahead) => ahead,
-                Err(RequestError::NoNode) => return Event::PredecessorGone,
-                // The connection broke meanwhile.
-                Err(RequestError::Unknown(_)) => {
-                    self.rest().await;
-                    continue;
-                }
-                Err(error) => return self.failed(error),
-            };
-            met(&ahead);
-            tokio::select! {
-                biased;
-                () = cancel.cancelled() => return Event::Cancel,
-                () = self.session.over() => return Event::SessionLost,
-                change = ahead.watch.change() => match change {
-                    // On the next connection, it is probably still there. Lists of many waiters would take long.
-                    Change::Disconnected => {}
-                    Change::Deleted | Change::Other => return Event::PredecessorGone,
-                },
-                never = Watch::spend(&mut self.children) => match never {},
-            }
-        }
-    }
-
-    /// Waits for the end of the only contender in front, which is the own turn if the own node exists until then.
+    /// Waits for the end of a contender in front. If it is the only one in front of the `own` node, and that exists until
+    /// then, its end is the own turn.
     ///
     /// The events of a connection come in the order of the changes. If both nodes are gone, the own one may have been the
     /// first, so that it is looked at first.
-    async fn wait_for_turn(
+    async fn wait_for(
         &mut self,
-        predecessor: &str,
+        front: &str,
+        own: Option<String>,
         cancel: &CancellationToken,
         met: impl Fn(&Watched),
     ) -> Event {
-        let Some(own) = self.machine.node().map(|node| self.path.child(&node.name)) else {
-            return Event::PredecessorGone;
-        };
-        let front = self.path.child(predecessor);
+        let (session, front) = (self.session.clone(), self.path.child(front));
         loop {
-            match self.wait_for_either(&front, &own, cancel, &met).await {
-                // On the next connection, both are looked at again.
-                Ok(Change::Disconnected) => {}
-                Ok(Change::Deleted) if self.session.link().is_on(self.connection) => {
-                    self.seen = Seen::Others;
-                    return Event::Inherited;
+            let permit = session.bounds().requests(1 + u32::from(own.is_some()));
+            let Some(permit) = cancel.run_until_cancelled(permit).await else { return Event::Cancel };
+            let watch_front = session.requests().watch_node(&front);
+            let watch_own = own.as_deref().map(|own| session.requests().watch_node(own));
+            let (front, own) = tokio::join!(biased; watch_front, OptionFuture::from(watch_own));
+            drop(permit);
+            let mut own = match own.transpose() {
+                Ok(own) => own,
+                Err(error) => match self.unwatched(error).await {
+                    Ok(Change::Disconnected) => continue,
+                    Ok(_) => return Event::PredecessorGone,
+                    Err(event) => return event,
+                },
+            };
+            let change = match front {
+                Ok(front) => {
+                    met(&front);
+                    self.first_change(front.watch, own.as_mut().map(|own| &mut own.watch), cancel).await
                 }
-                Ok(Change::Deleted | Change::Other) => return Event::PredecessorGone,
-                Err(event) => return event,
+                Err(error) => self.unwatched(error).await,
+            };
+            let change = match change {
+                // On the next connection, it is probably still there. Lists of many waiters would take long.
+                Ok(Change::Disconnected) => continue,
+                // The own watch has fired.
+                Err(Event::PredecessorGone) => return Event::PredecessorGone,
+                change => change,
+            };
+            let connection = own.as_ref().map(|own| own.connection);
+            if let Some(own) = own {
+                // Kept until the own node is deleted, because the library sends a request for a watch that is dropped before.
+                self.children = Some(own.watch.keeping(self.children.take()));
             }
+            return match (change, connection) {
+                (Ok(Change::Deleted), Some(connection)) if session.link().is_on(connection) => {
+                    (self.connection, self.seen) = (connection, Seen::Others);
+                    Event::Inherited
+                }
+                (Ok(_), _) => Event::PredecessorGone,
+                (Err(event), _) => event,
+            };
         }
     }
 
-    /// Waits for the end of the node in front or of the own one, on one connection. Returns the change of the former.
-    async fn wait_for_either(
-        &mut self,
-        front: &str,
-        own: &str,
+    /// Waits for a change of the node in front. A change of the own node means that the queue is to be listed.
+    async fn first_change(
+        &self,
+        mut front: Watch,
+        own: Option<&mut Watch>,
         cancel: &CancellationToken,
-        met: &impl Fn(&Watched),
     ) -> Result<Change, Event> {
-        let session = self.session.clone();
-        let permit = cancel.run_until_cancelled(session.bounds().requests(2)).await.ok_or(Event::Cancel)?;
-        let (watch_front, watch_own) =
-            (session.requests().watch_node(front), session.requests().watch_node(own));
-        let (watched_front, watched_own) = tokio::join!(biased; watch_front, watch_own);
-        drop(permit);
-        let (mut own, connection) = match watched_own {
-            Ok(own) => (own.watch, own.connection),
-            Err(RequestError::NoNode) => return Err(Event::PredecessorGone),
-            Err(error) => return Err(self.failed(error)),
-        };
-        let change = match watched_front {
-            Ok(ahead) if ahead.connection != connection => return Ok(Change::Disconnected),
-            Ok(mut ahead) => {
-                self.connection = connection;
-                met(&ahead);
-                tokio::select! {
-                    biased;
-                    () = cancel.cancelled() => Err(Event::Cancel),
-                    () = session.over() => Err(Event::SessionLost),
-                    change = own.change() => return match change {
-                        Change::Disconnected => Ok(change),
-                        Change::Deleted | Change::Other => Err(Event::PredecessorGone),
-                    },
-                    change = ahead.watch.change() => Ok(change),
-                    never = Watch::spend(&mut self.children) => match never {},
-                }
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(Event::Cancel),
+            () = self.session.over() => Err(Event::SessionLost),
+            Some(change) = OptionFuture::from(own.map(Watch::change)) => match change {
+                Change::Disconnected => Ok(change),
+                Change::Deleted | Change::Other => Err(Event::PredecessorGone),
+            },
+            change = front.change() => Ok(change),
+        }
+    }
+
+    /// Returns what a node that could not be watched means.
+    async fn unwatched(&mut self, error: RequestError) -> Result<Change, Event> {
+        match error {
+            RequestError::NoNode => Ok(Change::Deleted),
+            RequestError::Unknown(_) => {
+                self.rest().await;
+                Ok(Change::Disconnected)
             }
-            Err(RequestError::NoNode) => Ok(Change::Deleted),
-            Err(error) => Err(self.failed(error)),
-        };
-        // Kept until the own node is deleted, because the library sends a request for a watch that is dropped before.
-        self.children = Some(own.keeping(self.children.take()));
-        change
+            error => Err(self.failed(error)),
+        }
     }
 
     /// Waits for a change of the children since they were listed, or of the number of permits.

@@ -10,7 +10,7 @@ use crate::session::clock::{Ack, Instant};
 use crate::session::request_error::RequestError;
 
 use super::Requests;
-use super::length::{Length, Transaction};
+use super::length::{Transaction, check_set_data};
 
 /// The nodes that one write checks: it is applied only if all of them exist.
 #[derive(Debug)]
@@ -72,19 +72,6 @@ pub(crate) enum Guarded<T> {
     Applied(T),
     /// The request was not applied: the guard node with this index does not exist.
     Unguarded(usize),
-}
-
-/// The data of a node, and parts of the stat that was read with it.
-pub(crate) struct Read {
-    pub(crate) data: Vec<u8>,
-    pub(crate) version: i32,
-    pub(crate) children: i32,
-    /// The session that owns an ephemeral node, or zero.
-    pub(crate) owner: i64,
-    /// The number of changes to the node's children.
-    pub(crate) child_changes: i32,
-    /// The server time at which the data was written, in milliseconds.
-    pub(crate) written_ms: i64,
 }
 
 impl Requests {
@@ -171,24 +158,6 @@ impl Requests {
         }
     }
 
-    /// Returns the data of a node, or `None` if the node does not exist.
-    pub(crate) async fn read(&self, path: &str) -> Result<Option<Read>, RequestError> {
-        let client = self.client().await?;
-        let sent = Instant::now();
-        match self.note(Ack::Read, sent, client.get_data(path).await) {
-            Ok((data, stat)) => Ok(Some(Read {
-                data,
-                version: stat.version,
-                children: stat.num_children,
-                owner: stat.ephemeral_owner,
-                child_changes: stat.cversion,
-                written_ms: stat.mtime,
-            })),
-            Err(RequestError::NoNode) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
     /// Replaces the data of a node. If a version is given, the node must have it.
     pub(crate) async fn write(
         &self,
@@ -196,10 +165,8 @@ impl Requests {
         data: &[u8],
         version: Option<i32>,
     ) -> Result<(), RequestError> {
-        let client = self.client().await?;
-        Length::of_set_data(path, data).check()?;
-        let sent = Instant::now();
-        let written = self.note(Ack::Write, sent, client.set_data(path, data, version).await);
+        check_set_data(path, data)?;
+        let written = self.send(Ack::Write, async |client| client.set_data(path, data, version).await).await;
         written.map(drop).map_err(|error| error.lacking(Permission::Write))
     }
 
@@ -239,7 +206,7 @@ mod tests {
         let guards = Guards::checking(vec!["/gone".into()]);
         let write = Write::Create(Vec::new());
         assert_eq!(requests.guarded(guards, "/a", &write).await.unwrap(), Guarded::Unguarded(0));
-        assert_eq!((requests.tally().reads(), requests.tally().writes()), (0, 2), "behind the fence");
+        assert_eq!((requests.tally().reads.get(), requests.tally().writes.get()), (0, 2), "behind the fence");
     }
 
     #[tokio::test]
@@ -249,8 +216,8 @@ mod tests {
         let requests = session.requests();
         // `c`, `b` and `a` from below, of which the last one is created, and then the others.
         requests.prepare_parents("/a/b/c").await.unwrap();
-        assert_eq!((requests.tally().reads(), requests.tally().writes()), (0, 6));
+        assert_eq!((requests.tally().reads.get(), requests.tally().writes.get()), (0, 6));
         requests.prepare_parents("/a/b/c").await.unwrap();
-        assert_eq!(requests.tally().writes(), 7);
+        assert_eq!(requests.tally().writes.get(), 7);
     }
 }

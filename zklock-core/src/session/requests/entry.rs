@@ -1,6 +1,6 @@
 //! Creates contenders, and queues together with their first one.
 
-use futures_util::future::{OptionFuture, TryFutureExt};
+use futures_util::future::OptionFuture;
 use tokio::join;
 use zookeeper_client as zk;
 
@@ -9,12 +9,11 @@ use crate::queue::acquisition::Node;
 use crate::queue::contender::ContenderId;
 use crate::queue::predicate::Role;
 use crate::session::clock::{Ack, Instant};
-use crate::session::connection::{Live, Watch};
 use crate::session::queues::Way;
 use crate::session::request_error::RequestError;
 
-use super::length::{Length, Transaction};
-use super::{Children, Requests};
+use super::length::{Transaction, check_create};
+use super::{Children, Requests, Watched};
 
 /// A contender to be created.
 #[derive(Clone, Copy, Debug)]
@@ -37,14 +36,8 @@ impl Newcomer<'_> {
 pub(crate) struct Entry {
     pub(crate) node: Node,
     pub(crate) children: Option<Children>,
-    pub(crate) queue: Option<Queue>,
-}
-
-/// The node of a queue, with the watch that signals a change of its data or its deletion.
-pub(crate) struct Queue {
-    pub(crate) watch: Watch,
-    /// The zxid of its creation.
-    pub(crate) zxid: i64,
+    /// The node of the queue.
+    pub(crate) queue: Option<Watched>,
 }
 
 /// The reason why a queue was not created with its contender.
@@ -54,12 +47,9 @@ pub(crate) enum Unfounded {
     Exists,
     /// The node above the queue is missing.
     NoParent,
-    /// This client may not create nodes below this parent.
+    /// This client may not do so below this parent, the paths there are too long for a transaction, or the server does not
+    /// know the requests.
     Forbidden,
-    /// This client may not do so anywhere, or the server does not know the requests.
-    Unsupported,
-    /// The paths are too long for a transaction.
-    TooLong,
     Failed(RequestError),
 }
 
@@ -74,13 +64,13 @@ impl Requests {
         let client = self.client().await?;
         let path = newcomer.path();
         let acls = self.acls.own.acls();
-        Length::of_create(&path, data, acls).check()?;
+        check_create(&path, data, acls)?;
         let options = zk::CreateMode::EphemeralSequential.with_acls(acls);
         let sent = Instant::now();
         let create = client.create(&path, data, &options);
         let lists = matches!(way, Way::List | Way::ListAndWatch);
         let list = lists.then(|| self.listing(&client, dir));
-        let watch = (way == Way::ListAndWatch).then(|| watching(&client, dir));
+        let watch = (way == Way::ListAndWatch).then(|| self.watching(&client, dir));
         let (created, listed, watched) = join!(create, OptionFuture::from(list), OptionFuture::from(watch));
         let created = self.note(Ack::Write, sent, created);
         let children = listed.and_then(|listed| self.note(Ack::Read, sent, listed).ok());
@@ -109,7 +99,7 @@ impl Requests {
             .and_then(|()| transaction.create(&prefix, b"", (zk::CreateMode::EphemeralSequential, acls)))
             .and_then(|()| transaction.set_data(&first, newcomer.data, None));
         steps.map_err(|error| Unfounded::Failed(error.into()))?;
-        let mut writer = transaction.checked().map_err(|_| Unfounded::TooLong)?;
+        let mut writer = transaction.checked().map_err(|_| Unfounded::Forbidden)?;
         let sent = Instant::now();
         let committed = writer.commit().await;
         let refused = committed.as_ref().err().and_then(refusal);
@@ -131,24 +121,14 @@ impl Requests {
     }
 }
 
-/// Issues a read of the queue's node with a watch.
-fn watching<'a>(
-    client: &'a Live,
-    dir: &'a str,
-) -> impl Future<Output = Result<Queue, zk::Error>> + Send + use<'a> {
-    let read = client.get_and_watch_data(dir);
-    read.map_ok(|(_, stat, watcher)| Queue { watch: Watch::of(watcher, client), zxid: stat.czxid })
-}
-
 /// Returns the definite refusal that an error of the transaction means.
 fn refusal(error: &zk::MultiWriteError) -> Option<Unfounded> {
     let zk::MultiWriteError::OperationFailed { index, source } = error else { return None };
     match (index, source) {
         (0, zk::Error::NodeExists) => Some(Unfounded::Exists),
         (0, zk::Error::NoNode) => Some(Unfounded::NoParent),
-        (0, zk::Error::NoAuth) => Some(Unfounded::Forbidden),
-        // The queue, or the contender, has the access control list of this client's nodes.
-        (_, zk::Error::NoAuth | zk::Error::Unimplemented) => Some(Unfounded::Unsupported),
+        // The queue and the contender have the access control list of this client's nodes.
+        (_, zk::Error::NoAuth | zk::Error::Unimplemented) => Some(Unfounded::Forbidden),
         _ => None,
     }
 }

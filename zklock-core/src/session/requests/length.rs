@@ -8,32 +8,25 @@ use zookeeper_client as zk;
 use crate::error::Refusal;
 use crate::session::request_error::RequestError;
 
-/// The length of a request in bytes, without the number that tells it to the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Length(usize);
+/// Refuses a request that creates a node and is longer than servers accept.
+pub(super) fn check_create(path: &str, data: &[u8], acls: zk::Acls<'_>) -> Result<(), RequestError> {
+    check(HEADER + create(path, data, acls))
+}
 
-impl Length {
-    /// Returns the length of a request that creates a node.
-    pub(super) fn of_create(path: &str, data: &[u8], acls: zk::Acls<'_>) -> Self {
-        Self(HEADER + create(path, data, acls))
-    }
+/// Refuses a request that sets the data of a node and is longer than servers accept.
+pub(super) fn check_set_data(path: &str, data: &[u8]) -> Result<(), RequestError> {
+    check(HEADER + set_data(path, data))
+}
 
-    /// Returns the length of a request that sets the data of a node.
-    pub(super) fn of_set_data(path: &str, data: &[u8]) -> Self {
-        Self(HEADER + set_data(path, data))
+/// Checks the length of a request in bytes, without the number that tells it to the server.
+fn check(length: usize) -> Result<(), RequestError> {
+    if length <= LONGEST {
+        return Ok(());
     }
-
-    /// Refuses a length that servers do not accept.
-    pub(super) fn check(self) -> Result<(), RequestError> {
-        if self.0 <= LONGEST {
-            return Ok(());
-        }
-        let reason = format!(
-            "it has {} bytes with its paths and data, and servers accept at most {LONGEST} (`jute.maxbuffer`)",
-            self.0
-        );
-        Err(RequestError::Refused(Refusal::Other(reason)))
-    }
+    let reason = format!(
+        "it has {length} bytes with its paths and data, and servers accept at most {LONGEST} (`jute.maxbuffer`)"
+    );
+    Err(RequestError::Refused(Refusal::Other(reason)))
 }
 
 /// A transaction whose length is known.
@@ -80,7 +73,7 @@ impl<'a> Transaction<'a> {
 
     /// Returns the transaction to be committed, unless it is too long.
     pub(super) fn checked(self) -> Result<zk::MultiWriter<'a>, RequestError> {
-        Length(self.length).check().map(|()| self.writer)
+        check(self.length).map(|()| self.writer)
     }
 }
 
