@@ -315,6 +315,7 @@ const CLOSING_PAUSE: Duration = Duration::from_millis(100);
 #[cfg(test)]
 mod tests {
     use futures_util::future::join_all;
+    use zklock_testkit::wire::Opcode;
     use zklock_testkit::{EmbeddedServer, How, Proxy};
 
     use super::super::clock::{Ack, Heartbeat, Terms};
@@ -419,6 +420,31 @@ mod tests {
         let watched = session.requests().watch_node("/").await.unwrap();
         assert!(watched.connection > 1 && session.link().is_on(watched.connection));
         assert_eq!(server.sessions().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_shorter_session_ends_the_lease_earlier_although_the_fence_is_not_answered() {
+        let server = EmbeddedServer::builder().tick_time(SECOND / 2).max_session_timeout(SECOND * 30);
+        let server = server.start().unwrap();
+        let proxy = Proxy::start(server.address()).unwrap();
+        let opening = |timeout| {
+            let config = Config::new(proxy.connect_string()).tick_time(SECOND / 2).session_timeout(timeout);
+            config.validated().unwrap().opening
+        };
+        let (longer, shorter) = (opening(SECOND * 30), opening(SECOND * 4));
+        let first = longer.connect(None, SECOND * 4).await.unwrap();
+        let clock = LeaseClock::since(first.begun, longer.terms(first.timeout()).unwrap());
+        clock.answered(Ack::Write, Instant::now(), &Ok(()));
+        assert!(clock.remaining() > SECOND * 4);
+        let fence = proxy.on_reply(Opcode::MULTI).hold();
+        let info = first.live().session().clone();
+        let known = Known { info: &info, clock: Some(&clock), number: 2 };
+        tokio::select! {
+            biased;
+            _ = shorter.connect(Some(known), SECOND * 4) => panic!("the fence is not answered"),
+            () = fence.struck() => {}
+        }
+        assert!(clock.remaining() < SECOND * 4);
     }
 
     #[tokio::test]
