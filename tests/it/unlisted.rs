@@ -79,3 +79,27 @@ async fn check_reconnect(delete_queue: DeleteQueue) {
     until(async || kept.state() == LeaseState::Held, "the other lock is held again").await;
     kept.release().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_holder_that_was_behind_one_alone_lists_the_queue_on_the_next_connection() {
+    let server = EmbeddedServer::start().unwrap();
+    let proxy = Proxy::start(server.address()).unwrap();
+    let first = Config::new(server.connect_string()).connect().await.unwrap();
+    let next = Config::new(proxy.connect_string()).connect().await.unwrap();
+    let held = first.mutex(PATH).unwrap().lock().await.unwrap();
+    let mutex = next.mutex(PATH).unwrap();
+    let waiting = tokio::spawn(async move { mutex.lock().await.unwrap() });
+    until(async || proxy.replies(Opcode::GET_DATA) == 2, "it watches the node in front and its own one")
+        .await;
+    let session = next.session_id().unwrap();
+    server.disconnect(session);
+    until(async || proxy.replies(Opcode::GET_DATA) == 4, "it watches both on the next connection").await;
+    let lists = proxy.requests(Opcode::GET_CHILDREN);
+    held.release().await.unwrap();
+    let guard = soon(waiting).await.unwrap();
+    assert_eq!(proxy.requests(Opcode::GET_CHILDREN), lists, "the end of the node in front is its turn");
+    let own = next.mutex(PATH).unwrap().participants().await.unwrap().remove(0).node;
+    server.unlist(&format!("{PATH}/{own}")).unwrap();
+    server.disconnect(session);
+    assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
+}

@@ -16,7 +16,7 @@ use crate::events::Witness;
 use crate::path::NodePath;
 use crate::queue::predicate::Predicate;
 use crate::session::Session;
-use crate::session::drive::{Bid, Contention, Driver, NotAcquired, Numbers, Progress};
+use crate::session::drive::{Contention, Driver, NotAcquired, Numbers, Parameters, Progress};
 
 mod agreement;
 mod permits;
@@ -83,7 +83,11 @@ impl Request {
             Wanted::Place(place) => (place, self.worker.identity(), Numbers::Used),
             Wanted::Candidacy { place, identity } => (place, identity.clone(), Numbers::Ignored),
         };
-        let bid = Bid { data, numbers, ..self.bid(self.path.clone(), Predicate::Place(place.clone())) };
-        Ok(vec![self.drive(Driver::new(session, bid), self.contention, &self.cancel).await?])
+        let parameters = Parameters {
+            data,
+            numbers,
+            ..self.parameters(self.path.clone(), Predicate::Place(place.clone()))
+        };
+        Ok(vec![self.drive(Driver::new(session, parameters), self.contention, &self.cancel).await?])
     }
 }

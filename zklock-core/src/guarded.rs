@@ -50,8 +50,8 @@ async fn send(
     write: Write,
 ) -> Result<Guarded<Option<i64>>, LockError> {
     let session = permit.shares()[0].lease().session().clone();
-    let ready = permit.ready().await?;
-    let answer = ready.send(|guards| session.requests().guarded(guards, target.full(), &write)).await;
+    let guards = permit.ready().await?;
+    let answer = permit.send(session.requests().guarded(guards, target.full(), &write)).await;
     answer.map_err(|error| error.into_error(target.relative()))
 }
 
@@ -137,8 +137,11 @@ async fn read_until_answered(
 ) -> Result<Option<Vec<u8>>, LockError> {
     let session = shares[0].lease().session();
     loop {
-        let ready = WritePermit::take(&shares)?.ready().await?;
-        match ready.ask(|guards| session.requests().read_guarded(guards, target.full())).await {
+        let permit = WritePermit::take(&shares)?;
+        let guards = permit.ready().await?;
+        let answer = session.requests().read_guarded(guards, target.full()).await;
+        drop(permit);
+        match answer {
             Ok(Guarded::Applied(data)) => return Ok(data),
             Ok(Guarded::Unguarded(index)) => return Err(lost(&shares[index], LossReason::NodeDeleted)),
             Err(RequestError::SessionOver) => return Err(lost(&shares[0], LossReason::SessionEnded)),

@@ -223,10 +223,11 @@ impl Attempt {
         let record = Record::new(before, self.period, self.id);
         // One permit for each request: the attempt goes on without its caller, and the lock may have a later
         // holder by now.
-        let permit = WritePermit::take(&shares)?.ready().await?;
+        let permit = WritePermit::take(&shares)?;
+        let guards = permit.ready().await?;
         self.held.check()?;
         let (requests, write) = (session.requests(), record.based_on(version));
-        match permit.send(|guards| requests.guarded(guards, self.path.full(), &write)).await {
+        match permit.send(requests.guarded(guards, self.path.full(), &write)).await {
             Ok(Guarded::Applied(Some(written))) => Ok(Some(record.written_at(written))),
             Ok(Guarded::Applied(None))
             | Err(RequestError::Refused(Refusal::BadVersion | Refusal::NodeExists)) => Ok(None),

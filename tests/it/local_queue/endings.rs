@@ -61,7 +61,7 @@ async fn a_holder_that_does_not_listen_for_requests_does_not_pass_the_lock_on_ei
     let other = space.client().await;
     let behind = other.mutex(PATH).unwrap();
     let behind = tokio::spawn(async move { behind.lock().await });
-    // Company makes the client watch its own node.
+    // Other contenders make the client watch its own node.
     super::until_accompanied(&space, &client, PATH).await;
     let asked = client.mutex(PATH).unwrap().participants().await.unwrap().remove(0);
     let reads = proxy.replies(Opcode::GET_DATA);

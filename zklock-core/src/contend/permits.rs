@@ -24,7 +24,7 @@ use crate::queue::predicate::{GATE, LEASES, Predicate, Role};
 use crate::session::Session;
 use crate::session::connection::Watch;
 use crate::session::counter::Counter;
-use crate::session::drive::{Bid, Contention, Driver, NotAcquired};
+use crate::session::drive::{Contention, Driver, NotAcquired, Parameters};
 use crate::session::request_error::RequestError;
 use crate::time::{sleep, timeout};
 
@@ -80,8 +80,9 @@ impl Contest<'_> {
         let contention = self.request.contention;
         let last = Instant::now() + LONGEST_PASSAGE;
         loop {
-            let bid = self.request.bid(self.request.path.below(GATE), Predicate::place(Role::Exclusive));
-            let driver = Driver::new(self.session.clone(), bid);
+            let parameters =
+                self.request.parameters(self.request.path.below(GATE), Predicate::place(Role::Exclusive));
+            let driver = Driver::new(self.session.clone(), parameters);
             let passed = self.request.drive(driver, contention, &self.request.cancel).await;
             let Err(NotAcquired::Contended) = passed else {
                 return passed;
@@ -145,7 +146,7 @@ impl Contest<'_> {
             return Err(NotAcquired::Contended);
         }
         for nth in 0..self.permits.wanted {
-            let driver = Driver::new(self.session.clone(), self.bid());
+            let driver = Driver::new(self.session.clone(), self.parameters());
             let taken = match nth {
                 0 => self.take_first(driver, inside).await,
                 _ => self.request.drive(driver, contention, inside).await,
@@ -187,13 +188,13 @@ impl Contest<'_> {
 
     /// Returns the parameters of the acquisition of one permit. A shared number is read with each list, so that
     /// its seed decides nothing.
-    fn bid(&self) -> Bid {
+    fn parameters(&self) -> Parameters {
         let (of, counter) = match &self.permits.count {
             Count::Agreed(of) => (*of, None),
             Count::Shared { path, seed } => (*seed, Some(Counter::new(path.clone(), *seed))),
         };
         let predicate = Predicate::Permit { of };
-        Bid { counter, ..self.request.bid(self.request.path.below(LEASES), predicate) }
+        Parameters { counter, ..self.request.parameters(self.request.path.below(LEASES), predicate) }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::error::LockError;
 use crate::lease::Claim;
 use crate::path::NodePath;
 use crate::queue::predicate::{Place, Predicate};
-use crate::session::drive::{Bid, Contention, Driver, NotAcquired, Numbers, Progress};
+use crate::session::drive::{Contention, Driver, NotAcquired, Numbers, Parameters, Progress};
 
 /// What a contender is to take.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,9 +62,9 @@ pub(super) struct Request {
 }
 
 impl Request {
-    pub(super) fn bid(&self, path: NodePath, predicate: Predicate) -> Bid {
+    pub(super) fn parameters(&self, path: NodePath, predicate: Predicate) -> Parameters {
         let (lock, data) = (self.path.clone(), self.worker.identity());
-        Bid { lock, path, predicate, data, counter: None, numbers: Numbers::Ignored }
+        Parameters { lock, path, predicate, data, counter: None, numbers: Numbers::Ignored }
     }
 
     /// Drives a contender in one queue, and begins its lease once it holds.

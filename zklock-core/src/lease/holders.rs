@@ -26,7 +26,7 @@ struct Register {
 
 /// The progress of the release.
 #[derive(Clone, Debug, Default)]
-enum Release {
+pub(super) enum Release {
     #[default]
     Due,
     /// The contender is being withdrawn.
@@ -85,22 +85,8 @@ impl Holders {
         parted
     }
 
-    /// Takes note that the contender is being withdrawn.
-    pub(super) fn note_release(&self) {
-        self.note(Release::Begun);
-    }
-
-    /// Takes note that the request that releases the lock has been handed to the connection.
-    pub(super) fn note_handed_over(&self) {
-        self.note(Release::HandedOver);
-    }
-
-    /// Takes note of the end of the release.
-    pub(super) fn note_end(&self, outcome: Result<(), LockError>) {
-        self.note(Release::Over(outcome.map_err(Box::new)));
-    }
-
-    fn note(&self, release: Release) {
+    /// Takes note of the progress of the release.
+    pub(super) fn advance(&self, release: Release) {
         self.register().release = release;
         self.changed.notify();
     }
@@ -110,19 +96,15 @@ impl Holders {
         self.changed.until(|| answer(self)).await
     }
 
-    /// Returns whether the release has begun.
-    pub(super) fn is_being_released(&self) -> bool {
-        !matches!(self.register().release, Release::Due)
-    }
-
-    pub(super) fn is_handed_over(&self) -> bool {
-        matches!(self.register().release, Release::HandedOver | Release::Over(_))
+    /// Returns the progress of the release.
+    pub(super) fn release(&self) -> Release {
+        self.register().release.clone()
     }
 
     /// Returns the outcome of the release, once it has ended.
     pub(super) fn end(&self) -> Option<Result<(), LockError>> {
-        match &self.register().release {
-            Release::Over(outcome) => Some(outcome.clone().map_err(|error| *error)),
+        match self.release() {
+            Release::Over(outcome) => Some(outcome.map_err(|error| *error)),
             Release::Due | Release::Begun | Release::HandedOver => None,
         }
     }

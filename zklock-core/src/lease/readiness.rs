@@ -1,6 +1,5 @@
 //! Whether a lease is confirmed, and whether it can go from one holder to the next.
 
-use std::future::pending;
 use std::time::{Duration, Instant};
 
 use crate::error::LossReason;
@@ -17,9 +16,10 @@ pub(crate) enum Readiness {
     /// It is not known yet: the servers have not confirmed the lease since the connection broke, or a guarded write is under
     /// way.
     Pending,
-    /// It never can again: the lease is lost, its holder was asked to release, or a write of unknown outcome may still be
-    /// applied.
+    /// It never can again: its holder was asked to release, or a write of unknown outcome may still be applied.
     Over,
+    /// The lease is lost.
+    Lost,
 }
 
 impl Lease {
@@ -27,7 +27,8 @@ impl Lease {
     pub(crate) fn readiness(&self) -> Readiness {
         let is_lost = self.loss().is_some() || self.session.is_over() || !self.session.clock().is_valid();
         match self.writes().state() {
-            _ if is_lost || self.own_node.news().is_asked => Readiness::Over,
+            _ if is_lost => Readiness::Lost,
+            _ if self.own_node.news().is_asked => Readiness::Over,
             Writing::Doubtful => Readiness::Over,
             Writing::UnderWay => Readiness::Pending,
             Writing::Idle if self.is_confirmed() => Readiness::Ready,
@@ -36,36 +37,13 @@ impl Lease {
     }
 
     /// Returns since when other clients may wait for the lock.
-    pub(crate) fn company(&self) -> Option<Instant> {
-        self.own_node.news().company
-    }
-
-    /// Waits until other clients may wait for the lock.
-    pub(crate) async fn accompanied(&self) {
-        self.own_node.until(|news| news.company.is_some()).await;
+    pub(crate) fn contended_since(&self) -> Option<Instant> {
+        self.own_node.news().contended_since
     }
 
     /// Notices without delay if the node is deleted, because calls in line rely on it.
     pub(crate) fn urge(&self) {
         self.own_node.note(|news| news.is_urged = true);
-    }
-
-    /// Waits until it is known whether the lease can go on.
-    pub(crate) async fn passable(&self) {
-        self.urge();
-        let mut links = self.session.links();
-        let is_known = || self.readiness() != Readiness::Pending;
-        while !is_known() {
-            tokio::select! {
-                biased;
-                _ = self.lost() => return,
-                () = self.session.over() => return,
-                _ = links.changed() => {}
-                () = self.own_node.until(|_| is_known()) => {}
-                // A write may begin during the wait.
-                () = self.writes().until(is_known) => {}
-            }
-        }
     }
 }
 
@@ -90,24 +68,24 @@ impl Lease {
 
     /// Waits until the lease is suspended or lost.
     pub(crate) async fn suspended(&self) {
-        let mut links = self.session.links();
-        while self.state() == LeaseState::Held {
-            tokio::select! {
-                changed = links.changed() => if changed.is_err() { return },
-                _ = self.lost() => return,
-            }
-        }
+        self.until(|| self.state() != LeaseState::Held).await;
     }
 
     /// Waits until the lease is confirmed. Waits forever if it is lost instead.
     pub(crate) async fn confirmed(&self) {
+        self.until(|| self.state() == LeaseState::Held).await;
+    }
+
+    /// Waits until this is so, which depends on the lease, its connection, and its writes.
+    pub(crate) async fn until(&self, is_so: impl Fn() -> bool) {
         let mut links = self.session.links();
-        while self.state() != LeaseState::Held {
+        while !is_so() {
             tokio::select! {
                 biased;
-                _ = self.lost() => pending::<()>().await,
-                changed = links.changed() => if changed.is_err() { pending::<()>().await },
-                () = self.own_node.until(|_| self.is_confirmed()) => {}
+                () = self.changed.until(|| is_so().then_some(())) => {}
+                () = self.own_node.until(|_| is_so()) => {}
+                () = self.writes().until(&is_so) => {}
+                Ok(()) = links.changed() => {}
             }
         }
     }
@@ -154,7 +132,7 @@ mod tests {
         let looks = proxy.on_reply(Opcode::GET_DATA).hold();
         proxy.cut(How::Rst);
         timeout(LONG, lease.suspended()).await.expect("the connection is broken");
-        let mut passable = pin!(lease.passable());
+        let mut passable = pin!(lease.until(|| lease.readiness() != Readiness::Pending));
         let is_back = |link: &Link| link.connection > 1 && link.health == Health::Connected;
         tokio::select! {
             () = &mut passable => panic!("the lease is not confirmed"),

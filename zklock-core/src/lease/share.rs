@@ -11,7 +11,7 @@ use crate::session::request_error::RequestError;
 use crate::session::requests::Guards;
 use crate::token::FencingToken;
 
-use super::holders::Holders;
+use super::holders::{Holders, Release};
 use super::state::Lease;
 
 /// One holder's share of a lease, under which it may write until the share ends.
@@ -90,8 +90,8 @@ impl Share {
     /// Does not wait for a connection that is broken.
     pub(crate) async fn handed_over(&self) {
         let is_over = |holders: &Holders| {
-            let is_over = holders.is_handed_over() || !holders.has(self.handoff);
-            is_over.then_some(())
+            let is_sent = matches!(holders.release(), Release::HandedOver | Release::Over(_));
+            (is_sent || !holders.has(self.handoff)).then_some(())
         };
         tokio::select! {
             () = self.lease.holders.until(is_over) => {}
@@ -123,14 +123,6 @@ enum Progress {
     Sent,
 }
 
-/// A permit whose write can be sent now: none of its leases' nodes is being replaced.
-#[derive(Debug)]
-#[must_use = "the write is not sent yet"]
-pub(crate) struct ReadyPermit {
-    permit: WritePermit,
-    guards: Guards,
-}
-
 impl WritePermit {
     /// Takes the permit, unless a lease is lost, or a holder has given it back.
     ///
@@ -151,53 +143,39 @@ impl WritePermit {
         self.shares.iter().map(|share| share.lease())
     }
 
-    /// Waits until no downgrade is replacing a node of the leases. Fails if one of them is lost meanwhile.
+    /// Waits until no downgrade is replacing a node of the leases, and returns the checks of these nodes. Fails if a lease is
+    /// lost meanwhile.
     ///
-    /// The caller sends the write before it awaits anything else. A later downgrade is then behind the write.
-    pub(crate) async fn ready(self) -> Result<ReadyPermit, LockError> {
+    /// The caller sends them before it awaits anything else. A later downgrade is then behind its request.
+    pub(crate) async fn ready(&self) -> Result<Guards, LockError> {
         let leases: Vec<_> = self.leases().cloned().collect();
         let lost = select_all(leases.iter().map(|lease| Box::pin(lease.lost())));
-        let nodes = tokio::select! {
-            biased;
-            nodes = async {
-                // A request that waits for a connection could be behind a downgrade.
-                if let Some(lease) = leases.first() {
-                    lease.session().requests().connected().await;
-                }
-                Lease::nodes(&leases).await
-            } => nodes,
-            (reason, index, _) = lost => return Err(leases[index].lost_error(reason)),
+        let ready = async {
+            // A request that waits for a connection could be behind a downgrade.
+            leases[0].session().requests().connected().await;
+            Lease::nodes(&leases).await
         };
-        Ok(ReadyPermit { permit: self, guards: Guards::checking(nodes) })
+        tokio::select! {
+            biased;
+            nodes = ready => Ok(Guards::checking(nodes)),
+            (reason, index, _) = lost => Err(leases[index].lost_error(reason)),
+        }
     }
-}
 
-impl ReadyPermit {
-    /// Sends the one write that the permit is for, and waits for its answer.
-    pub(crate) async fn send<T, F>(self, write: impl FnOnce(Guards) -> F) -> Result<T, RequestError>
-    where
-        F: Future<Output = Result<T, RequestError>>,
-    {
-        let Self { mut permit, guards } = self;
-        permit.progress = Progress::Sent;
-        let answer = write(guards).await;
+    /// Sends the one write that the permit is for, with the checks of its leases' nodes, and waits for its answer.
+    ///
+    /// A request that only reads is sent while the permit is kept: it would find the node of a later holder, too. Without an
+    /// answer, it leaves no doubt.
+    pub(crate) async fn send<T>(
+        mut self,
+        write: impl Future<Output = Result<T, RequestError>>,
+    ) -> Result<T, RequestError> {
+        self.progress = Progress::Sent;
+        let answer = write.await;
         if is_definite(&answer) {
-            permit.progress = Progress::Settled;
+            self.progress = Progress::Settled;
         }
         answer
-    }
-
-    /// Sends one request that checks the leases' nodes and changes nothing, and waits for its answer. Without one, it
-    /// leaves no doubt.
-    ///
-    /// It needs a permit too: the check would find the node of a later holder, who must therefore not begin before
-    /// the answer.
-    pub(crate) async fn ask<T, F>(self, question: impl FnOnce(Guards) -> F) -> T
-    where
-        F: Future<Output = T>,
-    {
-        let Self { permit: _permit, guards } = self;
-        question(guards).await
     }
 }
 
@@ -228,13 +206,16 @@ mod tests {
 
     use futures_util::poll;
     use tokio::time::timeout;
-    use zklock_testkit::EmbeddedServer;
+    use zklock_testkit::{EmbeddedServer, How, Proxy};
 
     use super::*;
     use crate::Config;
     use crate::error::Refusal;
     use crate::lease::writes::Writing;
     use crate::multi::MultiGuard;
+
+    /// The longest wait for what happens at once.
+    const LONG: Duration = Duration::from_secs(20);
 
     /// Two held locks.
     struct Held {
@@ -256,8 +237,10 @@ mod tests {
             WritePermit::take(&self.shares).unwrap()
         }
 
-        async fn ready(&self) -> ReadyPermit {
-            self.take().ready().await.unwrap()
+        async fn ready(&self) -> WritePermit {
+            let permit = self.take();
+            permit.ready().await.unwrap();
+            permit
         }
 
         fn writing(&self) -> Vec<Writing> {
@@ -277,7 +260,7 @@ mod tests {
         for answer in answers {
             let permit = held.ready().await;
             assert_eq!(held.writing(), [Writing::UnderWay; 2]);
-            permit.send(|_| ready(answer)).await.ok();
+            permit.send(ready(answer)).await.ok();
             assert_eq!(held.writing(), [Writing::Idle; 2]);
         }
     }
@@ -287,9 +270,9 @@ mod tests {
         for error in [RequestError::Unknown("the connection broke".into()), RequestError::SessionOver] {
             let held = Held::new().await;
             let permit = held.ready().await;
-            permit.send(|_| ready(Err::<(), _>(error))).await.unwrap_err();
+            permit.send(ready(Err::<(), _>(error))).await.unwrap_err();
             assert_eq!(held.writing(), [Writing::Doubtful; 2]);
-            held.ready().await.send(|_| ready(Ok(()))).await.unwrap();
+            held.ready().await.send(ready(Ok(()))).await.unwrap();
             assert_eq!(held.writing(), [Writing::Doubtful; 2]);
         }
     }
@@ -299,23 +282,25 @@ mod tests {
         let held = Held::new().await;
         drop(held.take());
         drop(held.ready().await);
-        drop(held.ready().await.send(|_| pending::<Result<(), _>>()));
+        drop(held.ready().await.send(pending::<Result<(), _>>()));
         assert_eq!(held.writing(), [Writing::Idle; 2]);
         // A downgrade is under way.
         held.shares[1].lease().begin_replacement();
-        let waiting = held.take().ready();
+        let permit = held.take();
         {
+            let waiting = permit.ready();
             let mut waiting = pin!(waiting);
             assert!(poll!(&mut waiting).is_pending());
             assert_eq!(held.writing(), [Writing::UnderWay; 2]);
         }
+        drop(permit);
         assert_eq!(held.writing(), [Writing::Idle; 2]);
     }
 
     #[tokio::test]
     async fn a_request_that_is_dropped_before_its_answer_leaves_doubt() {
         let held = Held::new().await;
-        let sent = held.ready().await.send(|_| pending::<Result<(), _>>());
+        let sent = held.ready().await.send(pending::<Result<(), _>>());
         {
             let mut sent = pin!(sent);
             assert!(poll!(&mut sent).is_pending());
@@ -325,21 +310,31 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_question_is_under_way_until_its_answer_and_leaves_no_doubt_without_one() {
-        let held = Held::new().await;
-        let asked = held.ready().await.ask(|_| pending::<()>());
-        {
-            let mut asked = pin!(asked);
-            assert!(poll!(&mut asked).is_pending());
-            assert_eq!(held.writing(), [Writing::UnderWay; 2]);
-        }
-        assert_eq!(held.writing(), [Writing::Idle; 2]);
+    async fn a_check_that_waits_for_a_connection_names_the_node_of_a_downgrade_in_front_of_it() {
+        let server = EmbeddedServer::start().unwrap();
+        let proxy = Proxy::start(server.address()).unwrap();
+        let client = Config::new(proxy.connect_string()).connect().await.unwrap();
+        let guard = client.rwlock("/a").unwrap().write().await.unwrap();
+        let (lease, share) = (guard.holds()[0].lease(), guard.holds()[0].share().clone());
+        proxy.refuse();
+        proxy.cut(How::Rst);
+        timeout(LONG, lease.suspended()).await.expect("the connection is broken");
+        let permit = WritePermit::take(&[share]).unwrap();
+        let mut ready = pin!(permit.ready());
+        assert!(poll!(&mut ready).is_pending());
+        lease.begin_replacement();
+        proxy.heal();
+        timeout(LONG, lease.session().requests().connected()).await.expect("it connects again");
+        assert!(poll!(&mut ready).is_pending());
+        lease.set_node("/a/reader".into());
+        let guards = timeout(LONG, ready).await.expect("no downgrade is under way").unwrap();
+        assert_eq!(format!("{guards:?}"), r#"Guards(["/a/reader"])"#);
     }
 
     #[tokio::test]
     async fn a_request_that_takes_too_long_leaves_doubt() {
         let held = Held::new().await;
-        let sent = held.ready().await.send(|_| pending::<Result<(), _>>());
+        let sent = held.ready().await.send(pending::<Result<(), _>>());
         timeout(Duration::ZERO, sent).await.unwrap_err();
         assert_eq!(held.writing(), [Writing::Doubtful; 2]);
     }
@@ -359,6 +354,7 @@ mod tests {
         held.shares[1].lease().lose(LossReason::NodeDeleted);
         let taken = WritePermit::take(&held.shares).unwrap_err();
         let waited = earlier.ready().await.unwrap_err();
+        drop(earlier);
         for error in [taken, waited] {
             assert!(matches!(&error, LockError::Lost { path, .. } if path == "/b"), "{error:?}");
         }

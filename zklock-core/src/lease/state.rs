@@ -1,7 +1,7 @@
 //! What is known of one held node.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::oneshot;
@@ -11,13 +11,13 @@ use crate::error::{LockError, LossReason};
 use crate::events::Witness;
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
+use crate::session::Session;
 use crate::session::drive::Driver;
 use crate::session::own_node::OwnNode;
-use crate::session::{Attendance, Health, Link, Session};
 use crate::tasks::Tasks;
 use crate::token::FencingToken;
 
-use super::holders::Holders;
+use super::holders::{Holders, Release};
 use super::writes::Writes;
 
 /// The state of a lock as its holder can know it.
@@ -45,18 +45,12 @@ pub(crate) struct Lease {
     pub(super) session: Arc<Session>,
     loss: OnceLock<LossReason>,
     /// Signals the loss, a replacement of the node, and orders to the task.
-    changed: Signal,
+    pub(super) changed: Signal,
     pub(super) tasks: Tasks,
-    /// The downgrades that the task has not begun.
-    downgrades: Mutex<Vec<Report>>,
-    /// The heartbeats that the session sends for this lease.
-    attendance: Mutex<Option<Attendance>>,
     pub(super) holders: Holders,
     /// The number of claims to it.
     claims: AtomicU32,
     pub(super) own_node: Arc<OwnNode>,
-    /// Whether the listeners have been told that the lease is suspended.
-    is_suspended: AtomicBool,
     /// The guarded writes under this lease, those of holders that have ended included.
     writes: Writes,
 }
@@ -67,6 +61,8 @@ struct LockNode {
     path: Arc<str>,
     /// Whether a request is under way that replaces the node.
     is_being_replaced: bool,
+    /// The downgrades that the task has not begun.
+    downgrades: Vec<Report>,
 }
 
 /// An order to the task of a node.
@@ -84,23 +80,17 @@ impl Lease {
     pub(super) fn begin(driver: &Driver, path: NodePath, node: &Node, tasks: &Tasks) -> Self {
         let session = driver.session().clone();
         driver.begin_watch();
-        let attendance = Mutex::new(Some(session.attend()));
+        let name = driver.path().child(&node.name).into();
         Self {
-            node: Mutex::new(LockNode {
-                path: driver.path().child(&node.name).into(),
-                is_being_replaced: false,
-            }),
+            node: Mutex::new(LockNode { path: name, is_being_replaced: false, downgrades: Vec::new() }),
             path,
             zxid: node.zxid,
             loss: OnceLock::new(),
             changed: Signal::default(),
             tasks: tasks.clone(),
-            downgrades: Mutex::default(),
-            attendance,
             holders: Holders::default(),
             claims: AtomicU32::new(1),
             own_node: driver.own_node().clone(),
-            is_suspended: AtomicBool::new(false),
             writes: Writes::default(),
             session,
         }
@@ -128,7 +118,7 @@ impl Lease {
     pub(crate) fn downgrade(self: &Arc<Self>) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
         let (report, outcome) = oneshot::channel();
         if !self.is_forked() {
-            self.lock_downgrades().push(report);
+            self.lock_node().downgrades.push(report);
             self.changed.notify();
         }
         let lease = self.clone();
@@ -144,19 +134,9 @@ impl Lease {
     /// Waits for the next order to the task. The contender is withdrawn behind the downgrades.
     pub(super) fn next_order(&self) -> impl Future<Output = Order> {
         self.changed.until(|| {
-            let downgrade = self.lock_downgrades().pop().map(Order::Downgrade);
+            let downgrade = self.lock_node().downgrades.pop().map(Order::Downgrade);
             downgrade.or_else(|| (!self.is_claimed()).then_some(Order::Leave))
         })
-    }
-
-    fn lock_downgrades(&self) -> MutexGuard<'_, Vec<Report>> {
-        self.downgrades.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Ends the lease, with the outcome of its release.
-    pub(super) fn end(&self, outcome: Result<(), LockError>) {
-        self.holders.note_end(outcome);
-        self.end_attendance();
     }
 
     pub(crate) fn path(&self) -> &NodePath {
@@ -211,22 +191,11 @@ impl Lease {
         });
         if is_first {
             tracing::warn!(path = %self.path, %reason, "lock lost");
-        }
-        self.changed.notify();
-        // Listeners are told after the state has changed, so that they see it.
-        if is_first {
+            self.changed.notify();
+            // Listeners are told after the state has changed, so that they see it.
             self.holders.lose().into_iter().for_each(|holding| holding.lost(reason));
         }
-        if let LossReason::NodeDeleted | LossReason::OwnerChanged = first {
-            // Without a node, the lease needs no heartbeats, even if the holder keeps it.
-            self.end_attendance();
-        }
         first
-    }
-
-    fn end_attendance(&self) {
-        let attendance = self.attendance.lock().unwrap_or_else(PoisonError::into_inner).take();
-        drop(attendance);
     }
 
     /// Watches the data of the node, to which others write requests to release.
@@ -243,7 +212,7 @@ impl Lease {
     pub(crate) async fn asked_before_release(&self) -> bool {
         tokio::select! {
             biased;
-            () = self.holders.until(|holders| holders.is_being_released().then_some(())) => false,
+            () = self.holders.until(|holders| (!matches!(holders.release(), Release::Due)).then_some(())) => false,
             () = self.own_node.until(|news| news.is_asked) => true,
         }
     }
@@ -286,29 +255,14 @@ impl Lease {
 
     /// Takes note that the lock's node has this path, and is not being replaced any more.
     pub(super) fn set_node(&self, path: Arc<str>) {
-        *self.lock_node() = LockNode { path, is_being_replaced: false };
+        let mut node = self.lock_node();
+        (node.path, node.is_being_replaced) = (path, false);
+        drop(node);
         self.changed.notify();
     }
 
     fn lock_node(&self) -> MutexGuard<'_, LockNode> {
         self.node.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Tells the holders of the health of the connection.
-    pub(super) fn note_health(&self, link: Link) {
-        match link.health {
-            Health::Suspended => {
-                if !self.is_suspended.swap(true, Ordering::AcqRel) {
-                    self.tell(Witness::suspended);
-                }
-            }
-            Health::Connected => {
-                if self.is_confirmed() && self.is_suspended.swap(false, Ordering::AcqRel) {
-                    self.tell(Witness::confirmed);
-                }
-            }
-            Health::Lost => {}
-        }
     }
 
     /// Reports an event of this lease to the listeners, once for each holder.

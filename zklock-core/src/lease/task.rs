@@ -14,40 +14,98 @@ use crate::error::{LockError, LossReason};
 use crate::events::Witness;
 use crate::queue::acquisition::End;
 use crate::session::drive::{Driver, Undone};
+use crate::session::{Attendance, Health};
 
+use super::holders::Release;
 use super::state::{Lease, Order};
+
+/// The task of one held node. If it ends early, because the client's thread ended or a bug made it panic, the lease is lost.
+struct Task {
+    lease: Arc<Lease>,
+    /// The heartbeats that the session sends for this lease. `None` once the node is gone, even if the holder keeps the lease.
+    heartbeats: Option<Attendance>,
+    /// Whether the listeners have been told that the lease is suspended.
+    is_suspended: bool,
+    is_finished: bool,
+}
 
 /// Starts the task of a node.
 pub(super) fn start(driver: Driver, lease: Arc<Lease>) {
-    let tasks = lease.tasks.clone();
+    let (tasks, heartbeats) = (lease.tasks.clone(), Some(lease.session.attend()));
     // Made here rather than in the future, which may be dropped before its first poll.
-    let unfinished = Unfinished { lease, is_finished: false };
-    tasks.spawn(hold(unfinished, driver));
+    let task = Task { lease, heartbeats, is_suspended: false, is_finished: false };
+    tasks.spawn(task.hold(driver));
 }
 
-/// Holds the node until its contender is withdrawn.
-///
-/// The node stays until the release even if the lease is lost, so that no other client gets the lock while the holder's
-/// body is still being cancelled.
-#[expect(clippy::manual_async_fn, reason = "the future of an `async fn` has its arguments twice")]
-fn hold(unfinished: Unfinished, mut driver: Driver) -> impl Future<Output = ()> + Send {
-    async move {
-        let lease = unfinished.lease.clone();
-        loop {
-            // Kept until the node is deleted, because the library sends a request for a watch that is dropped earlier.
-            let mut gone: Gone = FutureExt::fuse(Box::pin(driver.own_node_gone(lease.last_node())));
-            match lease.attend(&mut gone).await {
-                Order::Downgrade(report) => {
-                    // The caller may no longer wait for the outcome.
-                    let downgraded = Box::pin(lease.attend_to(downgrade(&lease, &mut driver)));
-                    if let Err(Err(error)) = report.send(beside(&mut gone, downgraded).await) {
-                        tracing::warn!(path = %lease.path, %error, "a lock stays exclusive although only readers are left");
+impl Task {
+    /// Holds the node until its contender is withdrawn.
+    ///
+    /// The node stays until the release even if the lease is lost, so that no other client gets the lock while the holder's
+    /// body is still being cancelled.
+    #[expect(clippy::manual_async_fn, reason = "the future of an `async fn` has its arguments twice")]
+    fn hold(self, mut driver: Driver) -> impl Future<Output = ()> + Send {
+        async move {
+            let mut task = self;
+            let lease = task.lease.clone();
+            loop {
+                // Kept until the node is deleted, because the library sends a request for a watch that is dropped earlier.
+                let mut gone: Gone = FutureExt::fuse(Box::pin(driver.own_node_gone(lease.last_node())));
+                match task.attend(&mut gone).await {
+                    Order::Downgrade(report) => {
+                        // The caller may no longer wait for the outcome.
+                        let downgraded = Box::pin(lease.attend_to(downgrade(&lease, &mut driver)));
+                        if let Err(Err(error)) = report.send(beside(&mut gone, downgraded).await) {
+                            tracing::warn!(path = %lease.path, %error, "a lock stays exclusive although only readers are left");
+                        }
                     }
+                    Order::Leave => break beside(&mut gone, Box::pin(leave(&lease, &mut driver))).await,
                 }
-                Order::Leave => break beside(&mut gone, Box::pin(leave(&lease, &mut driver))).await,
+            }
+            task.is_finished = true;
+        }
+    }
+
+    /// Watches the node until there is an order.
+    async fn attend(&mut self, gone: &mut Gone) -> Order {
+        let mut links = self.lease.session.links();
+        loop {
+            let health = links.borrow_and_update().health;
+            self.tell_health(health);
+            let lease = &*self.lease;
+            tokio::select! {
+                biased;
+                order = lease.next_order() => return order,
+                () = ready(()), if lease.session.is_over() && lease.loss().is_none() => {
+                    lease.lose(LossReason::SessionEnded);
+                }
+                () = lease.session.lapsed(), if lease.loss().is_none() => drop(lease.lose(LossReason::LeaseExpired)),
+                loss = &mut *gone => {
+                    lease.lose(loss);
+                    self.heartbeats = None;
+                }
+                _ = links.changed(), if !lease.session.is_over() => {}
+                () = lease.own_node.until(|_| lease.is_confirmed()), if !lease.is_confirmed() => {}
             }
         }
-        unfinished.end();
+    }
+
+    /// Tells the holders that the lease is suspended, or confirmed again.
+    fn tell_health(&mut self, health: Health) {
+        let tell = match (health, self.is_suspended) {
+            (Health::Suspended, false) => Witness::suspended,
+            (Health::Connected, true) if self.lease.is_confirmed() => Witness::confirmed,
+            _ => return,
+        };
+        self.is_suspended = !self.is_suspended;
+        self.lease.tell(tell);
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            finish(&self.lease, End::Lost, None);
+        }
     }
 }
 
@@ -70,26 +128,6 @@ async fn beside<T>(gone: &mut Gone, mut order: Pin<Box<impl Future<Output = T>>>
 }
 
 impl Lease {
-    /// Watches the node until there is an order.
-    async fn attend(&self, gone: &mut Gone) -> Order {
-        let mut links = self.session.links();
-        loop {
-            let link = *links.borrow_and_update();
-            self.note_health(link);
-            tokio::select! {
-                biased;
-                order = self.next_order() => return order,
-                () = ready(()), if self.session.is_over() && self.loss().is_none() => {
-                    self.lose(LossReason::SessionEnded);
-                }
-                () = self.session.lapsed(), if self.loss().is_none() => drop(self.lose(LossReason::LeaseExpired)),
-                loss = &mut *gone => drop(self.lose(loss)),
-                _ = links.changed(), if !self.session.is_over() => {}
-                () = self.own_node.until(|_| self.is_confirmed()), if !self.is_confirmed() => {}
-            }
-        }
-    }
-
     /// Waits for the requests of an order, and for the end of the session or of the lease clock meanwhile.
     async fn attend_to<T>(&self, requests: impl Future<Output = T>) -> T {
         let mut requests = pin!(requests);
@@ -113,12 +151,12 @@ impl Lease {
 
 /// Withdraws the contender, and tells when the request for that is on its way.
 async fn leave(lease: &Lease, driver: &mut Driver) {
-    lease.holders.note_release();
+    lease.holders.advance(Release::Begun);
     let tell = async {
         lease.own_node.until(|news| news.is_leaving).await;
         // Meanwhile the client library's task, which runs on this thread too, writes the request.
         yield_now().await;
-        lease.holders.note_handed_over();
+        lease.holders.advance(Release::HandedOver);
         pending::<Infallible>().await
     };
     let end = tokio::select! {
@@ -143,7 +181,7 @@ fn finish(lease: &Lease, end: End, refusal: Option<LockError>) {
             Err(error) => holding.release_failed(error),
         }
     }
-    lease.end(outcome);
+    lease.holders.advance(Release::Over(outcome.map_err(Box::new)));
 }
 
 /// Replaces the writer's node with a reader's. The lease continues meanwhile.
@@ -166,26 +204,6 @@ async fn downgrade(lease: &Lease, driver: &mut Driver) -> Result<(), LockError> 
                 Undone::SessionOver => lease.lost_error(lease.lose(LossReason::SessionEnded)),
                 Undone::Refused(error) => error,
             })
-        }
-    }
-}
-
-/// Ends a lease whose task ends early, because the client's thread ended or a bug made the task panic.
-struct Unfinished {
-    lease: Arc<Lease>,
-    is_finished: bool,
-}
-
-impl Unfinished {
-    fn end(mut self) {
-        self.is_finished = true;
-    }
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        if !self.is_finished {
-            finish(&self.lease, End::Lost, None);
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::session::drive::Contention;
 use super::grant::Grants;
 use super::held::Mode;
 use super::queue::{Answer, Caller, LocalQueue};
-use super::state::{Call, CallId, Effects, Rejected};
+use super::state::{Call, CallId, Rejected};
 
 impl LocalQueue {
     /// Waits in line for the lock.
@@ -80,11 +80,11 @@ impl LocalQueue {
         self.change(|state, now| {
             let id = place.unwrap_or_else(|| state.id());
             let until = now.checked_add(deadline.left());
-            let effects = state
+            let granted = state
                 .arrive(Call { id, mode, contention: deadline.contention, deadline: until, caller }, now);
             told = state.queued_as(id).and_then(|(ahead, caller)| Some((ahead, caller.untold.take()?)));
-            arrived = effects.as_ref().map(|_| id).map_err(|rejected| *rejected);
-            effects.unwrap_or_else(|_| Effects::default())
+            arrived = granted.as_ref().map(|_| id).map_err(|rejected| *rejected);
+            granted.unwrap_or_default()
         });
         if let Some((ahead, witness)) = told {
             witness.queued(ahead);

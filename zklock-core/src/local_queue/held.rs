@@ -37,7 +37,7 @@ pub(super) trait Handle: Clone {
 pub(super) struct Look {
     pub(super) readiness: Readiness,
     /// Since when other clients may wait for the lock.
-    pub(super) company: Option<Instant>,
+    pub(super) contended_since: Option<Instant>,
 }
 
 impl Look {
@@ -45,7 +45,7 @@ impl Look {
     pub(super) fn beside(self, other: Self) -> Self {
         Self {
             readiness: self.readiness.max(other.readiness),
-            company: self.company.into_iter().chain(other.company).min(),
+            contended_since: self.contended_since.into_iter().chain(other.contended_since).min(),
         }
     }
 }
@@ -64,16 +64,16 @@ pub(super) enum Admission {
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
 pub(super) struct HeldNode<L> {
-    id: NodeId,
-    claim: L,
+    pub(super) id: NodeId,
+    pub(super) claim: L,
     kind: Kind,
     /// The mode of the node.
     mode: Mode,
     usage: Usage,
     /// The number of grants so far.
-    handoffs: u32,
+    pub(super) handoffs: u32,
     /// The number of grants since others may wait, with that of the holder of that moment.
-    grants: u32,
+    pub(super) grants: u32,
     /// The instant of the first grant.
     first: Instant,
 }
@@ -90,28 +90,6 @@ enum Usage {
 impl<L: Handle> HeldNode<L> {
     pub(super) fn new(id: NodeId, (claim, kind): (L, Kind), mode: Mode, now: Instant) -> Self {
         Self { id, claim, kind, mode, usage: Usage::Vacant, handoffs: 0, grants: 0, first: now }
-    }
-
-    pub(super) fn id(&self) -> NodeId {
-        self.id
-    }
-
-    pub(super) fn claim(&self) -> &L {
-        &self.claim
-    }
-
-    pub(super) fn into_claim(self) -> L {
-        self.claim
-    }
-
-    #[cfg(test)]
-    pub(super) fn set_handoffs(&mut self, handoffs: u32) {
-        self.handoffs = handoffs;
-    }
-
-    #[cfg(test)]
-    pub(super) fn grants(&self) -> u32 {
-        self.grants
     }
 
     pub(super) fn is_vacant(&self) -> bool {
@@ -146,7 +124,8 @@ impl<L: Handle> HeldNode<L> {
     /// readers is not counted.
     pub(super) fn admits(&self, mode: Mode, is_batch: bool, limits: (Queueing, Instant)) -> Admission {
         if !self.is_open_to(mode) {
-            return Admission::Later;
+            // Another contender enters while the holders of a lost node end.
+            return if self.is_lost() { Admission::Never } else { Admission::Later };
         }
         if self.keeps_out(mode) {
             return Admission::Never;
@@ -154,10 +133,12 @@ impl<L: Handle> HeldNode<L> {
         if is_batch && self.handoffs < GRANTS {
             return Admission::Now;
         }
-        let Look { readiness, company } = self.look();
+        let Look { readiness, contended_since } = self.look();
         match readiness {
-            Readiness::Over => Admission::Never,
-            Readiness::Ready | Readiness::Pending if self.is_spent(company, limits) => Admission::Never,
+            Readiness::Over | Readiness::Lost => Admission::Never,
+            Readiness::Ready | Readiness::Pending if self.is_spent(contended_since, limits) => {
+                Admission::Never
+            }
             Readiness::Ready => Admission::Now,
             Readiness::Pending => Admission::Later,
         }
@@ -169,7 +150,7 @@ impl<L: Handle> HeldNode<L> {
             self.first = now;
         }
         if !is_batch {
-            self.grants = if self.has_company() { self.grants + 1 } else { 1 };
+            self.grants = if self.is_contended() { self.grants + 1 } else { 1 };
         }
         let claims = if let Kind::Permits { each, .. } = self.kind { each } else { 1 };
         self.usage = match (mode, self.usage) {
@@ -180,11 +161,6 @@ impl<L: Handle> HeldNode<L> {
         let handoff = self.handoffs;
         self.handoffs += 1;
         handoff
-    }
-
-    /// Returns the number of grants so far.
-    pub(super) fn handoffs(&self) -> u32 {
-        self.handoffs
     }
 
     pub(super) fn give_back(&mut self) {
@@ -205,20 +181,33 @@ impl<L: Handle> HeldNode<L> {
 
     /// Returns whether local readers keep other clients' readers out.
     pub(super) fn shuts_readers_out(&self) -> bool {
-        self.mode == Mode::Exclusive && self.is_read()
+        self.mode == Mode::Exclusive && self.is_read() && !self.is_lost()
     }
 
     /// Returns the instant at which local readers have to let other clients' readers in, if that is bounded.
     pub(super) fn shuts_out_until(&self, queueing: Queueing) -> Option<Instant> {
-        let company = self.look().company.filter(|_| self.shuts_readers_out())?;
+        let others = self.look().contended_since.filter(|_| self.shuts_readers_out())?;
         let within = if self.grants >= queueing.turns { Duration::ZERO } else { queueing.within };
         // A bound beyond the clock's range is none.
-        self.turn_since(company).checked_add(within)
+        self.turn_since(others).checked_add(within)
+    }
+
+    /// Returns the state of the lease, as far as a queue with this first call has acted on it: a node that the call need not
+    /// wait for was not ready, and one that is lost was not lost yet.
+    pub(super) fn noticed(&self, first: Option<Mode>) -> Look {
+        let look = self.claim.look();
+        let is_unserved =
+            first.is_some_and(|mode| self.is_open_to(mode)) || look.readiness == Readiness::Lost;
+        if is_unserved { Look { readiness: Readiness::Pending, ..look } } else { look }
+    }
+
+    fn is_lost(&self) -> bool {
+        self.claim.look().readiness == Readiness::Lost
     }
 
     /// Returns whether others may wait for the lock.
-    pub(super) fn has_company(&self) -> bool {
-        self.look().company.is_some()
+    pub(super) fn is_contended(&self) -> bool {
+        self.look().contended_since.is_some()
     }
 
     /// Looks at the lease. Others wait at the gate of a semaphore, which the holders of permits do not see.
@@ -226,19 +215,19 @@ impl<L: Handle> HeldNode<L> {
         let look = self.claim.look();
         match self.kind {
             Kind::Lock => look,
-            Kind::Permits { .. } => Look { company: Some(self.first), ..look },
+            Kind::Permits { .. } => Look { contended_since: Some(self.first), ..look },
         }
     }
 
-    /// Returns since when the turn counts, if others may wait since `company`.
-    fn turn_since(&self, company: Instant) -> Instant {
-        self.first.max(company)
+    /// Returns since when the turn counts, if others may wait since this instant.
+    fn turn_since(&self, others: Instant) -> Instant {
+        self.first.max(others)
     }
 
     /// Returns whether the turn of this client is over. Its first grant is always within the bounds.
-    fn is_spent(&self, company: Option<Instant>, (queueing, now): (Queueing, Instant)) -> bool {
-        let is_over = company.is_some_and(|company| {
-            self.grants >= queueing.turns || now.duration_since(self.turn_since(company)) >= queueing.within
+    fn is_spent(&self, contended_since: Option<Instant>, (queueing, now): (Queueing, Instant)) -> bool {
+        let is_over = contended_since.is_some_and(|others| {
+            self.grants >= queueing.turns || now.duration_since(self.turn_since(others)) >= queueing.within
         });
         self.handoffs == GRANTS || (self.handoffs > 0 && is_over)
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::iter::{RepeatN, repeat_n};
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -11,12 +12,13 @@ use crate::client::worker::Worker;
 use crate::contend::{Claims, Count, Wanted};
 use crate::error::{Holder, LockError, Phase};
 use crate::events::Witness;
+use crate::lease::{Claim, Lease};
 use crate::path::NodePath;
 use crate::queue::predicate::{Place, Role};
 
 use super::grant::{GiveBack, Grant, Grants};
 use super::held::{Handle, HeldNode, Kind, Look, Mode, NodeId};
-use super::state::{Call, Effects, Granted, State, Wake};
+use super::state::{Call, Granted, State, Wake};
 
 /// The calls of one client at one lock, or for a number of permits of one semaphore.
 pub(super) struct LocalQueue {
@@ -25,8 +27,6 @@ pub(super) struct LocalQueue {
     /// What the calls want. Readers and writers share a queue, which has that of a writer.
     key: Wanted,
     state: Mutex<CallState>,
-    /// The nodes that the task gives up before it creates another one.
-    leaving: Mutex<Vec<Claims>>,
     /// The contender of another client, or another node of this one, that the contender waits for.
     front: Mutex<Option<Holder>>,
     /// Wakes the task.
@@ -83,20 +83,18 @@ impl LocalQueue {
     /// Makes a change, performs what follows from it, and wakes the task if it has something to do.
     pub(super) fn change(
         self: &Arc<Self>,
-        change: impl FnOnce(&mut CallState, Instant) -> Effects<Caller, Claims>,
+        change: impl FnOnce(&mut CallState, Instant) -> Vec<Granted<Caller, Claims>>,
     ) {
+        let grants = change(&mut self.state(), Instant::now());
+        self.deliver(grants);
         let mut state = self.state();
-        let mut effects = change(&mut state, Instant::now());
-        if state.waiting() > 0 {
-            // The task deletes them before it creates another one, so that this client is not behind itself.
-            self.leaving().append(&mut effects.left);
-        }
+        // While calls wait, the task deletes them before it creates another one, so that this client is not behind itself.
+        let left = if state.waiting() == 0 { mem::take(&mut state.left) } else { Vec::new() };
+        let wake = state.wake(Instant::now());
         drop(state);
-        self.deliver(effects);
-        let wake = self.state().wake(Instant::now());
+        drop(left);
         match wake {
-            Wake::Nobody if self.leaving().is_empty() => {}
-            Wake::Nobody => self.changed.notify_one(),
+            Wake::Nobody => {}
             Wake::Task => self.changed.notify_one(),
             Wake::NewTask => self.start(),
         }
@@ -108,22 +106,12 @@ impl LocalQueue {
     }
 
     /// Sends the grants to their callers. A grant whose caller is gone goes to the next one in line.
-    pub(super) fn deliver(self: &Arc<Self>, mut effects: Effects<Caller, Claims>) {
-        loop {
-            // A node is deleted before another one is created, so that others are served meanwhile.
-            drop(effects.left);
+    pub(super) fn deliver(self: &Arc<Self>, mut grants: Vec<Granted<Caller, Claims>>) {
+        while !grants.is_empty() {
             let vain: Vec<_> =
-                effects.grants.into_iter().filter_map(|granted| self.grant(granted)).flatten().collect();
-            if vain.is_empty() {
-                return;
-            }
+                grants.into_iter().filter_map(|granted| self.grant(granted)).flatten().collect();
             let now = Instant::now();
-            effects = Effects::default();
-            for node in vain {
-                let more = self.state().given_back(node, now);
-                effects.grants.extend(more.grants);
-                effects.left.extend(more.left);
-            }
+            grants = vain.into_iter().flat_map(|node| self.state().given_back(node, now)).collect();
         }
     }
 
@@ -168,7 +156,7 @@ impl LocalQueue {
     }
 
     /// Takes note of the contender in front of this client's, or that it is not known.
-    pub(super) fn meet(&self, holder: Option<Holder>) {
+    pub(super) fn note_front(&self, holder: Option<Holder>) {
         *self.front() = holder;
     }
 
@@ -185,10 +173,6 @@ impl LocalQueue {
 
     pub(super) fn state(&self) -> MutexGuard<'_, CallState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn leaving(&self) -> MutexGuard<'_, Vec<Claims>> {
-        self.leaving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -210,12 +194,15 @@ impl GiveBack for LocalQueue {
 
 impl Handle for Claims {
     fn look(&self) -> Look {
-        let looks = self.iter().map(|claim| {
-            let lease = claim.lease();
-            Look { readiness: lease.readiness(), company: lease.company() }
-        });
-        looks.reduce(Look::beside).expect("a call has at least one claim")
+        look_at(self.iter().map(Claim::lease))
     }
+}
+
+/// Returns the state of the leases that one call has.
+pub(super) fn look_at<'a>(leases: impl Iterator<Item = &'a Arc<Lease>>) -> Look {
+    let looks =
+        leases.map(|lease| Look { readiness: lease.readiness(), contended_since: lease.contended_since() });
+    looks.reduce(Look::beside).expect("a call has at least one claim")
 }
 
 impl Registry {
@@ -237,7 +224,6 @@ impl Registry {
                 path: path.clone(),
                 state: Mutex::new(State::new(worker.settings().queueing, kind(&key))),
                 key,
-                leaving: Mutex::default(),
                 front: Mutex::default(),
                 changed: Notify::new(),
                 registry: Arc::downgrade(self),

@@ -35,7 +35,7 @@ use std::time::Instant;
 use crate::client::settings::Queueing;
 use crate::session::drive::Contention;
 
-use super::held::{Admission, Handle, HeldNode, Kind, Mode, NodeId};
+use super::held::{Admission, Handle, HeldNode, Kind, Look, Mode, NodeId};
 
 /// The identity of a call, and its place in line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -92,10 +92,8 @@ pub(super) enum Need {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Watched {
     pub(super) node: NodeId,
-    /// Whether the first call in line waits only until the state of the lease is known.
-    pub(super) is_open: bool,
-    /// Whether others may wait for the lock, as far as the queue has noticed.
-    pub(super) has_company: bool,
+    /// The state of its lease, as far as the queue has acted on it.
+    pub(super) look: Look,
 }
 
 /// Whether a task does the work of a queue.
@@ -138,15 +136,6 @@ pub(super) struct Granted<C, L> {
     pub(super) handoff: u32,
 }
 
-/// The effects of a change.
-#[derive(Debug)]
-#[must_use = "the grants and the claims belong to others"]
-pub(super) struct Effects<C, L> {
-    pub(super) grants: Vec<Granted<C, L>>,
-    /// Leases that are no longer kept. Each is released once its last holder has given it back.
-    pub(super) left: Vec<L>,
-}
-
 /// The calls of one client that wait for one lock or semaphore, and what they share of it.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
@@ -160,6 +149,8 @@ pub(super) struct State<C, L> {
     pub(super) next_node: u64,
     /// In the order in which they came. A lock has at most one.
     pub(super) held: Vec<HeldNode<L>>,
+    /// Leases that are no longer kept. Each is released once its last holder has given it back.
+    pub(super) left: Vec<L>,
     pub(super) contender: Option<Contender>,
     task: Task,
     is_closed: bool,
@@ -176,6 +167,7 @@ impl<C, L: Handle> State<C, L> {
             deadline: None,
             next_node: 0,
             held: Vec::new(),
+            left: Vec::new(),
             contender: None,
             task: Task::Absent,
             is_closed: false,
@@ -189,7 +181,7 @@ impl<C, L: Handle> State<C, L> {
     }
 
     /// Puts a call into the line, at the place of its id.
-    pub(super) fn arrive(&mut self, call: Call<C>, now: Instant) -> Result<Effects<C, L>, Rejected> {
+    pub(super) fn arrive(&mut self, call: Call<C>, now: Instant) -> Result<Vec<Granted<C, L>>, Rejected> {
         if self.is_closed {
             return Err(Rejected::Closed);
         }
@@ -202,34 +194,39 @@ impl<C, L: Handle> State<C, L> {
     }
 
     /// Removes a call whose caller no longer waits.
-    pub(super) fn gone(&mut self, id: CallId, now: Instant) -> Effects<C, L> {
+    pub(super) fn gone(&mut self, id: CallId, now: Instant) -> Vec<Granted<C, L>> {
         match self.waiting.remove(&id) {
             Some(_) => self.serve(now),
-            None => Effects::default(),
+            None => Vec::new(),
         }
     }
 
     /// Handles the end of a grant. Under a node that is no longer kept, it changes nothing.
-    pub(super) fn given_back(&mut self, node: NodeId, now: Instant) -> Effects<C, L> {
+    pub(super) fn given_back(&mut self, node: NodeId, now: Instant) -> Vec<Granted<C, L>> {
         self.change_held(node, now, HeldNode::give_back)
     }
 
     /// Treats the node as a reader's from now on, because its downgrade has been ordered.
-    pub(super) fn downgraded(&mut self, node: NodeId, now: Instant) -> Effects<C, L> {
+    pub(super) fn downgraded(&mut self, node: NodeId, now: Instant) -> Vec<Granted<C, L>> {
         self.change_held(node, now, HeldNode::downgrade)
     }
 
-    fn change_held(&mut self, node: NodeId, now: Instant, change: fn(&mut HeldNode<L>)) -> Effects<C, L> {
-        let Some(held) = self.held.iter_mut().find(|held| held.id() == node) else {
-            return Effects::default();
+    fn change_held(
+        &mut self,
+        node: NodeId,
+        now: Instant,
+        change: fn(&mut HeldNode<L>),
+    ) -> Vec<Granted<C, L>> {
+        let Some(held) = self.held.iter_mut().find(|held| held.id == node) else {
+            return Vec::new();
         };
         change(held);
         self.serve(now)
     }
 
     /// Grants the nodes to as many calls as they admit.
-    pub(super) fn serve(&mut self, now: Instant) -> Effects<C, L> {
-        let mut effects = Effects::default();
+    pub(super) fn serve(&mut self, now: Instant) -> Vec<Granted<C, L>> {
+        let mut grants = Vec::new();
         // Readers that are let in together count as one grant.
         let mut is_batch = false;
         let mut index = 0;
@@ -238,14 +235,13 @@ impl<C, L: Handle> State<C, L> {
                 Admission::Later => index += 1,
                 // The task lets other clients' readers in before the node leaves.
                 Admission::Never if held.shuts_readers_out() => index += 1,
-                Admission::Never => effects.left.push(self.held.remove(index).into_claim()),
+                Admission::Never => self.left.push(self.held.remove(index).claim),
                 Admission::Now => {
                     let Some((_, call)) = self.waiting.pop_first() else { break };
                     let begins_batch = held.is_vacant() && mode == Mode::Shared;
                     let handoff = held.grant(mode, is_batch, now);
                     is_batch |= begins_batch;
-                    let (claim, node) = (held.claim().clone(), held.id());
-                    effects.grants.push(Granted { call, claim, node, handoff });
+                    grants.push(Granted { call, claim: held.claim.clone(), node: held.id, handoff });
                 }
             }
         }
@@ -254,9 +250,9 @@ impl<C, L: Handle> State<C, L> {
             self.waiting = BTreeMap::new();
         }
         if self.kind != Kind::Lock {
-            effects.left.extend(self.leave());
+            self.leave();
         }
-        effects
+        grants
     }
 
     /// Refuses all calls from now on, and returns those that wait.
@@ -362,7 +358,7 @@ impl<C, L: Handle> State<C, L> {
 
     /// Returns the node with this id, while it is held.
     pub(super) fn node(&self, node: NodeId) -> Option<&HeldNode<L>> {
-        self.held.iter().find(|held| held.id() == node)
+        self.held.iter().find(|held| held.id == node)
     }
 }
 
@@ -388,20 +384,17 @@ impl<C, L: Handle> State<C, L> {
     }
 
     /// Takes over a node that has come to the head of its queue.
-    pub(super) fn headed(&mut self, claim: L, now: Instant) -> Effects<C, L> {
+    pub(super) fn headed(&mut self, claim: L, now: Instant) -> Vec<Granted<C, L>> {
         let mode = self.contender.take().map_or(Mode::Exclusive, |contender| contender.entry.mode);
         self.next_node += 1;
-        // The node before is gone, or this one would not be at the head.
-        let before = match self.kind {
-            Kind::Lock => mem::take(&mut self.held),
-            Kind::Permits { .. } => Vec::new(),
-        };
+        if self.kind == Kind::Lock {
+            // The node before is gone, or this one would not be at the head.
+            self.left.extend(self.held.drain(..).map(|held| held.claim));
+        }
         // Most have one for a long time.
         self.held.reserve_exact(1);
         self.held.push(HeldNode::new(NodeId(self.next_node), (claim, self.kind), mode, now));
-        let mut effects = self.serve(now);
-        effects.left.extend(before.into_iter().map(HeldNode::into_claim));
-        effects
+        self.serve(now)
     }
 
     /// Takes note that the contender has left.
@@ -422,18 +415,17 @@ impl<C, L: Handle> State<C, L> {
         self.drain()
     }
 
-    /// Takes a node out of the queue that is lost, or that has to be left to its present holders.
+    /// Takes a node out of the queue that has to be left to its present holders.
     pub(super) fn part(&mut self, node: NodeId) -> Option<L> {
-        let index = self.held.iter().position(|held| held.id() == node)?;
-        Some(self.held.remove(index).into_claim())
+        let index = self.held.iter().position(|held| held.id == node)?;
+        Some(self.held.remove(index).claim)
     }
 
-    /// Takes the nodes out that nobody uses, unless a call waits.
-    pub(super) fn leave(&mut self) -> Vec<L> {
-        if !self.waiting.is_empty() {
-            return Vec::new();
+    /// Gives up the nodes that nobody uses, unless a call waits.
+    pub(super) fn leave(&mut self) {
+        if self.waiting.is_empty() {
+            self.left.extend(self.held.extract_if(.., |held| held.is_vacant()).map(|held| held.claim));
         }
-        self.held.extract_if(.., |held| held.is_vacant()).map(HeldNode::into_claim).collect()
     }
 
     /// Removes the calls whose deadlines have passed, and returns them.
@@ -474,6 +466,7 @@ impl<C, L: Handle> State<C, L> {
     /// Returns whether a task that watches these nodes has something to do, or has to watch others.
     fn is_news(&self, watched: &[Watched], now: Instant) -> bool {
         match self.need(now) {
+            _ if !self.left.is_empty() => true,
             Need::Wait(to_watch) => to_watch != watched,
             // The task sleeps on beside a node that is in use, for the next call. It must not keep one that leaves.
             Need::Nothing => !watched.iter().all(|watched| self.node(watched.node).is_some()),
@@ -507,13 +500,15 @@ impl<C, L: Handle> State<C, L> {
     /// Holders that give their locks back later find no held node, so that the last of them releases it.
     pub(super) fn abandon(&mut self) -> (Vec<Call<C>>, Vec<L>) {
         (self.contender, self.task) = (None, Task::Absent);
-        (self.drain(), mem::take(&mut self.held).into_iter().map(HeldNode::into_claim).collect())
+        let held = self.held.drain(..).map(|held| held.claim);
+        let claims = held.chain(self.left.drain(..)).collect();
+        (self.drain(), claims)
     }
 
     /// Returns what the task has to do.
     fn need(&self, now: Instant) -> Need {
         if let Some(vacant) = self.held.iter().find(|held| held.is_vacant() && self.waiting.is_empty()) {
-            return Need::Leave(vacant.id(), vacant.handoffs());
+            return Need::Leave(vacant.id, vacant.handoffs);
         }
         if let Some(node) = self.node_to_downgrade(now) {
             return Need::Downgrade(node);
@@ -547,11 +542,7 @@ impl<C, L: Handle> State<C, L> {
     fn nodes_to_watch(&self) -> Vec<Watched> {
         let first = self.first().map(|call| call.mode);
         let held = self.held.iter().filter(|held| first.is_some() || held.shuts_readers_out());
-        let watched = held.map(|held| {
-            let is_open = first.is_some_and(|mode| held.is_open_to(mode));
-            Watched { node: held.id(), is_open, has_company: held.has_company() }
-        });
-        watched.collect()
+        held.map(|held| Watched { node: held.id, look: held.noticed(first) }).collect()
     }
 
     /// Returns an instant that is not later than the next deadline or bound.
@@ -567,7 +558,7 @@ impl<C, L: Handle> State<C, L> {
         let is_over = self.shuts_out_until().is_some_and(|until| until <= now);
         let held = self.held.first().filter(|held| held.shuts_readers_out())?;
         let is_closed = is_read && held.admits(Mode::Shared, false, limits) == Admission::Never;
-        (is_closed || is_over).then(|| held.id())
+        (is_closed || is_over).then_some(held.id)
     }
 
     /// Returns the instant at which local readers have to let other clients' readers in, if that is bounded.
@@ -583,12 +574,6 @@ impl Contender {
             needed.mode == self.entry.mode
                 && (self.entry.contention == Contention::Leave || needed.contention == Contention::Wait)
         })
-    }
-}
-
-impl<C, L> Default for Effects<C, L> {
-    fn default() -> Self {
-        Self { grants: Vec::new(), left: Vec::new() }
     }
 }
 

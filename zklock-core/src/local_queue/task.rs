@@ -17,7 +17,7 @@ use crate::error::LockError;
 use crate::session::drive::Progress;
 use crate::time::sleep_until;
 
-use super::queue::{Answer, Caller, LocalQueue};
+use super::queue::{Answer, Caller, LocalQueue, look_at};
 use super::state::{Call, Entry, Need, Watched};
 
 /// The task of a local queue. If it ends early, because the client's thread ended or a bug made it panic, it fails the calls,
@@ -50,9 +50,9 @@ impl LocalQueue {
             let log = self.log_long_wait(&mut warning);
             self.expire();
             let (need, until) = self.state().next(Instant::now());
-            let leaving = mem::take(&mut *self.leaving());
-            if !leaving.is_empty() {
-                drop(leaving);
+            let left = mem::take(&mut self.state().left);
+            if !left.is_empty() {
+                drop(left);
                 // The tasks of these nodes delete them meanwhile.
                 yield_now().await;
             }
@@ -65,11 +65,10 @@ impl LocalQueue {
                 // The calls of a client that gives a lock back often come again in a moment.
                 Need::Leave(node, grants) => {
                     if closing.is_cancelled() || seen_vacant.replace((node, grants)) == Some((node, grants)) {
-                        let left = self.state().leave();
-                        drop(left);
+                        self.state().leave();
+                    } else {
+                        yield_now().await;
                     }
-                    // The task of the node deletes the node before another one is created.
-                    yield_now().await;
                 }
                 Need::Downgrade(node) => {
                     let claims = self.state().part(node);
@@ -86,7 +85,7 @@ impl LocalQueue {
                             self.conclude(end);
                         }
                         () = self.changed() => {}
-                        () = self.any_changes(watched) => {}
+                        () = self.any_changes(watched) => self.serve(),
                         () = until_either(until, log) => {}
                     }
                 }
@@ -118,7 +117,7 @@ impl LocalQueue {
             (Progress::Behind(holder), Wanted::Place(_)) => Some(holder.clone()),
             _ => None,
         };
-        self.meet(front);
+        self.note_front(front);
         match progress {
             Progress::Queued(count) => {
                 let contended = self.state().behind(count);
@@ -132,11 +131,11 @@ impl LocalQueue {
 
     /// Handles the end of a contender.
     fn conclude(self: &Arc<Self>, end: Contested) {
-        self.meet(None);
+        self.note_front(None);
         match end {
             Ok(Some(claims)) => {
-                let effects = self.state().headed(claims, Instant::now());
-                self.deliver(effects);
+                let grants = self.state().headed(claims, Instant::now());
+                self.deliver(grants);
                 self.tell_queued();
             }
             Ok(None) => {
@@ -152,35 +151,24 @@ impl LocalQueue {
         }
     }
 
-    /// Waits until one of these may be passed on, is lost, or has company.
-    async fn any_changes(self: &Arc<Self>, watched: Vec<Watched>) {
+    /// Waits until the state of one of these is another one.
+    async fn any_changes(&self, watched: Vec<Watched>) {
         if watched.is_empty() {
             return pending().await;
         }
         select_all(watched.into_iter().map(|watched| Box::pin(self.node_changes(watched)))).await;
     }
 
-    async fn node_changes(self: &Arc<Self>, Watched { node, is_open, has_company }: Watched) {
+    async fn node_changes(&self, Watched { node, look }: Watched) {
         let leases: Vec<_> = {
             let state = self.state();
             let Some(held) = state.node(node) else { return };
-            held.claim().iter().map(|claim| claim.lease().clone()).collect()
+            held.claim.iter().map(|claim| claim.lease().clone()).collect()
         };
-        if is_open {
-            for lease in &leases {
-                lease.passable().await;
-            }
-            return self.serve();
-        }
+        // The calls in line rely on the node.
         leases.iter().for_each(|lease| lease.urge());
-        let accompanied = leases.iter().map(|lease| Box::pin(lease.accompanied()));
-        tokio::select! {
-            _ = select_all(leases.iter().map(|lease| Box::pin(lease.lost()))) => {
-                let left = self.state().part(node);
-                drop(left);
-            }
-            _ = select_all(accompanied), if !has_company => {}
-        }
+        let is_changed = || look_at(leases.iter()) != look;
+        select_all(leases.iter().map(|lease| Box::pin(lease.until(is_changed)))).await;
     }
 
     /// Refuses all calls from now on.
@@ -201,8 +189,8 @@ impl LocalQueue {
 
     /// Serves the calls that are left, which may need another node, or none.
     fn serve(self: &Arc<Self>) {
-        let effects = self.state().serve(Instant::now());
-        self.deliver(effects);
+        let grants = self.state().serve(Instant::now());
+        self.deliver(grants);
     }
 
     /// Logs that the calls wait long, if it is time for that. Returns the next time.
@@ -225,9 +213,7 @@ impl Task {
 impl Drop for Task {
     fn drop(&mut self) {
         if !self.is_over {
-            self.queue.meet(None);
-            let leaving = mem::take(&mut *self.queue.leaving());
-            drop(leaving);
+            self.queue.note_front(None);
             // What is held stays with its present holders.
             let (calls, claims) = self.queue.state().abandon();
             drop(claims);

@@ -14,7 +14,7 @@ use crate::client::settings::Queueing;
 use crate::lease::Readiness;
 
 use super::held::{Handle, Kind, Look, Mode, NodeId};
-use super::state::{Call, CallId, Effects, Entry, Need, Rejected, State, Wake, Watched};
+use super::state::{Call, CallId, Entry, Granted, Need, Rejected, State, Wake};
 use crate::session::drive::Contention;
 
 use Mode::{Exclusive, Shared};
@@ -100,7 +100,12 @@ impl Scene {
 
     fn give_back(&mut self) -> (Vec<(u64, u32)>, usize) {
         let served = self.state.given_back(self.node, self.now);
-        (grants(&served), served.left.len())
+        (grants(&served), self.left())
+    }
+
+    /// The number of nodes that the line has given up.
+    fn left(&mut self) -> usize {
+        std::mem::take(&mut self.state.left).len()
     }
 
     fn gone(&mut self, id: u64) -> Vec<(u64, u32)> {
@@ -109,8 +114,8 @@ impl Scene {
 }
 
 /// The calls that are granted, and their numbers under the node.
-fn grants(served: &Effects<(), Claim>) -> Vec<(u64, u32)> {
-    served.grants.iter().map(|granted| (granted.call.id.0, granted.handoff)).collect()
+fn grants(served: &[Granted<(), Claim>]) -> Vec<(u64, u32)> {
+    served.iter().map(|granted| (granted.call.id.0, granted.handoff)).collect()
 }
 
 /// A lease whose state a test sets.
@@ -125,15 +130,15 @@ impl Handle for Claim {
 
 impl Claim {
     pub(super) fn new() -> Self {
-        Self(Rc::new(Cell::new(Look { readiness: Readiness::Ready, company: None })))
+        Self(Rc::new(Cell::new(Look { readiness: Readiness::Ready, contended_since: None })))
     }
 
     pub(super) fn becomes(&self, readiness: Readiness) {
         self.0.set(Look { readiness, ..self.0.get() });
     }
 
-    pub(super) fn meets(&self, company: Instant) {
-        self.0.set(Look { company: Some(company), ..self.0.get() });
+    pub(super) fn is_contended_since(&self, contended_since: Instant) {
+        self.0.set(Look { contended_since: Some(contended_since), ..self.0.get() });
     }
 
     /// Returns the number of claims to this lease, this one included.

@@ -88,10 +88,6 @@ enum Intent {
     Withdraw(End),
 }
 
-impl Intent {
-    const WITHDRAW: Self = Self::Withdraw(End::Withdrawn);
-}
-
 impl Acquisition {
     /// Starts an acquisition within the session, and returns it with its first action.
     pub(crate) fn start(id: ContenderId, predicate: Predicate, session: i64) -> (Self, Action) {
@@ -160,7 +156,7 @@ impl Acquisition {
     }
 
     fn cancel(&mut self) -> Option<Action> {
-        self.intent = Intent::WITHDRAW;
+        self.intent = Intent::Withdraw(End::Withdrawn);
         match &self.state {
             State::Waiting(node) | State::Held(node) => Some(self.delete(vec![node.name.clone()])),
             _ => None,
@@ -170,7 +166,7 @@ impl Acquisition {
     fn advance(&mut self, outcome: Event) -> Action {
         let is_downgrading = matches!(self.state, State::Downgrading(_));
         if outcome == Event::Refused && !is_downgrading {
-            self.intent = Intent::WITHDRAW;
+            self.intent = Intent::Withdraw(End::Withdrawn);
         }
         match (self.state.clone(), outcome) {
             (State::Creating, Event::Entered(node, sight)) => self.entered(node, sight),
@@ -314,7 +310,7 @@ impl Acquisition {
             Event::Refused => self.hold(old),
             // It ends, because the turn is gone with the node.
             Event::OwnNodeGone => {
-                self.intent = Intent::WITHDRAW;
+                self.intent = Intent::Withdraw(End::Withdrawn);
                 self.delete(vec![new, old.name])
             }
             _ => {

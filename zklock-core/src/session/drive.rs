@@ -75,7 +75,7 @@ pub(crate) enum Numbers {
 }
 
 /// The parameters of an acquisition.
-pub(crate) struct Bid {
+pub(crate) struct Parameters {
     /// The path of the lock: the queue itself, or the node above it.
     pub(crate) lock: NodePath,
     /// The path of the queue.
@@ -98,7 +98,7 @@ pub(crate) struct Driver {
     machine: Acquisition,
     pub(super) action: Action,
     /// The reason why the acquisition was refused, if it was.
-    pub(super) refusal: Option<LockError>,
+    pub(super) refusal: Option<Box<LockError>>,
     /// The watch that signals the first change of the children since they were last listed.
     pub(super) children: Option<Watch>,
     /// The contenders that the last list showed.
@@ -123,8 +123,8 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    pub(crate) fn new(session: Arc<Session>, bid: Bid) -> Self {
-        let Bid { lock, path, predicate, data, counter, numbers } = bid;
+    pub(crate) fn new(session: Arc<Session>, parameters: Parameters) -> Self {
+        let Parameters { lock, path, predicate, data, counter, numbers } = parameters;
         let id = ContenderId::new(Uuid::new_v4());
         let (machine, action) = Acquisition::start(id, predicate, session.id());
         let connection = session.link().connection;
@@ -228,7 +228,7 @@ impl Driver {
 
     fn ended(&mut self, end: End) -> NotAcquired {
         match (end, self.refusal.take()) {
-            (End::Withdrawn | End::Abandoned, Some(refusal)) => NotAcquired::Refused(refusal),
+            (End::Withdrawn | End::Abandoned, Some(refusal)) => NotAcquired::Refused(*refusal),
             (End::Withdrawn | End::Abandoned, None) => NotAcquired::Cancelled,
             (End::Unnumbered, _) => NotAcquired::Refused(LockError::Refused {
                 path: self.place(),
@@ -339,7 +339,7 @@ impl Driver {
             match self.action.clone() {
                 Action::Hold(node) => {
                     return match self.refusal.take() {
-                        Some(refusal) => Err(Undone::Refused(refusal)),
+                        Some(refusal) => Err(Undone::Refused(*refusal)),
                         None => {
                             // The watches were those of the other node, and have fired with its deletion.
                             self.children = None;
@@ -394,7 +394,7 @@ impl Driver {
 
     /// Takes the error of a request that the server refused, if there was one.
     pub(crate) fn refusal(&mut self) -> Option<LockError> {
-        self.refusal.take()
+        self.refusal.take().map(|refusal| *refusal)
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct OwnNode {
 pub(crate) struct News {
     /// Since when other contenders may wait. Only a list that shows none resets it, because a watch tells only of
     /// the first one.
-    pub(crate) company: Option<Instant>,
+    pub(crate) contended_since: Option<Instant>,
     /// Whether others rely on the node, so that it is to be watched without delay.
     pub(crate) is_urged: bool,
     /// Whether somebody wants to know of requests to release.
@@ -64,8 +64,8 @@ impl Seen {
 
 impl News {
     /// Notes that others may wait.
-    pub(super) fn meet(&mut self) {
-        self.company.get_or_insert_with(Instant::now);
+    pub(super) fn note_others(&mut self) {
+        self.contended_since.get_or_insert_with(Instant::now);
     }
 }
 
@@ -109,7 +109,7 @@ impl OwnNode {
     /// Takes note that the node has been replaced, or that it stays. No watch tells of it.
     pub(crate) fn end_replacement(&self) {
         self.note(|news| {
-            news.meet();
+            news.note_others();
             news.is_leaving = false;
         });
     }
@@ -117,8 +117,8 @@ impl OwnNode {
     /// Begins with a list in which the contender was seen at the head of its queue.
     pub(super) fn begin(&self, list: Seen) {
         self.note(|news| match list {
-            Seen::Alone => news.company = None,
-            Seen::Others => news.meet(),
+            Seen::Alone => news.contended_since = None,
+            Seen::Others => news.note_others(),
         });
     }
 
@@ -167,7 +167,7 @@ impl Own {
                 change = watch.change() => {
                     children = None;
                     if change != Change::Disconnected {
-                        self.known.note(News::meet);
+                        self.known.note(News::note_others);
                         self.known.rest().await;
                     }
                 }
@@ -234,7 +234,7 @@ impl Own {
                 Ok(mut own) => {
                     self.known.note_data(&own.read.data);
                     // The children are not watched any more.
-                    self.known.note(News::meet);
+                    self.known.note(News::note_others);
                     self.known.note_seen(own.connection);
                     if own.connection > self.listed && self.is_unlisted_on(own.connection).await {
                         return LossReason::NodeDeleted;
@@ -262,7 +262,7 @@ impl Own {
     /// Looks whether a node is there that the client may not read, and waits until it is time to look again. A turn ends
     /// soon then, because there may be others.
     async fn unreadable(&self) -> Option<LossReason> {
-        self.known.note(News::meet);
+        self.known.note(News::note_others);
         let session = &self.session;
         let connection = session.link().connection;
         match self.ask(session.requests().stat(&self.path)).await {
@@ -320,10 +320,10 @@ mod tests {
     fn only_a_list_without_others_ends_the_time_of_those_that_wait() {
         let own = OwnNode::default();
         own.begin(Seen::Others);
-        let since = own.news().company.unwrap();
+        let since = own.news().contended_since.unwrap();
         own.begin(Seen::Others);
-        assert_eq!(own.news().company, Some(since));
+        assert_eq!(own.news().contended_since, Some(since));
         own.begin(Seen::Alone);
-        assert_eq!(own.news().company, None);
+        assert_eq!(own.news().contended_since, None);
     }
 }

@@ -521,6 +521,31 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_shorter_session_ends_the_lease_earlier_although_the_fence_is_not_answered() {
+        let server = EmbeddedServer::builder().tick_time(SECOND / 2).max_session_timeout(SECOND * 30);
+        let server = server.start().unwrap();
+        let proxy = Proxy::start(server.address()).unwrap();
+        let opening = |timeout| {
+            let config = Config::new(proxy.connect_string()).tick_time(SECOND / 2).session_timeout(timeout);
+            config.validated().unwrap().opening
+        };
+        let (longer, shorter) = (opening(SECOND * 30), opening(SECOND * 4));
+        let first = longer.connect(None, SECOND * 4).await.unwrap();
+        let clock = LeaseClock::since(first.begun, longer.terms(first.timeout()).unwrap());
+        clock.answered(Ack::Write, Instant::now(), &Ok(()));
+        assert!(clock.remaining() > SECOND * 4);
+        let fence = proxy.on_reply(Opcode::MULTI).hold();
+        let info = first.live().session().clone();
+        let known = Known { info: &info, clock: Some(&clock), number: 2 };
+        tokio::select! {
+            biased;
+            _ = shorter.connect(Some(known), SECOND * 4) => panic!("the fence is not answered"),
+            () = fence.struck() => {}
+        }
+        assert!(clock.remaining() < SECOND * 4);
+    }
+
+    #[tokio::test]
     async fn a_name_whose_first_address_is_silent_is_reached_by_the_second_one() {
         let server = EmbeddedServer::start().unwrap();
         let proxy = Proxy::start(server.address()).unwrap();

@@ -56,7 +56,7 @@ impl World {
         let lease = node.lease.expect("a claim has a lease");
         assert!(node.is_of(process));
         assert_eq!(lease.look(self.processes[process].is_connected).readiness, Readiness::Ready);
-        assert!(!lease.must_know || lease.company.is_some(), "a reconnect hides company");
+        assert!(!lease.must_know || lease.contended_since.is_some(), "a reconnect hides other contenders");
         match mode {
             Mode::Exclusive => {
                 assert_eq!(lease.writing, None, "a write of an earlier holder is under way");
@@ -74,8 +74,8 @@ impl World {
         let lease = self.node(zxid).lease();
         let record = &mut lease.record;
         if !is_batch {
-            let since = record.first.max(lease.company);
-            if let (Some(_), Some(first)) = (lease.company, record.first) {
+            let since = record.first.max(lease.contended_since);
+            if let (Some(_), Some(first)) = (lease.contended_since, record.first) {
                 assert!(record.counted < TURNS, "more grants than the bound");
                 let since = since.unwrap_or(first);
                 assert!(now.duration_since(since) < WITHIN, "a grant after the bound of time");

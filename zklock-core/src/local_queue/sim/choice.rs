@@ -1,6 +1,5 @@
 //! The events that are possible in a state.
 
-use crate::lease::Readiness;
 use crate::local_queue::held::Mode;
 use crate::session::drive::Contention;
 
@@ -150,14 +149,10 @@ impl World {
         }
     }
 
-    /// Returns whether the lease that a task watches has changed in the way for which the task waits.
+    /// Returns whether the lease that a task watches has changed.
     fn has_news(&self, process: usize, kept: Watched) -> bool {
         let lease = self.node_of(kept.zxid).lease.expect("a kept node has a lease");
-        let look = lease.look(self.processes[process].is_connected);
-        if kept.is_open {
-            return look.readiness != Readiness::Pending;
-        }
-        lease.is_lost || (look.company.is_some() && !kept.had_company)
+        lease.look(self.processes[process].is_connected) != kept.look
     }
 
     fn add_contender(&self, index: usize, steps: &mut Vec<Step>) {

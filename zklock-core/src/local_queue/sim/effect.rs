@@ -170,7 +170,7 @@ impl World {
     /// The child watch fires: others have come, or the own node is gone.
     fn fire(&mut self, zxid: usize) {
         let now = self.now;
-        self.node(zxid).lease().notice_company(now);
+        self.node(zxid).lease().notice_others(now);
         self.node(zxid).lease().watch = Watch::None;
     }
 

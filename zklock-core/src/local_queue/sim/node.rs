@@ -36,7 +36,7 @@ pub(super) struct Lease {
     pub(super) is_doubtful: bool,
     pub(super) writing: Option<Mode>,
     pub(super) watch: Watch,
-    pub(super) company: Option<Instant>,
+    pub(super) contended_since: Option<Instant>,
     /// Whether others came before the connection was last restored, which tells of them.
     pub(super) must_know: bool,
     pub(super) downgrade: Downgrade,
@@ -63,7 +63,7 @@ pub(super) enum Downgrade {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Record {
     pub(super) handoffs: u32,
-    /// Since company was noticed, with that of the holder of that moment.
+    /// Since others were noticed, with that of the holder of that moment.
     pub(super) counted: u32,
     pub(super) first: Option<Instant>,
 }
@@ -83,14 +83,14 @@ impl Node {
 }
 
 impl Lease {
-    pub(super) fn new(company: Option<Instant>) -> Self {
+    pub(super) fn new(contended_since: Option<Instant>) -> Self {
         Self {
             is_lost: false,
             is_asked: false,
             is_doubtful: false,
             writing: None,
             watch: Watch::Children,
-            company,
+            contended_since,
             must_know: false,
             downgrade: Downgrade::No,
             record: Record::default(),
@@ -98,20 +98,22 @@ impl Lease {
     }
 
     pub(super) fn look(&self, is_connected: bool) -> Look {
-        let readiness = if self.is_lost || self.is_asked || self.is_doubtful {
+        let readiness = if self.is_lost {
+            Readiness::Lost
+        } else if self.is_asked || self.is_doubtful {
             Readiness::Over
         } else if is_connected && self.writing.is_none() {
             Readiness::Ready
         } else {
             Readiness::Pending
         };
-        Look { readiness, company: self.company }
+        Look { readiness, contended_since: self.contended_since }
     }
 
     /// Takes note of others in the queue.
-    pub(super) fn notice_company(&mut self, now: Instant) {
-        if self.company.is_none() {
-            self.company = Some(now);
+    pub(super) fn notice_others(&mut self, now: Instant) {
+        if self.contended_since.is_none() {
+            self.contended_since = Some(now);
             self.record.counted = self.record.handoffs.min(1);
         }
     }

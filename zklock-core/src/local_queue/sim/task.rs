@@ -1,6 +1,5 @@
 //! The work of a line's task, and of the contender that it started.
 
-use crate::local_queue::held::Handle;
 use crate::session::drive::Contention;
 
 use super::node::{Claim, Downgrade, Lease, Node, Owner};
@@ -41,9 +40,9 @@ impl World {
         node.seen = if node.has_waited { last } else { zxid };
         let seen = node.seen;
         let is_another = |node: &Node| node.exists && node.zxid != zxid && node.zxid <= seen;
-        let is_accompanied = self.setup.permits.is_some() || self.nodes.iter().any(is_another);
-        let company = is_accompanied.then_some(self.now);
-        self.node(zxid).lease = Some(Lease::new(company));
+        let is_contended = self.setup.permits.is_some() || self.nodes.iter().any(is_another);
+        let contended_since = is_contended.then_some(self.now);
+        self.node(zxid).lease = Some(Lease::new(contended_since));
         let claim = Claim { zxid, screen: self.screen.clone() };
         self.show(process);
         let (now, line) = (self.now, &mut self.processes[process].state);
@@ -91,19 +90,15 @@ impl World {
         let process = &mut self.processes[index];
         process.is_roused = false;
         let slept = std::mem::replace(&mut process.task, Task::Awake);
-        for kept in slept.watched() {
-            let is_lost = self.node_of(kept.zxid).is_lost();
-            if kept.is_open {
-                self.change(index, |state, now| state.serve(now));
-            } else if is_lost {
-                self.processes[index].state.part(kept.node);
-            }
+        if !slept.watched().is_empty() {
+            self.change(index, |state, now| state.serve(now));
         }
         let expired = self.processes[index].state.expire(now);
         self.answer(index, expired);
         self.show(index);
         let process = &mut self.processes[index];
         let (need, until) = process.state.next(now);
+        process.state.left.clear();
         match need {
             Need::Contend(entry) => {
                 assert_eq!(process.contender, None, "a second contender enters");
@@ -113,7 +108,7 @@ impl World {
                 process.contender.as_mut().expect("there is a contender").is_cancelled = true;
             }
             // The task looks twice. Without that, there are only more schedules.
-            Need::Leave(..) => drop(process.state.leave()),
+            Need::Leave(..) => process.state.leave(),
             Need::Downgrade(node) => {
                 let claim = process.state.part(node).expect("the node is held");
                 let lease = self.node(claim.zxid).lease();
@@ -123,13 +118,8 @@ impl World {
             }
             Need::Wait(watched) => {
                 let seen = |watched: &Seen| {
-                    let claim = process.state.node(watched.node).expect("the node is held").claim();
-                    Watched {
-                        node: watched.node,
-                        zxid: claim.zxid,
-                        is_open: watched.is_open,
-                        had_company: claim.look().company.is_some(),
-                    }
+                    let held = process.state.node(watched.node).expect("the node is held");
+                    Watched { zxid: held.claim.zxid, look: watched.look }
                 };
                 process.task = Task::Asleep { until, kept: watched.iter().map(seen).collect() };
             }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::trail::Trail;
 use crate::client::settings::Queueing;
-use crate::local_queue::held::{Mode, NodeId};
-use crate::local_queue::state::{Call, CallId, Effects, Entry, State, Wake};
+use crate::local_queue::held::{Look, Mode, NodeId};
+use crate::local_queue::state::{Call, CallId, Entry, Granted, State, Wake};
 use crate::session::drive::Contention;
 
 use super::node::{Claim, Node, Owner, Screen};
@@ -94,10 +94,8 @@ pub(super) enum Task {
 /// The lease that a sleeping task watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Watched {
-    pub(super) node: NodeId,
     pub(super) zxid: usize,
-    pub(super) is_open: bool,
-    pub(super) had_company: bool,
+    pub(super) look: Look,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -200,7 +198,8 @@ impl World {
     /// Returns whether a process still uses a lease: its line, a holder, or its task.
     pub(super) fn is_used(&self, process: usize, zxid: usize) -> bool {
         let process = &self.processes[process];
-        let by_line = process.state.held.iter().any(|kept| kept.claim().zxid == zxid);
+        let (held, left) = (process.state.held.iter().map(|held| &held.claim), &process.state.left);
+        let by_line = held.chain(left).any(|claim| claim.zxid == zxid);
         let by_caller = process.calls.iter().any(|call| call.share().is_some_and(|share| share.zxid == zxid));
         let by_task = |watched: &Watched| watched.zxid == zxid;
         by_line || by_caller || process.task.watched().iter().any(by_task)
@@ -220,20 +219,24 @@ impl World {
     pub(super) fn change(
         &mut self,
         process: usize,
-        change: impl FnOnce(&mut State<usize, Claim>, Instant) -> Effects<usize, Claim>,
+        change: impl FnOnce(&mut State<usize, Claim>, Instant) -> Vec<Granted<usize, Claim>>,
     ) {
         self.show(process);
         let served = change(&mut self.processes[process].state, self.now);
         self.deliver(process, served);
+        let line = &mut self.processes[process].state;
+        if line.waiting() == 0 {
+            line.left.clear();
+        }
         self.rouse(process);
     }
 
     /// Sends the grants. One whose receiver is gone is given back.
-    pub(super) fn deliver(&mut self, process: usize, served: Effects<usize, Claim>) {
+    pub(super) fn deliver(&mut self, process: usize, served: Vec<Granted<usize, Claim>>) {
         let mut open = vec![served];
         while let Some(served) = open.pop() {
-            self.check_batch(process, &served.grants);
-            for granted in served.grants {
+            self.check_batch(process, &served);
+            for granted in served {
                 let index = granted.call.caller;
                 let share = Share { zxid: granted.claim.zxid, node: granted.node, mode: granted.call.mode };
                 let call = &mut self.processes[process].calls[index];

@@ -36,18 +36,18 @@ fn readers_join_a_downgraded_writer_only_after_its_writes() {
 #[test]
 fn readers_join_readers_unless_a_writer_is_in_front_and_form_batches_that_count_once() {
     let mut scene = Scene::held(Exclusive);
-    scene.claim.meets(scene.now);
+    scene.claim.is_contended_since(scene.now);
     for mode in [Shared, Shared, Exclusive, Shared] {
         assert_eq!(scene.wait(mode), []);
     }
     assert_eq!(scene.give_back().0, [(2, 1), (3, 2)]);
-    assert_eq!(scene.state.held.first().unwrap().grants(), 2);
+    assert_eq!(scene.state.held.first().unwrap().grants, 2);
     assert_eq!(scene.wait(Shared), []);
     assert_eq!(scene.give_back().0, []);
     assert_eq!(scene.give_back().0, [(4, 3)]);
     assert_eq!(scene.give_back().0, [(5, 4), (6, 5)]);
     assert_eq!(scene.wait(Shared), [(7, 6)]);
-    assert_eq!(scene.state.held.first().unwrap().grants(), 5);
+    assert_eq!(scene.state.held.first().unwrap().grants, 5);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_writer_behind_local_readers_enters_at_once_and_never_gets_their_node() {
 #[test]
 fn a_reader_beyond_the_bound_enters_beside_the_readers_that_it_may_not_join() {
     let mut scene = Scene::held(Shared);
-    scene.claim.meets(scene.now);
+    scene.claim.is_contended_since(scene.now);
     scene.now += WITHIN;
     assert_eq!(scene.wait(Shared), []);
     scene.enter(Shared);
@@ -77,7 +77,7 @@ fn readers_under_a_writers_node_let_other_clients_readers_in_at_the_bound() {
     scene.wait(Shared);
     scene.give_back();
     scene.rest();
-    scene.claim.meets(scene.now);
+    scene.claim.is_contended_since(scene.now);
     let until = scene.now + WITHIN;
     assert_eq!(scene.state.next(scene.now).1, Some(until));
     scene.now = until;
@@ -92,7 +92,7 @@ fn a_bound_of_time_beyond_the_range_of_the_clock_is_none() {
     scene.wait(Exclusive);
     scene.enter(Exclusive);
     scene.head();
-    scene.claim.meets(scene.now);
+    scene.claim.is_contended_since(scene.now);
     scene.wait(Shared);
     scene.give_back();
     assert!(matches!(scene.state.next(scene.now), (Need::Wait(_), None)));
@@ -106,7 +106,7 @@ fn a_reader_that_may_not_join_under_a_writers_node_makes_it_a_readers() {
         scene.give_back();
         scene.rest();
         if is_bound {
-            scene.claim.meets(scene.now);
+            scene.claim.is_contended_since(scene.now);
             scene.now += WITHIN;
         } else {
             scene.claim.becomes(Readiness::Over);

@@ -24,11 +24,13 @@ fn a_node_that_nobody_holds_is_retaken_until_the_task_makes_it_leave() {
     assert_eq!(scene.state.wake(scene.now), Wake::NewTask);
     assert_eq!(scene.state.next(scene.now).0, Need::Leave(scene.node, 1));
     assert_eq!(scene.wait(Exclusive), [(2, 1)]);
-    assert_eq!(scene.state.leave().len(), 0);
+    scene.state.leave();
+    assert_eq!(scene.left(), 0);
     scene.give_back();
     // A call has had it since.
     assert_eq!(scene.state.next(scene.now).0, Need::Leave(scene.node, 2));
-    assert_eq!(scene.state.leave().len(), 1);
+    scene.state.leave();
+    assert_eq!(scene.left(), 1);
     assert_eq!(scene.wait(Exclusive), []);
     scene.enter(Exclusive);
 }
@@ -42,7 +44,8 @@ fn a_lock_is_passed_on_once_the_state_of_its_lease_is_known() {
     assert_eq!(scene.give_back(), (vec![], 0));
     assert_eq!(scene.state.wake(scene.now), Wake::Task);
     let need = scene.state.next(scene.now).0;
-    assert!(matches!(need, Need::Wait(watched) if matches!(watched[..], [Watched { is_open: true, .. }])));
+    let Need::Wait(watched) = need else { panic!("{need:?}") };
+    assert_eq!(watched[0].look.readiness, Readiness::Pending);
     assert_eq!(grants(&scene.state.serve(scene.now)), []);
     scene.claim.becomes(Readiness::Ready);
     assert_eq!(grants(&scene.state.serve(scene.now)), [(2, 1)]);
@@ -63,8 +66,9 @@ fn a_lost_node_leaves_and_later_events_of_it_change_nothing() {
     let mut scene = Scene::held(Exclusive);
     scene.wait(Exclusive);
     let lost = scene.node;
-    assert!(scene.state.part(lost).is_some());
-    assert!(scene.state.part(lost).is_none());
+    scene.claim.becomes(Readiness::Lost);
+    assert_eq!(grants(&scene.state.serve(scene.now)), []);
+    assert_eq!(scene.left(), 1);
     assert_eq!(scene.give_back(), (vec![], 0));
     scene.enter(Exclusive);
     assert_eq!(scene.head(), [(2, 0)]);
@@ -135,7 +139,7 @@ fn a_task_that_watches_a_node_wakes_when_it_leaves() {
 fn a_call_whose_caller_has_a_lost_grant_comes_back_to_the_front() {
     let mut scene = Scene::held(Exclusive);
     scene.wait(Exclusive);
-    scene.state.part(scene.node);
+    scene.claim.becomes(Readiness::Lost);
     let again =
         Call { id: CallId(1), mode: Exclusive, contention: Contention::Wait, deadline: None, caller: () };
     assert_eq!(grants(&scene.state.arrive(again, scene.now).unwrap()), []);

@@ -70,7 +70,9 @@ fn a_permit_that_is_lost_makes_room_for_another_one() {
     let need = scene.state.next(scene.now).0;
     let Need::Wait(watched) = need else { panic!("{need:?}") };
     assert_eq!(watched.len(), 1);
-    assert!(scene.state.part(watched[0].node).is_some());
+    scene.claim.becomes(Readiness::Lost);
+    assert_eq!(grants(&scene.state.serve(scene.now)), []);
+    assert_eq!(scene.left(), 1);
     scene.enter(Exclusive);
     assert_eq!(scene.head(), [(2, 0)]);
     // The holder of the lost one gives it back.

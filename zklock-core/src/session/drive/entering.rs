@@ -55,6 +55,17 @@ impl Driver {
     }
 
     pub(super) async fn enter(&mut self, id: ContenderId) -> Event {
+        let event = self.create(id).await;
+        if let Event::Entered(node, _) = &event
+            && node.owner != self.session.id()
+        {
+            tracing::warn!(path = %self.path, "the server replaced the session by another one");
+            self.session.give_up();
+        }
+        event
+    }
+
+    async fn create(&mut self, id: ContenderId) -> Event {
         self.set_out();
         let (session, path, data) = (self.session.clone(), self.path.clone(), self.data.clone());
         let role = self.machine.predicate().role();
@@ -100,17 +111,9 @@ impl Driver {
         }
     }
 
-    /// Gives the session up, because the server has replaced it without telling so.
-    pub(super) fn session_replaced(&self) -> Event {
-        tracing::warn!(path = %self.path, "the server replaced the session by another one");
-        self.session.give_up();
-        Event::SessionLost
-    }
-
     fn founded(&mut self, founded: Result<Node, Unfounded>) -> Event {
         let (queues, path) = (&self.session.queues, &self.path);
         match founded {
-            Ok(node) if node.owner != self.session.id() => self.session_replaced(),
             Ok(node) => {
                 queues.founded(path, self.connection);
                 (self.is_settled, self.version) = (true, 1);
@@ -132,9 +135,6 @@ impl Driver {
     /// Translates the answers to a create and the requests sent with it.
     fn arrived(&mut self, entry: Entry) -> Event {
         let Entry { node, children, queue } = entry;
-        if node.owner != self.session.id() {
-            return self.session_replaced();
-        }
         self.note_queue(&node, queue);
         let sight = match self.way {
             Way::After(last, watch) if self.watch == Some(watch) => Sight::After(last),

@@ -164,8 +164,8 @@ impl Driver {
             match self.session.requests().list(&self.path.child(LEASES)).await {
                 Ok(permits) if permits.names.iter().any(|name| is_permit(name)) => {
                     let (path, own) = (self.place(), self.machine.predicate().role().to_string());
-                    self.refusal =
-                        Some(LockError::MixedRecipes { path, own, other: Role::Permit.to_string() });
+                    let mixed = LockError::MixedRecipes { path, own, other: Role::Permit.to_string() };
+                    self.refusal = Some(Box::new(mixed));
                     return Event::Refused;
                 }
                 Ok(_) | Err(RequestError::NoNode) => {}
@@ -220,7 +220,7 @@ impl Driver {
             }
             RequestError::SessionOver => Event::SessionLost,
             refused => {
-                self.refusal.get_or_insert_with(|| refused.into_error(path));
+                self.refusal.get_or_insert_with(|| Box::new(refused.into_error(path)));
                 Event::Refused
             }
         }
