@@ -55,7 +55,7 @@ pub(crate) struct Acquisition {
     intent: Intent,
     /// Whether nodes may exist that no reply has reported.
     has_unknown_nodes: bool,
-    /// Whether the contender has had a place in the queue before. Only a newcomer leaves a queue of another recipe, because
+    /// Whether the contender has had a place in the queue before. Only a new contender leaves a queue of another recipe, because
     /// a later mismatch is the mistake of other clients.
     is_settled: bool,
     /// The number of the node, if it was first, with no other contender in the list.

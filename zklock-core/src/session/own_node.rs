@@ -47,7 +47,7 @@ pub(crate) struct News {
 /// The latest list of a queue, as far as it tells of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
-    /// The list shows others, or newcomers since then would not have been noticed.
+    /// The list shows others, or contenders that came since then would not have been noticed.
     Others,
     /// The list shows no others, and a watch tells of the next one. A contender that knew without a list that it was first
     /// is alone, too: it lists the queue in a moment.

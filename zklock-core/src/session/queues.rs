@@ -26,7 +26,7 @@ use super::connection::Watch;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// By a transaction that creates the queue, too.
-    Founding,
+    CreateQueue,
     /// With the number that follows this one, which makes a list superfluous if this watch has not fired.
     After(Sequence, WatchId),
     /// With a list, and with a watch on the queue's node for the next contender.
@@ -42,7 +42,7 @@ impl Way {
     /// Returns the number of requests that are sent together.
     pub(super) fn requests(self) -> u32 {
         match self {
-            Self::Founding | Self::After(..) => 1,
+            Self::CreateQueue | Self::After(..) => 1,
             Self::List => 2,
             Self::ListAndWatch => 3,
         }
@@ -100,13 +100,13 @@ impl Queues {
         match queue.map(|queue| queue.is_entered) {
             Some(true) if memory.has_room() => Way::ListAndWatch,
             Some(_) => Way::List,
-            None if memory.may_found(path.parent(), is_missing) => Way::Founding,
+            None if memory.may_create(path.parent(), is_missing) => Way::CreateQueue,
             None => Way::List,
         }
     }
 
     /// Tells whether a queue that is missing may be created together with a contender.
-    pub(super) fn may_found(&self, path: &NodePath) -> bool {
+    pub(super) fn may_create(&self, path: &NodePath) -> bool {
         let memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         !matches!(memory.parents.get(path.parent()), Some(Parent::Closed))
     }
@@ -150,7 +150,7 @@ impl Queues {
     }
 
     /// Notes that a queue was created together with its contender.
-    pub(super) fn founded(&self, path: &NodePath, connection: u64) {
+    pub(super) fn queue_created(&self, path: &NodePath, connection: u64) {
         let mut memory = self.of(connection);
         memory.parents.remove(path.parent());
         memory.prove(path, true);
@@ -182,7 +182,7 @@ impl Queues {
 }
 
 impl Memory {
-    fn may_found(&mut self, parent: &str, is_missing: bool) -> bool {
+    fn may_create(&mut self, parent: &str, is_missing: bool) -> bool {
         match self.parents.get_mut(parent) {
             None => true,
             Some(Parent::Closed) => false,
@@ -278,8 +278,8 @@ mod tests {
     #[tokio::test]
     async fn a_queue_is_founded_then_watched_and_then_entered_by_its_numbers() {
         let queues = Queues::default();
-        assert_eq!(queues.way(&path(1), 0, false), Way::Founding);
-        queues.founded(&path(1), 0);
+        assert_eq!(queues.way(&path(1), 0, false), Way::CreateQueue);
+        queues.queue_created(&path(1), 0);
         assert_eq!(queues.way(&path(1), 0, false), Way::ListAndWatch);
         let (id, _fire) = leave(&queues, 1, 0, 7);
         assert_eq!(queues.way(&path(1), 0, false), Way::After(number(7), id));
@@ -296,13 +296,13 @@ mod tests {
         let (first, fire) = leave(&queues, 1, 0, 7);
         drop(fire);
         assert_eq!(queues.watch(&path(1), 0), None);
-        assert_eq!(queues.way(&path(1), 0, false), Way::Founding, "the queue may be gone");
+        assert_eq!(queues.way(&path(1), 0, false), Way::CreateQueue, "the queue may be gone");
         let (watch, _fire) = watch();
         queues.keep(&path(1), 0, watch);
         queues.leave(&path(1), 0, (number(7), first));
         assert_eq!(queues.way(&path(1), 0, false), Way::List, "the number is of another queue");
         let (_, _fire) = leave(&queues, 2, 0, 7);
-        assert_eq!(queues.way(&path(2), 1, false), Way::Founding);
+        assert_eq!(queues.way(&path(2), 1, false), Way::CreateQueue);
     }
 
     #[tokio::test]
@@ -312,7 +312,7 @@ mod tests {
         queues.prove(&path(1), 0);
         queues.of(0).queues.get_mut(&path(1)).unwrap().proved = long_ago;
         queues.prove(&path(2), 0);
-        assert_eq!(queues.way(&path(1), 0, false), Way::Founding);
+        assert_eq!(queues.way(&path(1), 0, false), Way::CreateQueue);
         assert_eq!(queues.way(&path(2), 0, false), Way::ListAndWatch);
     }
 
@@ -320,20 +320,20 @@ mod tests {
     async fn where_queues_exist_already_most_contenders_list_first() {
         let queues = Queues::default();
         (0..8).for_each(|n| queues.note_occupied(&path(n), 0));
-        let founds = |n: &usize| queues.way(&path(*n), 0, false) == Way::Founding;
-        assert_eq!((100..132).filter(founds).count(), 2);
-        assert_eq!(queues.way(&path(200), 0, true), Way::Founding, "a list found no queue");
-        queues.founded(&path(200), 0);
-        assert_eq!((300..332).filter(founds).count(), 32);
+        let creates = |n: &usize| queues.way(&path(*n), 0, false) == Way::CreateQueue;
+        assert_eq!((100..132).filter(creates).count(), 2);
+        assert_eq!(queues.way(&path(200), 0, true), Way::CreateQueue, "a list found no queue");
+        queues.queue_created(&path(200), 0);
+        assert_eq!((300..332).filter(creates).count(), 32);
         queues.close(&path(0), 0);
-        assert!(!queues.may_found(&path(400)) && queues.way(&path(400), 0, true) == Way::List);
+        assert!(!queues.may_create(&path(400)) && queues.way(&path(400), 0, true) == Way::List);
     }
 
     #[tokio::test]
     async fn the_memory_of_queues_is_bounded() {
         let queues = Queues::default();
         (0..=MOST_QUEUES).for_each(|n| queues.prove(&path(n), 0));
-        assert_eq!(queues.way(&path(0), 0, false), Way::Founding, "it made room for the last one");
+        assert_eq!(queues.way(&path(0), 0, false), Way::CreateQueue, "it made room for the last one");
         assert!(queues.of(0).queues.len() <= MOST_QUEUES);
         let _fires: Vec<_> = (1..=MOST_WATCHED).map(|n| leave(&queues, n, 0, 0)).collect();
         queues.prove(&path(0), 0);

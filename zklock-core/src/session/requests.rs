@@ -29,7 +29,7 @@ use super::request_error::RequestError;
 pub(crate) use zookeeper_client::Stat;
 
 pub(crate) use self::data::{Guarded, Guards, Write};
-pub(crate) use self::entry::{Entry, Newcomer, Unfounded};
+pub(crate) use self::entry::{Entry, NewNode, NotCreated};
 
 use self::length::Transaction;
 

@@ -86,7 +86,7 @@ impl World {
             }
             Step::Deliver => self.deliver(index, &action),
             Step::Found => {
-                let event = self.found(index, &action);
+                let event = self.create_queue(index, &action);
                 self.report(index, event)
             }
             Step::Skip => self.report(index, Event::Skipped),
@@ -99,12 +99,12 @@ impl World {
             }
             Step::DelayFounding => {
                 if let Action::Enter(id) = action {
-                    self.peer(index).late = Some(Late::Founding(id));
+                    self.peer(index).late = Some(Late::CreateQueue(id));
                 }
                 self.report(index, Event::Unknown)
             }
             Step::LoseReplyToFounding => {
-                self.found(index, &action);
+                self.create_queue(index, &action);
                 self.report(index, Event::Unknown)
             }
             Step::LoseReply => {
@@ -192,7 +192,7 @@ impl World {
         let role = self.role_of(index);
         match self.peer(index).late.take() {
             Some(Late::Create(id)) => self.server.create(index, id, role).is_some(),
-            Some(Late::Founding(id)) => self.server.found(index, id, role).is_some(),
+            Some(Late::CreateQueue(id)) => self.server.create_queue(index, id, role).is_some(),
             None => false,
         }
     }
@@ -205,10 +205,10 @@ impl World {
     }
 
     /// Creates the queue's node together with the contender's.
-    fn found(&mut self, index: usize, action: &Action) -> Event {
+    fn create_queue(&mut self, index: usize, action: &Action) -> Event {
         let Action::Enter(id) = action else { panic!("{action:?} creates no contender") };
         self.peer(index).memory.forget();
-        match self.server.found(index, *id, self.role_of(index)) {
+        match self.server.create_queue(index, *id, self.role_of(index)) {
             Some(node) => Event::Entered(node, Sight::Alone),
             None => Event::QueueExists,
         }

@@ -125,7 +125,7 @@ impl Server {
     }
 
     /// Creates the parent and a contender in one transaction, or returns `None` if the parent exists.
-    pub(super) fn found(&mut self, index: usize, id: ContenderId, role: Role) -> Option<Node> {
+    pub(super) fn create_queue(&mut self, index: usize, id: ContenderId, role: Role) -> Option<Node> {
         if self.has_parent() {
             return None;
         }

@@ -47,7 +47,7 @@ pub(super) struct Peer {
 pub(super) enum Late {
     Create(ContenderId),
     /// With the queue's node.
-    Founding(ContenderId),
+    CreateQueue(ContenderId),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

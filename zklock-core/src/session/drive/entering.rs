@@ -10,14 +10,14 @@ use crate::queue::predicate::{Predicate, Role};
 use crate::session::own_node::Seen;
 use crate::session::queues::Way;
 use crate::session::request_error::RequestError;
-use crate::session::requests::{Children, Entry, Newcomer, Unfounded, Watched};
+use crate::session::requests::{Children, Entry, NewNode, NotCreated, Watched};
 
 use super::{Driver, Numbers};
 
 impl Driver {
     /// Decides how the contender enters its queue next.
     pub(super) fn choose_way(&mut self) -> Way {
-        let is_missing = self.way == Way::Founding;
+        let is_missing = self.way == Way::CreateQueue;
         self.way = match self.knows_queues() {
             true => self.session.queues.way(&self.path, self.session.link().connection, is_missing),
             false => Way::List,
@@ -40,9 +40,9 @@ impl Driver {
     pub(super) async fn prepare(&mut self) -> Event {
         let session = self.session.clone();
         let made = match self.way {
-            Way::Founding => session.requests().prepare_parents(self.path.parent()).await,
-            _ if self.knows_queues() && session.queues.may_found(&self.path) => {
-                self.way = Way::Founding;
+            Way::CreateQueue => session.requests().prepare_parents(self.path.parent()).await,
+            _ if self.knows_queues() && session.queues.may_create(&self.path) => {
+                self.way = Way::CreateQueue;
                 return Event::Prepared;
             }
             _ => session.requests().prepare(&self.lock, self.path.full()).await,
@@ -69,19 +69,19 @@ impl Driver {
         self.set_out();
         let (session, path, data) = (self.session.clone(), self.path.clone(), self.data.clone());
         let role = self.machine.predicate().role();
-        let newcomer = Newcomer { dir: path.full(), id, role, data: &data };
+        let new = NewNode { dir: path.full(), id, role, data: &data };
         if self.counted == 0 {
-            let bytes = newcomer.path().len() + DIGITS;
+            let bytes = new.path().len() + DIGITS;
             if let Err(refusal) = session.bounds().add_node(bytes) {
                 return self.failed(RequestError::Refused(refusal));
             }
             self.counted = bytes;
         }
-        if self.way == Way::Founding {
-            let founded = session.requests().found(newcomer).await;
-            return self.founded(founded);
+        if self.way == Way::CreateQueue {
+            let created = session.requests().create_queue(new).await;
+            return self.queue_created(created);
         }
-        let entered = pin!(session.requests().enter(newcomer, self.way));
+        let entered = pin!(session.requests().enter(new, self.way));
         let (entered, counted) = self.with_count(entered).await;
         match entered {
             Ok(entry) if counted.is_ok() => self.arrived(entry),
@@ -111,24 +111,24 @@ impl Driver {
         }
     }
 
-    fn founded(&mut self, founded: Result<Node, Unfounded>) -> Event {
+    fn queue_created(&mut self, queue_created: Result<Node, NotCreated>) -> Event {
         let (queues, path) = (&self.session.queues, &self.path);
-        match founded {
+        match queue_created {
             Ok(node) => {
-                queues.founded(path, self.connection);
+                queues.queue_created(path, self.connection);
                 (self.is_settled, self.version) = (true, 1);
                 Event::Entered(node, Sight::Alone)
             }
-            Err(Unfounded::Exists) => {
+            Err(NotCreated::Exists) => {
                 queues.note_occupied(path, self.connection);
                 Event::QueueExists
             }
-            Err(Unfounded::Forbidden) => {
+            Err(NotCreated::Forbidden) => {
                 queues.close(path, self.connection);
                 Event::QueueExists
             }
-            Err(Unfounded::NoParent) => Event::ParentMissing,
-            Err(Unfounded::Failed(error)) => self.failed(error),
+            Err(NotCreated::NoParent) => Event::ParentMissing,
+            Err(NotCreated::Failed(error)) => self.failed(error),
         }
     }
 

@@ -17,7 +17,7 @@ use super::{Children, Requests, Watched};
 
 /// A contender to be created.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Newcomer<'a> {
+pub(crate) struct NewNode<'a> {
     /// The path of the queue.
     pub(crate) dir: &'a str,
     pub(crate) id: ContenderId,
@@ -25,7 +25,7 @@ pub(crate) struct Newcomer<'a> {
     pub(crate) data: &'a [u8],
 }
 
-impl Newcomer<'_> {
+impl NewNode<'_> {
     /// Returns the path to create, to which the server appends the number.
     pub(crate) fn path(&self) -> String {
         self.id.node_path(self.dir, self.role)
@@ -42,7 +42,7 @@ pub(crate) struct Entry {
 
 /// The reason why a queue was not created with its contender.
 #[derive(Debug)]
-pub(crate) enum Unfounded {
+pub(crate) enum NotCreated {
     /// The queue exists.
     Exists,
     /// The node above the queue is missing.
@@ -55,14 +55,10 @@ pub(crate) enum Unfounded {
 
 impl Requests {
     /// Creates a contender, and sends the other requests of its way into the queue in the same round trip.
-    pub(in crate::session) async fn enter(
-        &self,
-        newcomer: Newcomer<'_>,
-        way: Way,
-    ) -> Result<Entry, RequestError> {
-        let Newcomer { dir, data, .. } = newcomer;
+    pub(in crate::session) async fn enter(&self, new: NewNode<'_>, way: Way) -> Result<Entry, RequestError> {
+        let NewNode { dir, data, .. } = new;
         let client = self.client().await?;
-        let path = newcomer.path();
+        let path = new.path();
         let acls = self.acls.own.acls();
         check_create(&path, data, acls)?;
         let options = zk::CreateMode::EphemeralSequential.with_acls(acls);
@@ -89,17 +85,17 @@ impl Requests {
     ///
     /// The first child of a new node has the number 0, so that the third step can name it. Its stat has the zxid and the
     /// owner, which servers before 3.7.2 and 3.8.2 leave out of the answer to a create (ZOOKEEPER-4026, ZOOKEEPER-4667).
-    pub(crate) async fn found(&self, newcomer: Newcomer<'_>) -> Result<Node, Unfounded> {
-        let client = self.client().await.map_err(Unfounded::Failed)?;
-        let (acls, prefix) = (self.acls.own.acls(), newcomer.path());
+    pub(crate) async fn create_queue(&self, new: NewNode<'_>) -> Result<Node, NotCreated> {
+        let client = self.client().await.map_err(NotCreated::Failed)?;
+        let (acls, prefix) = (self.acls.own.acls(), new.path());
         let first = format!("{prefix}{:010}", 0);
         let mut transaction = Transaction::new(&client);
         let steps = transaction
-            .create(newcomer.dir, b"", (zk::CreateMode::Container, acls))
+            .create(new.dir, b"", (zk::CreateMode::Container, acls))
             .and_then(|()| transaction.create(&prefix, b"", (zk::CreateMode::EphemeralSequential, acls)))
-            .and_then(|()| transaction.set_data(&first, newcomer.data, None));
-        steps.map_err(|error| Unfounded::Failed(error.into()))?;
-        let mut writer = transaction.checked().map_err(|_| Unfounded::Forbidden)?;
+            .and_then(|()| transaction.set_data(&first, new.data, None));
+        steps.map_err(|error| NotCreated::Failed(error.into()))?;
+        let mut writer = transaction.checked().map_err(|_| NotCreated::Forbidden)?;
         let sent = Instant::now();
         let committed = writer.commit().await;
         let refused = committed.as_ref().err().and_then(refusal);
@@ -107,13 +103,13 @@ impl Requests {
             committed.map_err(|error| RequestError::of_transaction(error, |_| Permission::Create));
         match (self.note(Ack::Write, sent, committed), refused) {
             (_, Some(refused)) => Err(refused),
-            (Err(error), None) => Err(Unfounded::Failed(error)),
+            (Err(error), None) => Err(NotCreated::Failed(error)),
             (Ok(results), None) => match &results[..] {
                 [_, _, zk::MultiWriteResult::SetData { stat }] => {
-                    let name = first[newcomer.dir.len() + 1..].to_owned();
+                    let name = first[new.dir.len() + 1..].to_owned();
                     Ok(Node { name, zxid: stat.czxid, owner: stat.ephemeral_owner })
                 }
-                _ => Err(Unfounded::Failed(RequestError::Unknown(
+                _ => Err(NotCreated::Failed(RequestError::Unknown(
                     "the server answered another transaction".into(),
                 ))),
             },
@@ -122,13 +118,13 @@ impl Requests {
 }
 
 /// Returns the definite refusal that an error of the transaction means.
-fn refusal(error: &zk::MultiWriteError) -> Option<Unfounded> {
+fn refusal(error: &zk::MultiWriteError) -> Option<NotCreated> {
     let zk::MultiWriteError::OperationFailed { index, source } = error else { return None };
     match (index, source) {
-        (0, zk::Error::NodeExists) => Some(Unfounded::Exists),
-        (0, zk::Error::NoNode) => Some(Unfounded::NoParent),
+        (0, zk::Error::NodeExists) => Some(NotCreated::Exists),
+        (0, zk::Error::NoNode) => Some(NotCreated::NoParent),
         // The queue and the contender have the access control list of this client's nodes.
-        (_, zk::Error::NoAuth | zk::Error::Unimplemented) => Some(Unfounded::Forbidden),
+        (_, zk::Error::NoAuth | zk::Error::Unimplemented) => Some(NotCreated::Forbidden),
         _ => None,
     }
 }
