@@ -61,7 +61,7 @@ struct Memory {
     watched: HashMap<NodePath, Watched>,
     /// Counts watches, on all connections.
     watches: u64,
-    /// The parents of queues for which a founding was refused.
+    /// The parents of queues in which a queue may not be created.
     parents: HashMap<String, Parent>,
 }
 
