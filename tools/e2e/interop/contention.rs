@@ -107,6 +107,10 @@ pub(crate) struct Turn<'a> {
 }
 
 impl Turn<'_> {
+    pub(crate) fn recipe(&self) -> &str {
+        self.contest.recipe
+    }
+
     /// Runs the critical section of a contender that holds the lock.
     pub(crate) async fn section(&self) {
         self.diary.enter(self.mode);

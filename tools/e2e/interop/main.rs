@@ -6,7 +6,7 @@ mod contention;
 mod election;
 #[cfg(soak)]
 mod kazoo;
-mod mutex;
+mod locks;
 mod newcomers;
 mod peer;
 mod process;
