@@ -165,18 +165,6 @@ async fn java_and_rust_exclude_each_other(
     Contest { recipe, path: PATH, modes, permits }.run(&Space::new(), round).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_tasks_of_one_client_let_java_in_after_64_sections_at_most() {
-    let contest = Contest { recipe: "mutex", path: PATH, modes: &["exclusive"], permits: 1 };
-    let entered = contest.run_with_tasks(&Space::new(), 30, round).await;
-    // As long as Java competes, the sections in Rust are turns between sections in Java.
-    let is_java = |name: &String| name.starts_with("java");
-    let (first, last) = (entered.iter().position(is_java), entered.iter().rposition(is_java));
-    let competing = &entered[first.unwrap()..=last.unwrap()];
-    let runs = competing.split(is_java).map(<[_]>::len);
-    assert!(runs.clone().max() > Some(1) && runs.max() <= Some(64), "{competing:?}");
-}
-
 #[rstest]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_lock_goes_from_java_to_rust_to_java_in_the_order_of_the_queue(

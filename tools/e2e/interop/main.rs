@@ -9,7 +9,6 @@ mod kazoo;
 mod locks;
 mod newcomers;
 mod peer;
-mod process;
 #[cfg(soak)]
 #[path = "../testkit/kazoo/python.rs"]
 mod python;

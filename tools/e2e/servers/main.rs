@@ -4,8 +4,6 @@ mod diagnose;
 mod election;
 mod ensemble;
 mod fencing;
-#[cfg(soak)]
-mod permits;
 mod quotas;
 mod reconnects;
 #[cfg(soak)]

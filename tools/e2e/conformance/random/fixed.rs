@@ -37,16 +37,16 @@ impl Root {
         format!("{}{below}", self.0)
     }
 
-    fn new(&self, below: &str, flags: CreateFlags) -> Create {
+    fn node(&self, below: &str, flags: CreateFlags) -> Create {
         Create::new(self.path(below), "data", flags)
     }
 
     fn create(&self, below: &str) -> Request {
-        Request::Create(self.new(below, CreateFlags::PERSISTENT))
+        Request::Create(self.node(below, CreateFlags::PERSISTENT))
     }
 
     fn create_for(&self, below: &str, acl: Vec<Acl>) -> Request {
-        Request::Create(Create { acl, ..self.new(below, CreateFlags::PERSISTENT) })
+        Request::Create(Create { acl, ..self.node(below, CreateFlags::PERSISTENT) })
     }
 
     fn delete(&self, below: &str) -> Request {
@@ -94,12 +94,12 @@ fn flags(root: &Root) -> Vec<Turn> {
     let mut requests = Vec::new();
     for flags in all {
         let name = |operation: usize| format!("/{}-{operation}-", flags.0);
-        let create = |operation| root.new(&name(operation), flags);
+        let create = |operation| root.node(&name(operation), flags);
         requests.extend([
             Request::Create(create(0)),
             Request::Create2(create(1)),
             Request::CreateContainer(create(2)),
-            Request::Create(root.new("/no/a", flags)),
+            Request::Create(root.node("/no/a", flags)),
             Request::Create(Create::new(root.path("/"), "", flags)),
             Request::Create(Create::new("a", "", flags)),
         ]);
@@ -115,7 +115,7 @@ fn flags(root: &Root) -> Vec<Turn> {
             requests.push(Request::Multi(vec![Op::CreateTtl { create: create(20 + number), ttl }]));
         }
     }
-    let container = root.new("/container", CreateFlags::CONTAINER);
+    let container = root.node("/container", CreateFlags::CONTAINER);
     requests.push(Request::Multi(vec![Op::CreateContainer(container)]));
     requests.extend([Request::GetEphemerals { prefix: root.path("") }, root.children("")]);
     let mut turns = by(0, requests);
@@ -130,7 +130,7 @@ fn data(root: &Root) -> Vec<Turn> {
     let datas = [None, Some(Bytes::new()), Some(any.into()), Some(vec![b'x'; 1_000_000].into())];
     let requests = datas.into_iter().enumerate().flat_map(|(number, data)| {
         let (path, name) = ("/a", format!("/{number}"));
-        let create = Create { data: data.clone(), ..root.new(&name, CreateFlags::PERSISTENT) };
+        let create = Create { data: data.clone(), ..root.node(&name, CreateFlags::PERSISTENT) };
         let set = SetData { path: root.path(path), data, version: -1 };
         [Request::Create(create), root.data(&name), Request::SetData(set), root.data(path)]
     });
@@ -179,7 +179,7 @@ fn paths(root: &Root) -> Vec<Turn> {
 /// Several reads at once, the ephemeral nodes of a session, and the number of all descendants.
 fn reads(root: &Root) -> Vec<Turn> {
     let nodes = ["/a", "/a/b", "/a/b/c", "/ab"].map(|name| root.create(name));
-    let ephemeral = |name| Request::Create(root.new(name, CreateFlags::EPHEMERAL));
+    let ephemeral = |name| Request::Create(root.node(name, CreateFlags::EPHEMERAL));
     let mut turns = by(0, nodes.into_iter().chain([ephemeral("/ab/c"), ephemeral("/d")]));
     turns.extend(by(1, [ephemeral("/e")]));
     let number = |name| Request::GetAllChildrenNumber { path: root.path(name) };
@@ -198,7 +198,7 @@ fn reads(root: &Root) -> Vec<Turn> {
 
 /// Requests that are transactions, and those that are not, as the zxids of their answers show.
 fn transactions(root: &Root) -> Vec<Turn> {
-    let create = |below| Op::Create(root.new(below, CreateFlags::PERSISTENT));
+    let create = |below| Op::Create(root.node(below, CreateFlags::PERSISTENT));
     let check = |below| Op::Check(CheckVersion { path: root.path(below), version: -1 });
     let auth = Request::Auth { scheme: "digest".into(), auth: Some(Bytes::from("a:b")) };
     let watches = || SetWatches { data: vec![root.path("/no")], ..SetWatches::default() };
@@ -228,10 +228,10 @@ fn queues(root: &Root) -> Vec<Turn> {
     let take = |queue: &str, number: i32, acl: Vec<Acl>, contender: Vec<Acl>| {
         let path = root.path(&format!("{queue}/c-lock-{number:010}"));
         Request::Multi(vec![
-            Op::CreateContainer(Create { acl, ..root.new(queue, CreateFlags::CONTAINER) }),
+            Op::CreateContainer(Create { acl, ..root.node(queue, CreateFlags::CONTAINER) }),
             Op::Create(Create {
                 acl: contender,
-                ..root.new(&format!("{queue}/c-lock-"), CreateFlags::EPHEMERAL_SEQUENTIAL)
+                ..root.node(&format!("{queue}/c-lock-"), CreateFlags::EPHEMERAL_SEQUENTIAL)
             }),
             Op::SetData(SetData { path, data: Some(Bytes::from("me")), version: -1 }),
         ])
@@ -367,7 +367,7 @@ fn quota(root: &Root, below: &str, name: &str) -> String {
 /// The numbers of nodes and bytes below a limit, which follow every change.
 fn statistics(root: &Root) -> Vec<Turn> {
     let told = |below: &str| Request::GetData { path: quota(root, below, STATS), watch: true };
-    let create = |below: &str| Op::Create(root.new(below, CreateFlags::PERSISTENT));
+    let create = |below: &str| Op::Create(root.node(below, CreateFlags::PERSISTENT));
     let delete = |below: &str| Op::Delete(Delete { path: root.path(below), version: -1 });
     let changes = [
         root.create("/a/b"),
@@ -386,7 +386,7 @@ fn statistics(root: &Root) -> Vec<Turn> {
     let mut turns = by(0, [root.create("/a")].into_iter().chain(limit(root, "/a")));
     turns.extend(by(0, told_after(changes.into())));
     turns.extend(by(0, limit(root, "/a/b").into_iter().chain([root.create("/a/b/f"), told("/a/b")])));
-    turns.extend(by(1, [Request::Create(root.new("/a/g", CreateFlags::EPHEMERAL)), told("/a")]));
+    turns.extend(by(1, [Request::Create(root.node("/a/g", CreateFlags::EPHEMERAL)), told("/a")]));
     turns.push(Turn::Reopen { session: 1 });
     turns.extend(by(0, told_after(vec![root.delete("/a/d")])));
     turns.extend(by(
@@ -432,7 +432,7 @@ fn unknown(opcode: Opcode, write: impl FnOnce(&mut Writer)) -> Request {
 /// Requests of every kind that has a body.
 fn with_bodies(root: &Root) -> Vec<Request> {
     let path = || root.path("/a");
-    let create = || root.new("/a", CreateFlags::PERSISTENT);
+    let create = || root.node("/a", CreateFlags::PERSISTENT);
     vec![
         Request::Create(create()),
         Request::Create2(create()),

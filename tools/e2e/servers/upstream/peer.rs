@@ -120,16 +120,4 @@ impl Connection {
         let stream = self.stream.get_mut();
         stream.write_all(&[&length[..], &content].concat()).await.expect("the client reads");
     }
-
-    /// Returns the socket, which blocks.
-    pub(super) fn into_stream(self) -> std::net::TcpStream {
-        let stream = self.stream.into_inner().into_std().unwrap();
-        stream.set_nonblocking(false).unwrap();
-        stream
-    }
-
-    /// Returns the address of the client's socket.
-    pub(super) fn client(&self) -> SocketAddr {
-        self.stream.get_ref().peer_addr().unwrap()
-    }
 }
