@@ -5,8 +5,8 @@ use bytes::Bytes;
 use zklock_testkit::Conversation;
 use zklock_testkit::conversation::{ConversationError, Reply};
 use zklock_testkit::wire::{
-    Acl, AddWatch, ConnectRequest, ConnectResponse, Create, CreateFlags, Delete, ErrorCode, EventType, Id,
-    Request, Response, SetAcl, SetData, Stat, WatchEvent, WatcherType,
+    Acl, ConnectRequest, ConnectResponse, Create, CreateFlags, Delete, ErrorCode, EventType, Id, Request,
+    Response, SetAcl, SetData, Stat, WatchEvent,
 };
 
 /// A conversation that must not break. Only the server's answers may be errors.
@@ -125,13 +125,6 @@ impl Client {
         }
     }
 
-    pub(crate) async fn children2(&mut self, path: &str) -> Result<(Vec<String>, Stat), ErrorCode> {
-        match self.ask(Request::GetChildren2 { path: path.into(), watch: false }).await? {
-            Response::Children2 { children, stat } => Ok((sorted(children), stat)),
-            other => panic!("{other:?}"),
-        }
-    }
-
     pub(crate) async fn set(&mut self, path: &str, data: &str) -> Result<Stat, ErrorCode> {
         self.set_version(path, data, -1).await
     }
@@ -176,23 +169,6 @@ impl Client {
         self.ask(Request::Exists { path: path.into(), watch: true }).await.map(stat_of)
     }
 
-    pub(crate) async fn add_watch(&mut self, path: &str, mode: i32) {
-        let answer = self.ask(Request::AddWatch(AddWatch { path: path.into(), mode })).await;
-        assert_eq!(answer, Ok(Response::Zero));
-    }
-
-    pub(crate) async fn check_watches(&mut self, path: &str, kind: WatcherType) -> Result<(), ErrorCode> {
-        let answer = self.ask(Request::CheckWatches { path: path.into(), kind }).await?;
-        assert_eq!(answer, Response::Empty);
-        Ok(())
-    }
-
-    pub(crate) async fn remove_watches(&mut self, path: &str, kind: WatcherType) -> Result<(), ErrorCode> {
-        let answer = self.ask(Request::RemoveWatches { path: path.into(), kind }).await?;
-        assert_eq!(answer, Response::Empty);
-        Ok(())
-    }
-
     /// Returns all events of the requests that have been answered so far.
     pub(crate) async fn seen(&mut self) -> Vec<WatchEvent> {
         self.0.events().await.expect("the server answers")
@@ -231,10 +207,6 @@ pub(crate) fn created(path: impl Into<String>) -> WatchEvent {
 
 pub(crate) fn deleted(path: impl Into<String>) -> WatchEvent {
     WatchEvent { event: EventType::Deleted, path: path.into() }
-}
-
-pub(crate) fn changed(path: impl Into<String>) -> WatchEvent {
-    WatchEvent { event: EventType::DataChanged, path: path.into() }
 }
 
 pub(crate) fn children_changed(path: impl Into<String>) -> WatchEvent {

@@ -4,8 +4,8 @@
 //! case that fails on the real server is wrong. A case that fails only on another kind of server is a bug of
 //! that kind.
 //!
-//! What [`random`] scripts ask of both servers has no case of its own: the simple requests, their versions and paths,
-//! transactions, counters, access, watches, and those that are set again after a reconnect.
+//! Scripts of requests, most of them random, are asked of both servers at once: see [`random`]. There are cases for
+//! what scripts cannot show: connections and sessions that end, restarts, and nodes that the server deletes by itself.
 //!
 //! Nothing is asserted where ZooKeeper 3.8 and 3.9 differ. Since 3.9, `exists` and the events of a watch need
 //! the permission to read; an event carries its zxid; a one-shot watch does not replace a persistent one of
@@ -17,43 +17,19 @@ mod client;
 mod server;
 
 mod access;
-mod containers;
 mod frames;
-mod multi;
-mod nodes;
-mod paths;
-mod queues;
-mod quotas;
 mod random;
+mod reaped;
 mod restart;
-mod sequence;
 mod sessions;
-mod transactions;
-mod ttl;
-mod watching;
 mod words;
 
 use case::Case;
 use libtest_mimic::{Arguments, Trial};
 use server::Kind;
 
-const THEMES: &[&[Case]] = &[
-    access::CASES,
-    containers::CASES,
-    frames::CASES,
-    multi::CASES,
-    nodes::CASES,
-    paths::CASES,
-    queues::CASES,
-    quotas::CASES,
-    restart::CASES,
-    sequence::CASES,
-    sessions::CASES,
-    transactions::CASES,
-    ttl::CASES,
-    watching::CASES,
-    words::CASES,
-];
+const THEMES: &[&[Case]] =
+    &[access::CASES, frames::CASES, reaped::CASES, restart::CASES, sessions::CASES, words::CASES];
 
 #[expect(clippy::print_stdout, reason = "the number of cases is shown to the user")]
 fn main() {

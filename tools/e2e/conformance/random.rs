@@ -4,6 +4,7 @@
 //! so that both servers see one order. The events and answers of each session must be equal and in the same
 //! order, apart from values that have to differ: see [`view`].
 
+mod fixed;
 mod script;
 mod side;
 mod view;
@@ -13,11 +14,12 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::{Failed, Trial};
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
-use tokio::runtime::Runtime;
 
 use crate::server::{Extras, Kind, Options, Running};
+use fixed::Root;
 use script::Script;
 use side::Side;
+use view::Zxids;
 
 /// The servers that are compared.
 const PAIRS: [(Kind, Kind); 1] = [(Kind::Embedded, Kind::Real)];
@@ -63,9 +65,22 @@ fn compare(one: Kind, other: Kind) -> Result<(), Failed> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let tally = Tally::default();
     let start = Instant::now();
+    let mut differences = Vec::new();
+    let compared = fixed::SUBJECTS.map(|subject| (subject, Zxids::Compared));
+    for ((subject, turns), zxids) in compared.into_iter().chain([(fixed::MALFORMED, Zxids::Hidden)]) {
+        let root = Root(format!("/f-{}", subject.replace(' ', "-")));
+        let script = Script { sessions: 2, zxids, turns: turns(&root) };
+        let result = runtime.block_on(run(&servers, &root.0, &script, &tally));
+        differences.extend(result.err().map(|difference| format!("{subject}: {difference}")));
+    }
+    if !differences.is_empty() {
+        return Err(differences.join("\n").into());
+    }
     let config = Config { cases: RUNS, failure_persistence: None, ..Config::default() };
-    let result =
-        TestRunner::new(config).run(&script::scripts(), |script| run(&runtime, &servers, &script, &tally));
+    let result = TestRunner::new(config).run(&script::scripts(), |script| {
+        let root = format!("/r-{}", tally.runs.load(Ordering::Relaxed));
+        runtime.block_on(run(&servers, &root, &script, &tally)).map_err(TestCaseError::fail)
+    });
     let [runs, sessions, messages] =
         [&tally.runs, &tally.sessions, &tally.messages].map(|count| count.load(Ordering::Relaxed));
     println!(
@@ -79,31 +94,22 @@ fn compare(one: Kind, other: Kind) -> Result<(), Failed> {
     Ok(())
 }
 
-fn run(
-    runtime: &Runtime,
-    servers: &[Running; 2],
-    script: &Script,
-    tally: &Tally,
-) -> Result<(), TestCaseError> {
-    let number = tally.runs.fetch_add(1, Ordering::Relaxed);
-    let root = format!("/r-{number}");
-    runtime.block_on(async {
-        let [one, other] = servers;
-        let (mut one, mut other) =
-            tokio::join!(Side::open(one, &root, script.sessions), Side::open(other, &root, script.sessions));
-        for (index, turn) in script.turns.iter().enumerate() {
-            let (left, right) = tokio::join!(one.take(turn), other.take(turn));
-            if left != right {
-                let report = format!("at turn {index}, {turn:?}\none:   {left:#?}\nother: {right:#?}");
-                return Err(TestCaseError::fail(report));
-            }
-            tally.add(0, left.len());
-        }
-        let (left, right) = tokio::join!(one.end(), other.end());
+/// Plays a script on both servers, and returns the first difference as an error.
+async fn run(servers: &[Running; 2], root: &str, script: &Script, tally: &Tally) -> Result<(), String> {
+    tally.runs.fetch_add(1, Ordering::Relaxed);
+    let [one, other] = servers;
+    let (mut one, mut other) = tokio::join!(Side::open(one, root, script), Side::open(other, root, script));
+    for (index, turn) in script.turns.iter().enumerate() {
+        let (left, right) = tokio::join!(one.take(turn), other.take(turn));
         if left != right {
-            return Err(TestCaseError::fail(format!("at the end\none:   {left:#?}\nother: {right:#?}")));
+            return Err(format!("at turn {index}, {turn:?}\none:   {left:#?}\nother: {right:#?}"));
         }
-        tally.add(one.sessions(), left.len());
-        Ok(())
-    })
+        tally.add(0, left.len());
+    }
+    let (left, right) = tokio::join!(one.end(), other.end());
+    if left != right {
+        return Err(format!("at the end\none:   {left:#?}\nother: {right:#?}"));
+    }
+    tally.add(one.sessions(), left.len());
+    Ok(())
 }

@@ -11,21 +11,11 @@ use crate::case::cases;
 use crate::server::{Options, Server};
 
 cases! {
-    ruok_is_answered,
-    srvr_tells_the_mode,
-    mntr_tells_numbers,
-    numbers_are_those_of_the_server,
-    cons_tells_the_sessions,
-    dump_tells_sessions_and_their_nodes,
-    wchs_counts_watches,
-    conf_tells_the_limits,
-    isro_tells_that_writes_are_taken,
     words_are_told_by_their_first_letters,
-    envi_tells_the_version,
-    dirs_tells_sizes,
-    srst_sets_the_numbers_of_the_server_back,
-    crst_sets_the_numbers_of_the_connections_back,
-    wchp_and_wchc_tell_watches_by_path_and_by_session,
+    the_server_tells_its_version_settings_and_sizes,
+    numbers_are_those_of_the_server,
+    sessions_are_told_with_their_nodes_and_watches,
+    numbers_are_set_back,
 }
 
 const SOON: Duration = Duration::from_secs(20);
@@ -45,41 +35,53 @@ async fn table(server: std::net::SocketAddr, word: &str, separator: char) -> BTr
     lines.map(|(key, value)| (key.to_owned(), value.trim().to_owned())).collect()
 }
 
-async fn ruok_is_answered(server: &Server) {
-    assert_eq!(ask(server.address(), "ruok").await, "imok");
-}
-
-async fn srvr_tells_the_mode(server: &Server) {
-    let zxid = server.client().await.zxid().await;
-    let told = table(server.address(), "srvr", ':').await;
-    assert!(told.contains_key("Zookeeper version"));
-    assert_eq!(told["Mode"], "standalone");
-    let told_zxid = i64::from_str_radix(told["Zxid"].strip_prefix("0x").unwrap(), 16).unwrap();
-    assert!(told_zxid >= zxid);
-    for number in ["Received", "Sent", "Connections", "Outstanding", "Node count"] {
-        assert!(told[number].parse::<i64>().is_ok(), "{number}: {}", told[number]);
+async fn words_are_told_by_their_first_letters(server: &Server) {
+    for (word, answer) in [("ruok", "imok"), ("ruok\n", "imok"), ("isro", "rw")] {
+        assert_eq!(ask(server.address(), word).await, answer);
     }
-    assert_eq!(told["Latency min/avg/max"].split('/').count(), 3);
+    assert!(ask(server.address(), "mntr\r\n").await.starts_with("zk_version\t"));
 }
 
-async fn mntr_tells_numbers(server: &Server) {
-    let told = table(server.address(), "mntr", '\t').await;
-    assert_eq!(told["zk_server_state"], "standalone");
-    assert!(told.contains_key("zk_version"));
+/// kazoo reads the version that it adapts to from the answer to `envi`.
+async fn the_server_tells_its_version_settings_and_sizes(server: &Server) {
+    let zxid = server.client().await.zxid().await;
+    let of_srvr = table(server.address(), "srvr", ':').await;
+    assert_eq!(of_srvr["Mode"], "standalone");
+    let told_zxid = i64::from_str_radix(of_srvr["Zxid"].strip_prefix("0x").unwrap(), 16).unwrap();
+    assert!(told_zxid >= zxid && of_srvr.contains_key("Zookeeper version"));
+    for number in ["Received", "Sent", "Connections", "Outstanding", "Node count"] {
+        assert!(of_srvr[number].parse::<i64>().is_ok(), "{number}: {}", of_srvr[number]);
+    }
+    assert_eq!(of_srvr["Latency min/avg/max"].split('/').count(), 3);
+    let of_mntr = table(server.address(), "mntr", '\t').await;
+    assert_eq!(of_mntr["zk_server_state"], "standalone");
     for number in [
-        "zk_approximate_data_size",
-        "zk_avg_latency",
-        "zk_ephemerals_count",
-        "zk_max_latency",
-        "zk_min_latency",
-        "zk_num_alive_connections",
-        "zk_outstanding_requests",
-        "zk_packets_received",
-        "zk_packets_sent",
-        "zk_watch_count",
-        "zk_znode_count",
+        "approximate_data_size",
+        "avg_latency",
+        "max_latency",
+        "min_latency",
+        "num_alive_connections",
+        "outstanding_requests",
+        "packets_sent",
     ] {
-        assert!(told[number].parse::<f64>().is_ok(), "{number}: {}", told[number]);
+        let told = &of_mntr[&format!("zk_{number}")];
+        assert!(told.parse::<f64>().is_ok(), "{number}: {told}");
+    }
+    let of_envi = table(server.address(), "envi", '=').await;
+    let (version, _) = of_envi["zookeeper.version"].split_once('-').unwrap();
+    let numbers: Vec<u32> = version.split('.').map(|number| number.parse().unwrap()).collect();
+    assert!(numbers.len() == 3 && numbers[0] == 3, "{version}");
+    assert!(of_mntr["zk_version"].starts_with(&of_envi["zookeeper.version"]));
+    for name in ["host.name", "os.name", "os.arch", "os.version", "user.name", "user.home", "user.dir"] {
+        assert!(of_envi.contains_key(name), "{name}: {of_envi:?}");
+    }
+    let of_conf = table(server.address(), "conf", '=').await;
+    assert_eq!(of_conf["clientPort"], server.address().port().to_string());
+    let limits = ["tickTime", "minSessionTimeout", "maxSessionTimeout"].map(|name| of_conf[name].as_str());
+    assert_eq!(limits, ["200", "400", "60000"]);
+    let of_dirs = table(server.address(), "dirs", ':').await;
+    for name in ["datadir_size", "logdir_size"] {
+        assert!(of_dirs[name].parse::<u64>().is_ok(), "{of_dirs:?}");
     }
 }
 
@@ -120,130 +122,28 @@ async fn packets_of_requests_are_counted(server: std::net::SocketAddr, mut clien
     assert_eq!(received().await, before + 11);
 }
 
-async fn cons_tells_the_sessions(server: &Server) {
-    let client = server.client().await;
-    let told = ask(server.address(), "cons").await;
-    let session = format!("sid=0x{:x},", client.session_id());
-    let line = told.lines().find(|line| line.contains(&session)).unwrap();
-    assert!(line.starts_with(" /127.0.0.1:") && line.contains("to=30000"), "{line}");
-}
-
-async fn dump_tells_sessions_and_their_nodes(server: &Server) {
-    let mut client = server.client().await;
-    client.make_as(&server.path("/a"), CreateFlags::EPHEMERAL).await;
-    let told = ask(server.address(), "dump").await;
-    let (sessions, nodes) = told.split_once("Sessions with Ephemerals").unwrap();
-    assert!(sessions.starts_with("SessionTracker dump:"), "{sessions}");
-    assert!(sessions.contains(&format!("\t0x{:x}\n", client.session_id())), "{sessions}");
-    let node = format!("0x{:x}:\n\t{}\n", client.session_id(), server.path("/a"));
-    assert!(nodes.contains(&node), "{nodes}");
-}
-
-async fn wchs_counts_watches(server: &Server) {
-    let mut client = server.client().await;
-    client.watch_data(&server.path("")).await;
-    let told = ask(server.address(), "wchs").await;
-    let (first, second) = told.trim_end().split_once('\n').unwrap();
-    let words: Vec<&str> = first.split(' ').collect();
-    assert_eq!((words[1], words[2], words[4]), ("connections", "watching", "paths"), "{first}");
-    let total: u64 = second.strip_prefix("Total watches:").unwrap().parse().unwrap();
-    assert!(total >= 1 && words[0].parse::<u64>().unwrap() >= 1);
-}
-
-async fn conf_tells_the_limits(server: &Server) {
-    let told = table(server.address(), "conf", '=').await;
-    assert_eq!(told["clientPort"], server.address().port().to_string());
-    assert_eq!(told["tickTime"], "200");
-    assert_eq!((told["minSessionTimeout"].as_str(), told["maxSessionTimeout"].as_str()), ("400", "60000"));
-}
-
-async fn isro_tells_that_writes_are_taken(server: &Server) {
-    assert_eq!(ask(server.address(), "isro").await, "rw");
-}
-
-async fn words_are_told_by_their_first_letters(server: &Server) {
-    assert_eq!(ask(server.address(), "ruok\n").await, "imok");
-    assert!(ask(server.address(), "mntr\r\n").await.starts_with("zk_version\t"));
-}
-
-/// kazoo reads the version that it adapts to from this answer.
-async fn envi_tells_the_version(server: &Server) {
-    let answer = ask(server.address(), "envi").await;
-    assert!(answer.starts_with("Environment:\nzookeeper.version="), "{answer}");
-    let told = table(server.address(), "envi", '=').await;
-    let (version, _) = told["zookeeper.version"].split_once('-').unwrap();
-    let numbers: Vec<u32> = version.split('.').map(|number| number.parse().unwrap()).collect();
-    assert!(numbers.len() == 3 && numbers[0] == 3, "{version}");
-    let of_mntr = table(server.address(), "mntr", '\t').await;
-    assert!(of_mntr["zk_version"].starts_with(&told["zookeeper.version"]));
-    for name in ["host.name", "os.name", "os.arch", "os.version", "user.name", "user.home", "user.dir"] {
-        assert!(told.contains_key(name), "{name}: {told:?}");
-    }
-}
-
-async fn dirs_tells_sizes(server: &Server) {
-    let answer = ask(server.address(), "dirs").await;
-    let lines: Vec<&str> = answer.lines().collect();
-    assert_eq!(lines.len(), 2, "{answer}");
-    for (line, name) in lines.iter().zip(["datadir_size: ", "logdir_size: "]) {
-        assert!(line.strip_prefix(name).unwrap().parse::<u64>().is_ok(), "{line}");
-    }
-}
-
-async fn srst_sets_the_numbers_of_the_server_back(server: &Server) {
+async fn sessions_are_told_with_their_nodes_and_watches(server: &Server) {
     let own = server.own(&Options::default());
-    let mut client = own.client().await;
-    for _ in 0..20 {
-        client.stat("/").await.unwrap();
+    for word in ["wchp", "wchc"] {
+        assert_eq!(ask(own.address(), word).await, "\n");
     }
-    let received =
-        async || -> u64 { table(own.address(), "mntr", '\t').await["zk_packets_received"].parse().unwrap() };
-    assert!(received().await > 20);
-    assert_eq!(ask(own.address(), "srst").await, "Server stats reset.\n");
-    assert_eq!(received().await, 1, "only the question itself");
-    assert_eq!(table(own.address(), "mntr", '\t').await["zk_znode_count"], "5");
-}
-
-async fn crst_sets_the_numbers_of_the_connections_back(server: &Server) {
-    let own = server.own(&Options::default());
-    let mut client = own.client().await;
-    for _ in 0..20 {
-        client.stat("/").await.unwrap();
-    }
-    let session = format!("sid=0x{:x},", client.session_id());
-    let numbers = async || {
-        let told = ask(own.address(), "cons").await;
-        let line = told.lines().find(|line| line.contains(&session)).unwrap().to_owned();
-        let number = |name: &str| -> u64 {
-            let (_, rest) = line.split_once(name).unwrap();
-            rest.split(',').next().unwrap().parse().unwrap()
-        };
-        (number("recved="), number("sent="))
-    };
-    // A real server counts an answer after it has sent it.
-    let until = async |expected| {
-        let equal = async { while numbers().await != expected {} };
-        tokio::time::timeout(SOON, equal).await.unwrap_or_else(|_| panic!("never {expected:?}"));
-    };
-    until((21, 21)).await;
-    assert_eq!(ask(own.address(), "crst").await, "Connection stats reset.\n");
-    assert_eq!(numbers().await, (0, 0));
-    client.stat("/").await.unwrap();
-    until((1, 1)).await;
-}
-
-async fn wchp_and_wchc_tell_watches_by_path_and_by_session(server: &Server) {
-    let own = server.own(&Options::default());
-    assert_eq!(
-        (ask(own.address(), "wchp").await, ask(own.address(), "wchc").await),
-        ("\n".into(), "\n".into())
-    );
     let mut client = own.client().await;
     client.make("/a").await;
+    client.make_as("/e", CreateFlags::EPHEMERAL).await;
     client.watch_data("/a").await;
     client.watch_exists("/a/b").await.unwrap_err();
     client.watch_children("/").await;
     let session = format!("0x{:x}", client.session_id());
+    let of_cons = ask(own.address(), "cons").await;
+    let line = of_cons.lines().find(|line| line.contains(&format!("sid={session},"))).unwrap();
+    assert!(line.starts_with(" /127.0.0.1:") && line.contains("to=30000"), "{line}");
+    let of_dump = ask(own.address(), "dump").await;
+    let (sessions, nodes) = of_dump.split_once("Sessions with Ephemerals").unwrap();
+    assert!(sessions.starts_with("SessionTracker dump:"), "{sessions}");
+    assert!(sessions.contains(&format!("\t{session}\n")), "{sessions}");
+    assert!(nodes.contains(&format!("{session}:\n\t/e\n")), "{nodes}");
+    let of_wchs = ask(own.address(), "wchs").await;
+    assert_eq!(of_wchs.trim_end(), "1 connections watching 2 paths\nTotal watches:2");
     let by_session = ask(own.address(), "wchc").await;
     let mut lines: Vec<&str> = by_session.lines().collect();
     assert_eq!(lines.remove(0), session);
@@ -254,4 +154,38 @@ async fn wchp_and_wchc_tell_watches_by_path_and_by_session(server: &Server) {
         assert!(by_path.contains(&format!("{path}\n\t{session}\n")), "{by_path}");
     }
     assert_eq!(by_path.lines().count(), 5, "{by_path}");
+}
+
+async fn numbers_are_set_back(server: &Server) {
+    let own = server.own(&Options::default());
+    let mut client = own.client().await;
+    for _ in 0..20 {
+        client.stat("/").await.unwrap();
+    }
+    let session = format!("sid=0x{:x},", client.session_id());
+    let of_connection = async || {
+        let told = ask(own.address(), "cons").await;
+        let line = told.lines().find(|line| line.contains(&session)).unwrap().to_owned();
+        let number = |name: &str| -> u64 {
+            let (_, rest) = line.split_once(name).unwrap();
+            rest.split(',').next().unwrap().parse().unwrap()
+        };
+        (number("recved="), number("sent="))
+    };
+    // A real server counts an answer after it has sent it.
+    let until = async |expected| {
+        let equal = async { while of_connection().await != expected {} };
+        tokio::time::timeout(SOON, equal).await.unwrap_or_else(|_| panic!("never {expected:?}"));
+    };
+    until((21, 21)).await;
+    assert_eq!(ask(own.address(), "crst").await, "Connection stats reset.\n");
+    assert_eq!(of_connection().await, (0, 0));
+    client.stat("/").await.unwrap();
+    until((1, 1)).await;
+    let of_server =
+        async || -> u64 { table(own.address(), "mntr", '\t').await["zk_packets_received"].parse().unwrap() };
+    assert!(of_server().await > 20);
+    assert_eq!(ask(own.address(), "srst").await, "Server stats reset.\n");
+    assert_eq!(of_server().await, 1, "only the question itself");
+    assert_eq!(table(own.address(), "mntr", '\t').await["zk_znode_count"], "5");
 }

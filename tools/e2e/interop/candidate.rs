@@ -21,7 +21,7 @@ pub(crate) const PATH: &str = "/office";
 /// The mode of a leader in a record.
 pub(crate) const MODE: &str = "exclusive";
 /// The test that runs as a candidate in another process, where its case does not matter.
-const PROCESS: &str = "election::a_killed_rust_leader_is_followed_by_one_in_java";
+const PROCESS: &str = "election::killed_leaders_of_java_and_rust_are_followed_in_turn_and_one_leads_at_a_time::recipe_1___latch__";
 const CONNECT: &str = "ZKLOCK_INTEROP_CANDIDATE_CONNECT";
 const NAMESPACE: &str = "ZKLOCK_INTEROP_CANDIDATE_NAMESPACE";
 const RECIPE: &str = "ZKLOCK_INTEROP_CANDIDATE_RECIPE";

@@ -51,40 +51,6 @@ impl Contest<'_> {
         assert!(sections.values().all(|count| *count == ROUNDS), "{sections:?}");
     }
 
-    /// Lets the contenders in Java compete with many tasks of one client in Rust, which take turns in `round`, and
-    /// checks their record. Returns the contenders in the order of their sections.
-    pub(crate) async fn run_with_tasks(
-        &self,
-        space: &Space,
-        tasks: usize,
-        round: impl AsyncFn(&Client, Turn<'_>),
-    ) -> Vec<String> {
-        let record = Record::new();
-        let mut actors = Vec::new();
-        for _ in 0..CONTENDERS {
-            let mut actor = space.actor(self.recipe, self.path).await;
-            let (modes, file) = (self.modes.join(","), record.path().display());
-            actor.order(&format!("contend {modes} {ROUNDS} 1 1 {file}"));
-            actors.push(actor);
-        }
-        let client = space.client("rust").await;
-        let ours = (0..tasks).map(|number| {
-            let (client, round, diary) = (&client, &round, record.diary(&format!("rust-{number}")));
-            async move {
-                for mode in self.modes.iter().cycle().take(ROUNDS) {
-                    round(client, Turn { contest: self, diary: &diary, mode }).await;
-                }
-            }
-        });
-        soon(join_all(ours)).await;
-        for actor in &mut actors {
-            actor.answer().await;
-        }
-        let sections = record.check(1).unwrap_or_else(|error| panic!("{}: {error}", self.recipe));
-        assert!(sections.values().all(|count| *count == ROUNDS), "{sections:?}");
-        record.entered()
-    }
-
     /// Returns the length of a section. With several permits, it is long enough for others to take the
     /// remaining ones.
     fn length(&self) -> Duration {
@@ -107,6 +73,10 @@ pub(crate) struct Turn<'a> {
 }
 
 impl Turn<'_> {
+    pub(crate) fn recipe(&self) -> &str {
+        self.contest.recipe
+    }
+
     /// Runs the critical section of a contender that holds the lock.
     pub(crate) async fn section(&self) {
         self.diary.enter(self.mode);

@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use rstest::rstest;
+
 use crate::candidate::{Candidate, MODE, Mortal, Orders, PATH, run_for_office, run_in_java};
 use crate::peer::Actor;
 use crate::record::Record;
-use crate::support::{SHORT_SESSION, Space, soon, until};
+use crate::support::{SHORT_SESSION, Space, until};
 
-const RECIPES: [&str; 2] = ["latch", "selector"];
 /// The number of candidates in each language.
 const CANDIDATES: usize = 3;
 /// The number of leaders that are killed in each language.
@@ -18,7 +19,11 @@ async fn until_leads(candidate: &Candidate) {
 }
 
 /// Three candidates of each language run in turn and lead in that order, one at a time, each until it leaves.
-async fn leadership_goes_to_and_fro(recipe: &str) {
+#[rstest]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn candidates_of_java_and_rust_lead_in_turn_and_list_each_other(
+    #[values("latch", "selector")] recipe: &str,
+) {
     let space = Space::new();
     let (mut theirs, mut ours) = (Vec::new(), Vec::new());
     for number in 0..CANDIDATES {
@@ -47,56 +52,6 @@ async fn leadership_goes_to_and_fro(recipe: &str) {
         ids.remove(0);
     }
     space.until_queued(PATH, 0).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn latches_of_java_and_rust_lead_in_turn_and_list_each_other() {
-    leadership_goes_to_and_fro("latch").await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn selectors_of_java_and_rust_lead_in_turn_and_list_each_other() {
-    leadership_goes_to_and_fro("selector").await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_killed_java_leader_is_followed_by_one_in_rust() {
-    for recipe in RECIPES {
-        let space = Space::new();
-        let mut peer = space.mortal_peer();
-        let mut leader = run_in_java(&peer, &space, recipe, "mortal").await;
-        assert_eq!(leader.event().await, "leads");
-        let ours = Candidate::run(&space.client("by default").await, recipe, "ours");
-        space.until_queued(PATH, 2).await;
-        assert_eq!(ours.listed().await, "*mortal ours");
-        assert!(!ours.leads());
-        peer.kill();
-        until_leads(&ours).await;
-        assert_eq!(ours.listed().await, "*ours");
-        ours.leave().await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_killed_rust_leader_is_followed_by_one_in_java() {
-    if let Some(orders) = Orders::read() {
-        return run_for_office(orders).await;
-    }
-    for recipe in RECIPES {
-        let space = Space::new();
-        let record = Record::new();
-        let mut leader = Mortal::in_rust(&space, recipe, "mortal", &record);
-        until(|| async { record.latest().0 == 1 }, "it leads").await;
-        let mut theirs = run_in_java(space.peer(), &space, recipe, "theirs").await;
-        space.until_queued(PATH, 2).await;
-        assert_eq!(theirs.ask("candidates").await, "*mortal theirs");
-        theirs.assert_busy();
-        leader.kill();
-        assert_eq!(soon(theirs.event()).await, "leads");
-        assert_eq!(theirs.ask("candidates").await, "*theirs");
-        theirs.order("leave");
-        space.until_queued(PATH, 0).await;
-    }
 }
 
 /// Runs three candidates of each language in turn, each in its own process.
@@ -145,12 +100,13 @@ async fn leaders_are_killed(recipe: &str) {
     space.until_queued(PATH, 0).await;
 }
 
+#[rstest]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_latches_of_java_and_rust_are_followed_in_turn_and_one_leads_at_a_time() {
-    leaders_are_killed("latch").await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_selectors_of_java_and_rust_are_followed_in_turn_and_one_leads_at_a_time() {
-    leaders_are_killed("selector").await;
+async fn killed_leaders_of_java_and_rust_are_followed_in_turn_and_one_leads_at_a_time(
+    #[values("latch", "selector")] recipe: &str,
+) {
+    match Orders::read() {
+        Some(orders) => run_for_office(orders).await,
+        None => leaders_are_killed(recipe).await,
+    }
 }

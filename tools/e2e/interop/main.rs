@@ -6,10 +6,9 @@ mod contention;
 mod election;
 #[cfg(soak)]
 mod kazoo;
-mod mutex;
+mod locks;
 mod newcomers;
 mod peer;
-mod process;
 #[cfg(soak)]
 #[path = "../testkit/kazoo/python.rs"]
 mod python;

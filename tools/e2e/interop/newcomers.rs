@@ -10,7 +10,6 @@ use tokio::time::sleep;
 use zklock::{Client, Guard};
 
 use crate::record::{Diary, Record};
-use crate::revocation::{ask_ours, ask_theirs};
 use crate::support::{Space, soon};
 
 pub(crate) const ATTEMPTS: usize = if cfg!(soak) { 1_000 } else { 40 };
@@ -95,33 +94,5 @@ async fn newcomers_in_java_take_turns_at_read_write_locks() {
             }
         })
         .await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn newcomers_in_java_revoke_and_are_revoked() {
-    let space = Space::new();
-    let (ours, other) = (space.client("ours").await, space.client("other").await);
-    for attempt in 0..ATTEMPTS {
-        let (path, is_over) = (path_of(attempt), Cell::new(false));
-        let mutex = ours.mutex(&path).unwrap();
-        let beside = async {
-            let mutex = other.mutex(&path).unwrap();
-            while !is_over.get() {
-                mutex.lock().await.unwrap().release().await.unwrap();
-            }
-        };
-        let revoking = async {
-            let guard = mutex.lock().await.unwrap();
-            ask_ours(&space, "mutex", &path, "exclusive", &guard).await;
-            let mut theirs = space.actor("mutex", &path).await;
-            theirs.ask("revocable exclusive").await;
-            theirs.order("acquire exclusive");
-            guard.release().await.unwrap();
-            theirs.answer().await;
-            ask_theirs(&ours, &mutex.participants().await.unwrap()[0], &mut theirs, "exclusive").await;
-            is_over.set(true);
-        };
-        soon(async { tokio::join!(revoking, beside) }).await;
     }
 }

@@ -143,26 +143,3 @@ fn an_overlap_is_found() {
         assert_eq!(check(&record, 3).unwrap(), BTreeMap::from([("a".to_owned(), 1), ("b".to_owned(), 1)]));
     }
 }
-
-#[test]
-fn readers_may_be_with_a_writer_that_has_become_one_and_not_before() {
-    let after = "enter a write\nbecome a read\nenter b read\nleave a read\nleave b read\n";
-    assert!(check(after, 1).is_ok());
-    let before = "enter a write\nenter b read\nbecome a read\nleave a read\nleave b read\n";
-    assert!(check(before, 1).is_err());
-}
-
-#[test]
-fn a_record_that_makes_no_sense_is_refused() {
-    for record in [
-        "become a read\n",
-        "enter a read\nbecome a read\nleave a read\n",
-        "enter a 1\n",
-        "leave a 1\n",
-        "enter a 1\nleave a 2\n",
-        "enter a 1\nenter a 1\n",
-        "enter a\n",
-    ] {
-        assert!(check(record, 3).is_err(), "{record}");
-    }
-}

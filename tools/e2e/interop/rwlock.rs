@@ -1,79 +1,15 @@
-//! `RwLock` and Curator's `InterProcessReadWriteLock`.
+//! The order of readers and writers in `RwLock` and Curator's `InterProcessReadWriteLock`, and downgrades.
 //!
 //! When Curator 5.4 downgrades, its reader enters at the tail of the queue, which lets in a writer that is
 //! already waiting (CURATOR-621). Therefore no writer waits in these tests when Curator downgrades. In
 //! addition, Java creates the nodes that Curator creates since 5.5, where the reader takes the number of its
 //! writer.
 
-use std::time::Duration;
+use zklock::{ReadGuard, RwLock};
 
-use zklock::{Client, Mode, ReadGuard, RwLock, Standing};
-
-use crate::contention::{Contest, Turn};
 use crate::support::{Space, soon};
 
 const PATH: &str = "/catalogue";
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn writers_of_java_and_rust_exclude_all_others_also_among_downgrades_of_both() {
-    let space = Space::new();
-    let modes = &["read", "write", "read", "downgrade"];
-    let contest = Contest { recipe: "rwlock", path: PATH, modes, permits: 1 };
-    contest.run(&space, round).await;
-}
-
-async fn round(client: &Client, turn: Turn<'_>) {
-    let lock = client.rwlock(PATH).unwrap();
-    match turn.mode {
-        "read" => {
-            let guard = lock.read().await.unwrap();
-            turn.section().await;
-            guard.release().await.unwrap();
-        }
-        "write" => {
-            let guard = lock.write().await.unwrap();
-            turn.section().await;
-            guard.release().await.unwrap();
-        }
-        _ => {
-            let guard = lock.write().await.unwrap();
-            let guard = turn.downgrading_section(guard.downgrade()).await.unwrap();
-            guard.release().await.unwrap();
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn readers_of_both_sides_hold_together_and_keep_out_writers_of_both() {
-    let space = Space::new();
-    let lock = space.client("ours").await.rwlock(PATH).unwrap();
-    let mut theirs = space.actor("rwlock", PATH).await;
-    let mut writer = space.actor("rwlock", PATH).await;
-    let ours = lock.try_read().await.unwrap().expect("the lock is free");
-    assert!(theirs.try_acquire("read", Duration::ZERO).await);
-    assert!(!writer.try_acquire("write", Duration::ZERO).await);
-    assert!(lock.try_write().await.unwrap().is_none());
-    ours.release().await.unwrap();
-    assert!(lock.try_write().await.unwrap().is_none());
-    theirs.ask("release read").await;
-    assert!(space.children(PATH).await.is_empty());
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_writer_of_either_side_keeps_out_the_other_side() {
-    let space = Space::new();
-    let lock = space.client("ours").await.rwlock(PATH).unwrap();
-    let mut theirs = space.actor("rwlock", PATH).await;
-    let ours = lock.try_write().await.unwrap().expect("the lock is free");
-    assert!(!theirs.try_acquire("read", Duration::ZERO).await);
-    assert!(!theirs.try_acquire("write", Duration::ZERO).await);
-    ours.release().await.unwrap();
-    assert!(theirs.try_acquire("write", Duration::ZERO).await);
-    assert!(lock.try_read().await.unwrap().is_none());
-    assert!(lock.try_write().await.unwrap().is_none());
-    theirs.ask("release write").await;
-    assert!(space.children(PATH).await.is_empty());
-}
 
 fn reading(lock: RwLock) -> tokio::task::JoinHandle<ReadGuard> {
     tokio::spawn(async move { lock.read().await.unwrap() })
@@ -188,35 +124,4 @@ async fn a_downgrade_like_that_of_later_curators_keeps_a_waiting_writer_in_rust_
     assert!(!writer.is_finished());
     theirs.ask(&format!("delete {downgraded}")).await;
     soon(writer).await.unwrap().release().await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn both_sides_list_the_same_readers_and_writers() {
-    let space = Space::new();
-    let client = space.client("a reader in Rust").await;
-    let lock = client.rwlock(PATH).unwrap();
-    let mut reader = space.actor("rwlock", PATH).await;
-    let mut writer = space.actor("rwlock", PATH).await;
-    let ours = lock.read().await.unwrap();
-    reader.ask("acquire read").await;
-    writer.order("acquire write");
-    space.until_queued(PATH, 3).await;
-    let listed = lock.participants().await.unwrap();
-    let (readers, writers) = (reader.participants("read").await, reader.participants("write").await);
-    assert_eq!(space.listed(PATH, &listed), [readers, writers].concat());
-    let seen: Vec<_> = listed.iter().map(|one| (one.mode, one.standing, Some(one.session_id))).collect();
-    let java = space.peer().session_id();
-    assert_eq!(
-        seen,
-        [
-            (Mode::Read, Standing::Holds, client.session_id()),
-            (Mode::Read, Standing::Holds, java),
-            (Mode::Write, Standing::Waits, java),
-        ]
-    );
-    assert_eq!(listed[0].identity, "a reader in Rust");
-    ours.release().await.unwrap();
-    reader.ask("release read").await;
-    writer.answer().await;
-    writer.ask("release write").await;
 }

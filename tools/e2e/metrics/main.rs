@@ -4,7 +4,6 @@
 
 mod operations;
 mod parting;
-mod prometheus;
 mod scrape;
 
 use std::time::Duration;

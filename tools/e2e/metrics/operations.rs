@@ -5,11 +5,12 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use zklock_testkit::Tool;
+use serde_json::{Value, json};
+use tempfile::NamedTempFile;
+use zklock_testkit::{EmbeddedServer, Tool};
 
 use super::scrape::{render, types, undescribed};
 use super::{RECORDER, SOON, client};
-use zklock_testkit::EmbeddedServer;
 
 const DASHBOARD: &str = include_str!("../../../docs/operations/dashboard.json");
 const RULES: &str = include_str!("../../../docs/operations/alerts.yml");
@@ -55,6 +56,24 @@ async fn prometheus_has_nothing_to_say_against_the_metrics() {
 fn prometheus_accepts_the_alert_rules() {
     let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operations/alerts.yml");
     check(&["check", "rules", rules.to_str().unwrap()], "");
+}
+
+/// Each query is the expression of a rule here, because Prometheus checks files of rules only.
+#[test]
+fn prometheus_accepts_the_queries_of_the_dashboard() {
+    let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap().iter();
+    let targets = panels.flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
+    let queries = targets.map(|target| target["expr"].as_str().unwrap().replace("$__rate_interval", "10s"));
+    let rules: Vec<_> = queries
+        .enumerate()
+        .map(|(nth, expr)| json!({ "record": format!("query:{nth}"), "expr": expr }))
+        .collect();
+    assert!(rules.len() > 10, "{rules:?}");
+    let mut file = NamedTempFile::new().unwrap();
+    // JSON is YAML, too.
+    write!(file, "{}", json!({ "groups": [{ "name": "dashboard", "rules": rules }] })).unwrap();
+    check(&["check", "rules", file.path().to_str().unwrap()], "");
 }
 
 #[test]

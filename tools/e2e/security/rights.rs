@@ -39,23 +39,34 @@ fn lacks(error: &LockError) -> Option<Permission> {
 }
 
 #[tokio::test]
-async fn a_lock_is_taken_with_create_read_and_delete() {
+async fn a_lock_is_taken_and_a_replica_leads_with_create_read_and_delete() {
     let scene = Scene::new("crd").await;
     soon(scene.worker.mutex("/a").unwrap().lock()).await.unwrap().release().await.unwrap();
     soon(scene.worker.rwlock("/b").unwrap().read()).await.unwrap().release().await.unwrap();
+    let latch = scene.worker.leader_latch("/leader").unwrap();
+    soon(latch.leadership()).await.unwrap();
+    soon(latch.close()).await.unwrap();
 }
 
 #[tokio::test]
-async fn without_create_no_lock_is_entered_and_without_read_none_is_listed() {
+async fn without_create_no_lock_or_election_is_entered_and_without_read_no_queue_is_listed() {
     let scene = Scene::new("rd").await;
-    let error = failed(soon(scene.worker.mutex("/a").unwrap().lock()).await.map(drop));
-    assert_eq!(lacks(&error), Some(Permission::Create));
+    scene.owner.leader_latch("/leader").unwrap().close().await.unwrap();
     // A missing lock is created below the namespace.
-    let error = failed(soon(scene.worker.mutex("/missing").unwrap().lock()).await.map(drop));
-    assert_eq!(lacks(&error), Some(Permission::Create));
+    for path in ["/a", "/missing"] {
+        let error = failed(soon(scene.worker.mutex(path).unwrap().lock()).await.map(drop));
+        assert_eq!(lacks(&error), Some(Permission::Create), "{path}");
+    }
+    let latch = scene.worker.leader_latch("/leader").unwrap();
+    assert_eq!(lacks(&failed(soon(latch.leadership()).await.map(drop))), Some(Permission::Create));
     let scene = Scene::new("cd").await;
-    let error = failed(scene.worker.mutex("/a").unwrap().participants().await);
-    assert_eq!(lacks(&error), Some(Permission::Read));
+    let held = scene.owner.mutex("/a").unwrap().lock().await.unwrap();
+    let mutex = scene.worker.mutex("/a").unwrap();
+    assert_eq!(lacks(&failed(mutex.participants().await)), Some(Permission::Read));
+    assert_eq!(lacks(&failed(soon(mutex.lock()).await.map(drop))), Some(Permission::Read));
+    // The call that was denied has left nothing.
+    assert_eq!(scene.owner.mutex("/a").unwrap().participants().await.unwrap().len(), 1);
+    held.release().await.unwrap();
 }
 
 #[tokio::test]
@@ -67,17 +78,6 @@ async fn without_delete_a_lock_is_entered_and_kept_until_the_session_ends() {
     assert!(mutex.try_lock().await.unwrap().is_none());
     soon(scene.worker.shutdown(Duration::ZERO)).await;
     soon(mutex.lock()).await.unwrap().release().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_call_that_may_not_list_the_queue_is_denied_and_leaves_nothing() {
-    let scene = Scene::new("cd").await;
-    let held = scene.owner.mutex("/a").unwrap().lock().await.unwrap();
-    let error = failed(soon(scene.worker.mutex("/a").unwrap().lock()).await.map(drop));
-    assert_eq!(lacks(&error), Some(Permission::Read));
-    let participants = scene.owner.mutex("/a").unwrap().participants().await.unwrap();
-    assert_eq!(participants.len(), 1);
-    held.release().await.unwrap();
 }
 
 /// A team whose locks are closed to others, with a list for the parents, and a client of nobody.
@@ -187,19 +187,6 @@ async fn a_guarded_write_needs_the_permission_of_its_kind() {
     held.create("/data/b", b"").await.unwrap();
     held.delete("/data/b").await.unwrap();
     held.release().await.unwrap();
-}
-
-#[tokio::test]
-async fn an_election_needs_the_same_as_a_lock() {
-    let scene = Scene::new("crd").await;
-    let latch = scene.worker.leader_latch("/leader").unwrap();
-    soon(latch.leadership()).await.unwrap();
-    soon(latch.close()).await.unwrap();
-    let scene = Scene::new("r").await;
-    scene.owner.leader_latch("/leader").unwrap().close().await.unwrap();
-    let latch = scene.worker.leader_latch("/leader").unwrap();
-    let error = failed(soon(latch.leadership()).await.map(drop));
-    assert_eq!(lacks(&error), Some(Permission::Create));
 }
 
 #[tokio::test]

@@ -172,24 +172,3 @@ async fn a_server_that_is_revoked_is_refused_as_of_the_next_connection() {
     list(&[&old, &new]);
     failed(soon(config.connect()).await);
 }
-
-#[tokio::test]
-async fn a_revoked_client_is_refused_by_a_server_that_asks_for_lists() {
-    let directory = tempfile::tempdir().unwrap();
-    let list = directory.path().join("revoked.crl");
-    let authority = Authority::with_list_at(&list);
-    let worker = authority.identity(["worker"], Validity::Now);
-    fs::write(&list, authority.revocation_list([])).unwrap();
-    let tls = zklock_testkit::Tls::new(&authority).client_certificates(ClientCertificates::Required);
-    let builder = ZooKeeper::builder().tls(tls).system_property("zookeeper.ssl.crl", "true");
-    let zookeeper = builder.start().unwrap();
-    let tls =
-        Tls::ca_pem(authority.certificate_pem()).identity_pem(worker.certificate_pem(), worker.key_pem());
-    let config = Config::new(zookeeper.secure_connect_string()).tls(tls).connect_timeout(PATIENCE);
-    let client = config.clone().connect().await.unwrap();
-    soon(client.mutex("/a").unwrap().lock()).await.unwrap().release().await.unwrap();
-    fs::write(&list, authority.revocation_list([&worker])).unwrap();
-    zookeeper.restart().unwrap();
-    let error = failed(soon(config.connect()).await);
-    assert!(matches!(error, LockError::Tls { .. }), "{error}");
-}

@@ -3,7 +3,7 @@
 use std::future::pending;
 use std::time::Duration;
 
-use zklock::{Client, Config, Health, LeaderLatch, LossReason, Policy};
+use zklock::{Client, Config, LeaderLatch, LossReason, Policy};
 use zklock_testkit::{Ensemble, ZooKeeper};
 
 use crate::support::{TICK, soon, until};
@@ -38,23 +38,6 @@ async fn one_of_three_leads_again_each_time_the_servers_lost_their_leader() {
         until(participants, "no node is left over").await;
         server.restart().unwrap();
     }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_selector_leads_again_after_its_server_or_all_of_them_were_killed() {
-    let ensemble = Ensemble::builder().tick_time(TICK).start().unwrap();
-    let client = connect(&ensemble, Duration::from_secs(5)).await;
-    let election = client.election(PATH).unwrap().policy(Policy::GiveUpWhenLost);
-    let selector = election.select(|_| pending::<()>());
-    until(|| async { selector.has_leadership() }, "it leads").await;
-    ensemble.servers().iter().for_each(|server| server.kill().unwrap());
-    until(|| async { !selector.has_leadership() }, "it leads no more").await;
-    until(|| async { client.health() == Health::Lost }, "the session is over").await;
-    assert!(selector.requeue());
-    ensemble.restart().unwrap();
-    until(|| async { selector.has_leadership() }, "it leads again").await;
-    assert_eq!(soon(selector.participants()).await.unwrap().len(), 1);
-    selector.close().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

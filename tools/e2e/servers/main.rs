@@ -1,11 +1,9 @@
-//! Locks on several real servers and beside a database, and the client library itself.
+//! Locks on several real servers and beside a database.
 
 mod diagnose;
 mod election;
 mod ensemble;
 mod fencing;
-#[cfg(soak)]
-mod permits;
 mod quotas;
 mod reconnects;
 #[cfg(soak)]
@@ -17,4 +15,15 @@ mod silence;
 mod support;
 #[cfg(soak)]
 mod unlisted;
-mod upstream;
+
+#[test]
+fn the_page_about_the_client_library_is_about_the_version_that_is_locked() {
+    let page = include_str!("../../../docs/zookeeper-client.md");
+    let lock = include_str!("../../../Cargo.lock");
+    let version = lock.split("name = \"zookeeper-client\"\nversion = \"").nth(1).unwrap();
+    let version = version.split('"').next().unwrap();
+    assert!(
+        page.contains(&format!("`zookeeper-client` {version}")),
+        "docs/zookeeper-client.md is not about {version}; read the library again before you name that version there"
+    );
+}

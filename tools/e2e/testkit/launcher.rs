@@ -95,11 +95,3 @@ fn an_error_says_what_to_install() {
         assert!(error.to_string().contains(&format!("apt-get install {packages}")), "{error}");
     }
 }
-
-#[test]
-fn a_class_path_without_a_server_shows_the_error_of_java() {
-    let empty = tempfile::tempdir().unwrap();
-    let installation = Installation::find_with(only("ZOOKEEPER_CLASSPATH", empty.path())).unwrap();
-    let error = ZooKeeper::builder().installation(installation).start().unwrap_err();
-    assert!(matches!(&error, Error::Exited { log } if log.contains("QuorumPeerMain")), "{error}");
-}

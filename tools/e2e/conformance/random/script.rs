@@ -1,8 +1,9 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use zklock_testkit::wire::{Acl, Id, permissions};
+use zklock_testkit::wire::{Acl, Id, Request, permissions};
 
+use super::view::Zxids;
 use crate::client::world;
 
 /// The actions of the sessions of a run.
@@ -10,6 +11,7 @@ use crate::client::world;
 pub(crate) struct Script {
     /// The number of sessions at a time.
     pub(crate) sessions: usize,
+    pub(crate) zxids: Zxids,
     /// Their actions, one after the other.
     pub(crate) turns: Vec<Turn>,
 }
@@ -88,6 +90,8 @@ pub(crate) enum Ask {
     RemoveWatches(&'static str, i32),
     GetEphemerals(&'static str),
     GetAllChildrenNumber(&'static str),
+    /// A request with its own paths.
+    Exactly(Request),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -371,7 +375,11 @@ pub(crate) fn scripts() -> impl Strategy<Value = Script> {
         2 => Just(Subject::Access),
     ];
     let script = |(subject, sessions): (Subject, usize)| {
-        vec(subject.turn(sessions), 1..15).prop_map(move |turns| Script { sessions, turns })
+        vec(subject.turn(sessions), 1..15).prop_map(move |turns| Script {
+            sessions,
+            zxids: Zxids::Compared,
+            turns,
+        })
     };
     (subject, 3..5_usize).prop_flat_map(script)
 }

@@ -8,7 +8,7 @@ use zklock_testkit::wire::{
     WatcherType,
 };
 
-use super::script::{Ask, Node, PATHS, Read, Since, Turn, Watch, Watches, Way, Write};
+use super::script::{Ask, Node, PATHS, Read, Script, Since, Turn, Watch, Watches, Way, Write};
 use super::view::View;
 use crate::client::Client;
 use crate::server::Running;
@@ -24,20 +24,20 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    pub(crate) async fn open(server: &Running, root: &str, sessions: usize) -> Self {
+    pub(crate) async fn open(server: &Running, root: &str, script: &Script) -> Self {
         let mut first = server.client().await;
-        let view = View::new(first.zxid().await);
+        let view = View::new(first.zxid().await, script.zxids);
         first.make(root).await;
         let mut side = Self {
             address: server.address(),
             root: root.to_owned(),
             clients: Vec::new(),
-            last: vec![view.start(); sessions],
+            last: vec![view.start(); script.sessions],
             view,
         };
         side.view.add(first.session_id());
         side.clients.push(first);
-        for client in join_all((1..sessions).map(|_| Client::open(side.address))).await {
+        for client in join_all((1..script.sessions).map(|_| Client::open(side.address))).await {
             side.view.add(client.session_id());
             side.clients.push(client);
         }
@@ -73,7 +73,11 @@ impl Side {
                 if matches!(way, Way::Dropped) {
                     self.clients[index].disconnect().await.expect("the connection is closed");
                 }
-                self.clients[index] = Client::attach(address, &old).await;
+                let new = Client::attach(address, &old).await;
+                let mut left = std::mem::replace(&mut self.clients[index], new);
+                if matches!(way, Way::Kicked) {
+                    left.until_closed().await.expect("the connection is closed");
+                }
                 let request = Request::SetWatches2(self.watches(index, watches));
                 self.exchange(index, vec![request]).await
             }
@@ -197,6 +201,7 @@ impl Side {
             }
             Ask::GetEphemerals(at) => Request::GetEphemerals { prefix: path(at) },
             Ask::GetAllChildrenNumber(at) => Request::GetAllChildrenNumber { path: path(at) },
+            Ask::Exactly(request) => request.clone(),
         }
     }
 

@@ -1,18 +1,26 @@
 use zklock_testkit::conversation::{Message, Reply};
 use zklock_testkit::wire::{OpResult, Response, Stat};
 
+/// Whether the zxids of both servers must be equal, seen from the start of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Zxids {
+    Compared,
+    Hidden,
+}
+
 /// The values in which two servers may differ: the start of a run, and the ids of its sessions.
 #[derive(Debug)]
 pub(crate) struct View {
     /// The last transaction before the run.
     start: i64,
+    zxids: Zxids,
     /// The sessions of the run in the order in which they were opened.
     sessions: Vec<i64>,
 }
 
 impl View {
-    pub(crate) fn new(start: i64) -> Self {
-        Self { start, sessions: Vec::new() }
+    pub(crate) fn new(start: i64, zxids: Zxids) -> Self {
+        Self { start, zxids, sessions: Vec::new() }
     }
 
     pub(crate) fn start(&self) -> i64 {
@@ -39,7 +47,11 @@ impl View {
     }
 
     fn zxid(&self, zxid: i64) -> i64 {
-        if zxid > 0 { zxid - self.start } else { zxid }
+        match self.zxids {
+            Zxids::Compared if zxid > 0 => zxid - self.start,
+            Zxids::Compared => zxid,
+            Zxids::Hidden => 0,
+        }
     }
 
     fn stat(&self, stat: Stat) -> Stat {

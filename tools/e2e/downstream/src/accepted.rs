@@ -5,9 +5,6 @@
 
 pub mod bodies;
 pub mod contended;
-pub mod leaders;
 pub mod no_implicit_prelude;
-pub mod receivers;
 pub mod renamed_crate;
 pub mod signatures;
-pub mod sync;

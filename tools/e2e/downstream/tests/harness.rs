@@ -1,15 +1,11 @@
 //! The functions that `#[zklock::test]` generates, and how they end.
 
-use std::io::{BufRead, BufReader, Write};
 use std::mem::forget;
-use std::net::{SocketAddr, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
-use axum::extract::Path;
-use axum::http::StatusCode;
 use downstream::{SettleError, SlowBank, settle};
 use tokio::task::JoinSet;
 use zklock::testing::{FromTestServer, Harness, TestServer};
@@ -49,11 +45,6 @@ async fn errors_leave_a_test() -> Result<(), SettleError> {
 }
 
 #[zklock::test]
-async fn boxed_errors_leave_a_test() -> Result<(), Box<dyn std::error::Error>> {
-    Ok(settle(7, &QUICK).await?)
-}
-
-#[zklock::test]
 #[should_panic(expected = "as it should")]
 async fn a_test_may_have_to_panic(_zk: TestServer) {
     settle(7, &QUICK).await.unwrap();
@@ -87,8 +78,8 @@ fn settle_by_blocking() -> Result<Option<i64>, LockError> {
     Ok(zklock::client()?.session_id())
 }
 
-/// Calls annotated functions in tasks and on threads that know nothing of zklock.
-async fn check_tasks(zk: &TestServer, client: &Client) {
+#[zklock::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tasks_and_threads_of_tokio_use_the_client_of_the_test(zk: TestServer, client: Client) {
     let stuck = tokio::spawn(settle(7, &STUCK));
     zk.until(|zk| zk.holder("/orders/7").is_some()).await;
     assert_eq!(zk.holder("/orders/7"), client.session_id());
@@ -104,16 +95,6 @@ async fn check_tasks(zk: &TestServer, client: &Client) {
     assert_eq!(blocking.await.unwrap().unwrap(), client.session_id());
     let within = tokio::spawn(async { tokio::spawn(settle(8, &QUICK)).await.unwrap() });
     within.await.unwrap().unwrap();
-}
-
-#[zklock::test]
-async fn tasks_of_tokio_use_the_client_of_the_test(zk: TestServer, client: Client) {
-    check_tasks(&zk, &client).await;
-}
-
-#[zklock::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tasks_of_tokio_on_other_threads_use_the_client_of_the_test(zk: TestServer, client: Client) {
-    check_tasks(&zk, &client).await;
 }
 
 #[zklock::test]
@@ -215,33 +196,6 @@ async fn a_test_inside_of_a_scope_has_its_own_client(zk: TestServer) {
     assert!(zklock::scope(zk.client().await, inside).await);
 }
 
-#[zklock::test]
-async fn a_service_uses_the_client_of_the_test(zk: TestServer) {
-    let handler = axum::routing::post(async |Path(id): Path<u64>| match settle(id, &QUICK).await {
-        Ok(()) => StatusCode::OK,
-        Err(SettleError::Lock(error)) if error.is_contended() => StatusCode::CONFLICT,
-        Err(_) => StatusCode::INTERNAL_SERVER_ERROR,
-    });
-    let service = axum::Router::new().route("/orders/{id}", handler);
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move { axum::serve(listener, service).await });
-    let answer = async |id: u64| tokio::task::spawn_blocking(move || post(address, id)).await.unwrap();
-    assert_eq!(answer(7).await, "HTTP/1.1 200 OK");
-    let rival = zk.hold("/orders/7").await;
-    assert_eq!(answer(7).await, "HTTP/1.1 409 Conflict");
-    assert_eq!(zk.holder("/orders/7"), rival.client().session_id());
-}
-
-/// Sends a request without a body, and returns the first line of the answer.
-fn post(address: SocketAddr, id: u64) -> String {
-    let mut connection = TcpStream::connect(address).unwrap();
-    write!(connection, "POST /orders/{id} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    BufReader::new(connection).read_line(&mut answer).unwrap();
-    answer.trim_end().to_owned()
-}
-
 #[zklock::test(crate = renamed::inner, flavor = "current_thread")]
 async fn the_crate_may_have_another_name(_zk: TestServer) {}
 
@@ -299,15 +253,6 @@ fn a_server_ends_with_a_test_that_panics() {
         panic!("as it should");
     });
     assert!(panicked.is_none());
-}
-
-#[test]
-fn a_lock_that_is_leaked_does_not_keep_a_test_from_ending() {
-    ends(async |zk: TestServer| {
-        forget(zk.hold("/orders/7").await);
-        forget(zklock::client().unwrap().mutex("/orders/8").unwrap().lock().await.unwrap());
-    })
-    .unwrap();
 }
 
 #[test]

@@ -48,32 +48,22 @@ async fn a_busy_order_is_reported(zk: TestServer) {
 }
 
 #[zklock::test]
-async fn a_settlement_whose_session_expires_is_cancelled(zk: TestServer, client: Client) {
-    let clerk = Clerk(async |_| {
-        zk.expire(&client).await;
-        pending().await
-    });
-    assert!(lock_error(settle(7, &clerk).await).is_lost());
-    settle(7, &QUICK).await.expect("the client opens the next session");
-}
-
-#[zklock::test]
-async fn a_settlement_whose_lock_is_broken_is_cancelled(zk: TestServer) {
-    let clerk = Clerk(async |_| {
-        zk.break_lock(PATH);
-        pending().await
-    });
-    assert!(lock_error(settle(7, &clerk).await).is_lost());
-}
-
-#[zklock::test]
-async fn a_settlement_whose_queue_is_deleted_is_cancelled(zk: TestServer) {
-    let clerk = Clerk(async |_| {
-        zk.delete("/orders");
-        pending().await
-    });
-    assert!(lock_error(settle(7, &clerk).await).is_lost());
-    settle(7, &QUICK).await.expect("the queue is created again");
+async fn a_settlement_that_loses_its_lock_is_cancelled_and_the_next_one_gets_it(
+    zk: TestServer,
+    client: Client,
+) {
+    for loss in ["session", "node", "queue"] {
+        let clerk = Clerk(async |_| {
+            match loss {
+                "session" => zk.expire(&client).await,
+                "node" => zk.break_lock(PATH),
+                _ => zk.delete("/orders"),
+            }
+            pending().await
+        });
+        assert!(lock_error(settle(7, &clerk).await).is_lost(), "{loss}");
+        settle(7, &QUICK).await.expect("the lock is free");
+    }
 }
 
 #[zklock::test]

@@ -13,7 +13,6 @@ use tracing::level_filters::LevelFilter;
 use zklock::{Acl, Client, Config, Health, LockError, Permission};
 
 use crate::matrix::{List, PATH, assert_kept_out, assert_work};
-use crate::secured::DIGEST_PASSWORD;
 use crate::{SOON, assert_denied, soon, until};
 
 /// The test that runs in the other process.
@@ -36,8 +35,6 @@ pub(super) enum Scene {
     Hold,
     /// Is denied all access to the lock.
     KeptOut,
-    /// Is denied all access to the lock, whose participants another client sees.
-    KeptOutButReading,
     /// Loses its connection while it holds a lock.
     Outage,
     /// The cells of the matrix.
@@ -47,16 +44,8 @@ pub(super) enum Scene {
 }
 
 impl Scene {
-    const ALL: [Self; 8] = [
-        Self::Connect,
-        Self::Hold,
-        Self::KeptOut,
-        Self::KeptOutButReading,
-        Self::Outage,
-        Self::Open,
-        Self::CreatorAll,
-        Self::Entries,
-    ];
+    const ALL: [Self; 7] =
+        [Self::Connect, Self::Hold, Self::KeptOut, Self::Outage, Self::Open, Self::CreatorAll, Self::Entries];
 }
 
 /// A process that is not started yet.
@@ -164,7 +153,6 @@ async fn agent() {
         Scene::Connect => connect().await,
         Scene::Hold => hold().await,
         Scene::KeptOut => kept_out().await,
-        Scene::KeptOutButReading => kept_out_but_reading().await,
         Scene::Outage => outage().await,
         Scene::Open => cell(List::Open, Acl::Open).await,
         Scene::CreatorAll => cell(List::CreatorAll, Acl::CreatorAll).await,
@@ -215,21 +203,6 @@ async fn kept_out() {
     assert_denied(mutex.lock().await.map(drop), PATH, Permission::Create);
     assert_denied(mutex.try_lock().await.map(drop), PATH, Permission::Create);
     assert_denied(mutex.participants().await, PATH, Permission::Read);
-    tell("kept out");
-}
-
-async fn kept_out_but_reading() {
-    let client = client().await;
-    let reader = Config::new(env::var("ZKLOCK_CONNECT").unwrap())
-        .namespace(env::var("ZKLOCK_NAMESPACE").unwrap())
-        .digest("worker", DIGEST_PASSWORD);
-    let reader = reader.connect_timeout(SOON).session_timeout(SOON).connect().await.unwrap();
-    let holder = reader.mutex(PATH).unwrap().participants().await.unwrap().remove(0);
-    let mutex = client.mutex(PATH).unwrap();
-    assert_denied(mutex.try_lock().await.map(drop), PATH, Permission::Create);
-    assert_denied(mutex.participants().await, PATH, Permission::Read);
-    assert_denied(client.revoke(&holder).await, PATH, Permission::Write);
-    assert_denied(client.break_lock(&holder).await, PATH, Permission::Delete);
     tell("kept out");
 }
 

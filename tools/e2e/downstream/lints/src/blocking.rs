@@ -2,59 +2,25 @@
 
 use core::fmt::Display;
 use core::time::Duration;
-use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use zklock::{LockError, distributed_lock, leader_only};
 
-/// Takes one lock.
-///
 /// # Errors
-///
 /// Those of the lock.
 #[distributed_lock(path = "/jobs")]
 pub fn plain() -> Result<(), LockError> {
     Ok(())
 }
 
-/// Names arguments that the body does not use.
-///
 /// # Errors
-///
-/// Those of the lock.
-#[distributed_lock(path = "/files/{name}", wait = "30s")]
-pub fn underscores(name: &str, _unused: u64, _: u8) -> Result<(), LockError> {
-    Ok(())
-}
-
-/// Uses its guard.
-///
-/// # Errors
-///
 /// Those of the lock.
 #[distributed_lock(path = "/files/{name}", wait = patience, guard = held)]
 pub fn guarded(name: String, patience: Duration) -> Result<String, LockError> {
     Ok(held.path().to_owned())
 }
 
-/// Takes its arguments apart.
-///
 /// # Errors
-///
-/// Those of the lock.
-#[distributed_lock(path = ["/files/{first}", "/files/{last}"], mode = read, on_lost = finish)]
-pub fn patterns((mut total, _): (u64, u8), [first, .., last]: [u64; 3]) -> io::Result<u64> {
-    total = total.max(first).max(last);
-    if total == 0 {
-        return Err(io::Error::other("nothing"));
-    }
-    Ok(total)
-}
-
-/// Is generic.
-///
-/// # Errors
-///
 /// Those of the lock.
 #[distributed_lock(path = "/generic/{name}", mode = write)]
 pub fn generic<T: Display, const COUNT: usize>(
@@ -65,10 +31,7 @@ pub fn generic<T: Display, const COUNT: usize>(
     Ok(numbers.into_iter().map(each))
 }
 
-/// Starts once per period.
-///
 /// # Errors
-///
 /// Those of the lock.
 #[distributed_lock(path = "/invoices", once_per = "15m")]
 pub fn invoices() -> Result<Option<u8>, LockError> {
@@ -91,20 +54,7 @@ pub fn waits(names: &mut Vec<String>) -> Option<&mut String> {
     names.last_mut()
 }
 
-/// Returns a value elsewhere.
-///
 /// # Errors
-///
-/// Those of the lock.
-#[leader_only(otherwise = Ok(0))]
-pub fn counted(_unused: String) -> Result<u64, LockError> {
-    Ok(7)
-}
-
-/// Borrows from an argument in the last expression.
-///
-/// # Errors
-///
 /// Those of the lock.
 #[distributed_lock(path = "/last/{shelf}")]
 pub fn last_expression(shelf: u64, names: Mutex<Vec<String>>) -> Result<usize, LockError> {

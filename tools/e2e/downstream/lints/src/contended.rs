@@ -13,50 +13,28 @@ pub fn perhaps() -> Option<u64> {
     Some(7)
 }
 
-/// Fails at once.
-///
 /// # Errors
-///
-/// Those of the lock.
-#[distributed_lock(path = ["/a", ..paths], no_wait)]
-pub async fn at_once(paths: &[&str]) -> Result<(), LockError> {
-    Ok(())
-}
-
-/// Returns another value.
-///
-/// # Errors
-///
 /// Those of the lock.
 #[distributed_lock(path = "/a", otherwise = Ok(other))]
 pub async fn replaced(other: u64) -> Result<u64, LockError> {
     Ok(7)
 }
 
-/// Returns the value of a closure.
-///
 /// # Errors
-///
 /// Those of the lock.
 #[distributed_lock(path = "/a", otherwise = |error: LockError| Err(error.to_string()), map_err = |error: LockError| error.to_string())]
 pub fn replaced_by_a_closure() -> Result<u64, String> {
     Ok(7)
 }
 
-/// Takes two permits.
-///
 /// # Errors
-///
 /// Those of the lock.
 #[distributed_lock(path = "/a", permits = wanted, of = 5, once_per = "1m")]
 pub async fn permits(wanted: u32) -> Result<(), LockError> {
     Ok(())
 }
 
-/// Waits to lead.
-///
 /// # Errors
-///
 /// Those of the lock.
 #[leader_only(otherwise = wait, wait = "5s", map_err = |error: LockError| error.to_string())]
 pub async fn led() -> Result<u64, String> {

@@ -12,10 +12,7 @@ use zklock::{Client, LockError, distributed_lock};
 /// Generates a function.
 macro_rules! locked {
     ($name:ident, $path:literal, $arg:ident: $ty:ty, $guard:ident => $body:block) => {
-        /// Comes from a macro.
-        ///
         /// # Errors
-        ///
         /// Those of the lock.
         #[distributed_lock(path = $path, guard = $guard, wait = "1s")]
         pub async fn $name($arg: $ty) -> Result<$ty, LockError> $body
@@ -44,10 +41,7 @@ impl From<LockError> for SettleError {
     }
 }
 
-/// Takes one lock.
-///
 /// # Errors
-///
 /// Those of the lock.
 #[distributed_lock(path = "/jobs")]
 pub async fn plain() -> Result<(), LockError> {
@@ -55,20 +49,14 @@ pub async fn plain() -> Result<(), LockError> {
     Ok(())
 }
 
-/// Does not await.
-///
 /// # Errors
-///
 /// Those of the lock.
 #[distributed_lock(path = "/jobs")]
 pub async fn without_an_await() -> Result<u64, LockError> {
     Ok(7)
 }
 
-/// Names fields.
-///
 /// # Errors
-///
 /// Those of the lock.
 #[distributed_lock(path = "/orders/{order.shop}/{order.id}", wait = "5s", guard = held)]
 pub async fn borrowed<'shop>(order: &'shop Order<'shop>) -> Result<&'shop str, SettleError> {
@@ -77,10 +65,7 @@ pub async fn borrowed<'shop>(order: &'shop Order<'shop>) -> Result<&'shop str, S
     Ok(order.shop)
 }
 
-/// Names arguments that the body does not use.
-///
 /// # Errors
-///
 /// Those of the lock.
 #[distributed_lock(path = "/orders/{shop}/{id}")]
 pub async fn named(shop: &str, id: u64) -> Result<(), LockError> {
@@ -88,32 +73,7 @@ pub async fn named(shop: &str, id: u64) -> Result<(), LockError> {
     Ok(())
 }
 
-/// Has arguments that nothing uses.
-///
 /// # Errors
-///
-/// Those of the lock.
-#[distributed_lock(path = "/orders", wait = forever)]
-pub async fn unused(_shop: &str, _: u64) -> Result<(), LockError> {
-    yield_now().await;
-    Ok(())
-}
-
-/// Has arguments by value that only the attribute uses.
-///
-/// # Errors
-///
-/// Those of the lock.
-#[distributed_lock(path = "/orders/{shop}", wait = patience)]
-pub async fn values(shop: String, patience: Duration) -> Result<(), LockError> {
-    yield_now().await;
-    Ok(())
-}
-
-/// Takes its arguments apart.
-///
-/// # Errors
-///
 /// Those of the lock.
 #[distributed_lock(path = "/orders/{shop}/{id}", wait = Duration::from_secs(id), client = client)]
 pub async fn patterns(
@@ -130,10 +90,7 @@ pub async fn patterns(
     Ok(total)
 }
 
-/// Is generic.
-///
 /// # Errors
-///
 /// Those of the lock.
 #[distributed_lock(path = "/numbers/{text.len()}", client = "reporting")]
 pub async fn generic<Keep: Fn(u8) -> bool + Send, const COUNT: usize>(
@@ -149,24 +106,7 @@ pub async fn generic<Keep: Fn(u8) -> bool + Send, const COUNT: usize>(
     Ok(numbers.into_iter())
 }
 
-/// Takes opaque types.
-///
 /// # Errors
-///
-/// Those of the lock.
-#[distributed_lock(path = "/opaque/{name}")]
-pub async fn opaque(
-    name: impl Display + Send + Sync,
-    each: impl Fn(u8) -> u8 + Send,
-) -> Result<impl Display, LockError> {
-    yield_now().await;
-    Ok(format!("{name} {}", each(7)))
-}
-
-/// Reads.
-///
-/// # Errors
-///
 /// Those of the lock.
 #[distributed_lock(path = "/prices/{region}", mode = read, guard = held)]
 pub async fn quote(region: &str) -> Result<usize, LockError> {
@@ -174,10 +114,7 @@ pub async fn quote(region: &str) -> Result<usize, LockError> {
     Ok(region.len())
 }
 
-/// Writes.
-///
 /// # Errors
-///
 /// Those of the lock.
 #[distributed_lock(path = format!("/prices/{region}"), mode = write, on_lost = finish)]
 pub async fn update(region: &str, price: u64) -> Result<u64, LockError> {
@@ -185,10 +122,7 @@ pub async fn update(region: &str, price: u64) -> Result<u64, LockError> {
     Ok(price)
 }
 
-/// Takes several locks.
-///
 /// # Errors
-///
 /// Those of the lock.
 #[distributed_lock(path = ["/accounts/{from}", "/accounts/{to}"], wait = "10s", guard = held, on_lost = cancel)]
 pub async fn transfer(from: u64, to: u64) -> Result<(), LockError> {
@@ -196,88 +130,10 @@ pub async fn transfer(from: u64, to: u64) -> Result<(), LockError> {
     Ok(())
 }
 
-/// Writes braces.
-///
 /// # Errors
-///
-/// Those of the lock.
-#[distributed_lock(path = "/{{shelves}}/{shelf}")]
-pub async fn braces(shelf: u64) -> Result<(), LockError> {
-    yield_now().await;
-    Ok(())
-}
-
-/// Moves an argument that has a destructor.
-///
-/// # Errors
-///
-/// Those of the lock.
-#[distributed_lock(path = "/moved")]
-pub async fn moved(text: String, guard: Box<dyn Send + Sync>) -> Result<String, LockError> {
-    yield_now().await;
-    drop(guard);
-    Ok(text)
-}
-
-/// Returns early, and breaks with values.
-///
-/// # Errors
-///
-/// Those of the lock.
-#[distributed_lock(path = "/early/{number}")]
-pub async fn early(number: u64) -> Result<u64, LockError> {
-    if number > 7 {
-        return Ok(number);
-    }
-    yield_now().await;
-    let next = plain().await.map(|()| number)?;
-    Ok(next)
-}
-
-/// Returns a type of the standard library with several parameters.
-///
-/// # Errors
-///
-/// Those of the lock.
-#[distributed_lock(path = "/nested")]
-pub async fn nested() -> Result<Option<Result<Box<[u8]>, String>>, LockError> {
-    yield_now().await;
-    Ok(None)
-}
-
-/// Is unsafe.
-///
-/// # Safety
-///
-/// There is nothing to uphold.
-///
-/// # Errors
-///
-/// Those of the lock.
-#[distributed_lock(path = "/unsafe")]
-pub async unsafe fn trusted() -> Result<(), LockError> {
-    yield_now().await;
-    Ok(())
-}
-
-/// Names items and parameters that are no arguments.
-///
-/// # Errors
-///
 /// Those of the lock.
 #[distributed_lock(path = "/{FLOOR}/{shelf}/{KIND}")]
 pub async fn items<const FLOOR: usize>(shelf: u64) -> Result<(), LockError> {
-    yield_now().await;
-    Ok(())
-}
-
-/// Calls and computes.
-///
-/// # Errors
-///
-/// Those of the lock.
-#[distributed_lock(path = "/{shelves.iter().map(u64::to_string).collect::<String>()}/{shelves[0]}")]
-pub async fn computed(shelves: [u64; 2]) -> Result<(), LockError> {
     yield_now().await;
     Ok(())
 }
@@ -287,10 +143,7 @@ locked!(generated, "/generated/{number}", number: u64, held => {
     Ok(number)
 });
 
-/// Borrows from an argument in the last expression.
-///
 /// # Errors
-///
 /// Those of the lock.
 #[distributed_lock(path = "/last/{shelf}")]
 pub async fn last_expression(shelf: u64, names: Mutex<Vec<String>>) -> Result<usize, LockError> {

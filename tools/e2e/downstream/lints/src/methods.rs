@@ -22,10 +22,7 @@ impl<T: Clone + Send + Sync> Ledger<T> {
     /// A part of paths.
     const KIND: &'static str = "ledger";
 
-    /// Changes it.
-    ///
     /// # Errors
-    ///
     /// Those of the lock.
     #[distributed_lock(path = "/{Self::KIND}/{self.name}", client = self.locks)]
     pub async fn add(&mut self, entry: T) -> Result<&mut Self, LockError> {
@@ -34,10 +31,7 @@ impl<T: Clone + Send + Sync> Ledger<T> {
         Ok(self)
     }
 
-    /// Blocks.
-    ///
     /// # Errors
-    ///
     /// Those of the lock.
     #[distributed_lock(path = "/{Self::KIND}/{self.name}")]
     pub fn add_blocking(&mut self, entry: T) -> Result<&mut Self, LockError> {
@@ -45,10 +39,7 @@ impl<T: Clone + Send + Sync> Ledger<T> {
         Ok(self)
     }
 
-    /// Reads it.
-    ///
     /// # Errors
-    ///
     /// Those of the lock.
     #[distributed_lock(path = "/{Self::KIND}/{self.name}", mode = read, guard = held)]
     pub async fn first(&self) -> Result<Option<&T>, LockError> {
@@ -56,10 +47,7 @@ impl<T: Clone + Send + Sync> Ledger<T> {
         Ok(self.entries.first())
     }
 
-    /// Ends it.
-    ///
     /// # Errors
-    ///
     /// Those of the lock.
     #[distributed_lock(path = self.path())]
     pub async fn into_entries(mut self, more: T) -> Result<Vec<T>, LockError> {
@@ -73,10 +61,7 @@ impl<T: Clone + Send + Sync> Ledger<T> {
         format!("/ledger/{}", self.name)
     }
 
-    /// Pins it.
-    ///
     /// # Errors
-    ///
     /// Those of the lock.
     #[distributed_lock(path = self.path())]
     pub async fn pinned(self: Pin<&Self>) -> Result<usize, LockError> {
@@ -84,10 +69,7 @@ impl<T: Clone + Send + Sync> Ledger<T> {
         Ok(self.entries.len())
     }
 
-    /// Shares it.
-    ///
     /// # Errors
-    ///
     /// Those of the lock.
     #[distributed_lock(path = ["/ledger/{self.name}", "/all"])]
     pub async fn shared(self: Arc<Self>, _at: usize) -> Result<Option<T>, LockError> {
@@ -104,10 +86,7 @@ impl<T: Clone + Send + Sync> Ledger<T> {
         }
     }
 
-    /// Counts on the leader.
-    ///
     /// # Errors
-    ///
     /// Those of the election.
     #[leader_only(otherwise = Ok(self.entries.len()))]
     pub fn total(&self) -> Result<usize, LockError> {

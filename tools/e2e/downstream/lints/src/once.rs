@@ -11,10 +11,7 @@ use zklock::{LockError, distributed_lock, leader_only};
 pub struct Job;
 
 impl Job {
-    /// Starts once per period of this type.
-    ///
     /// # Errors
-    ///
     /// Those of the lock.
     #[distributed_lock(path = "/jobs/{id}", once_per = "1h", mode = write)]
     pub async fn run(self, id: u64) -> Result<(), LockError> {
@@ -29,20 +26,14 @@ impl Job {
     }
 }
 
-/// Starts once per period.
-///
 /// # Errors
-///
 /// Those of the lock.
 #[distributed_lock(path = "/invoices", once_per = "15m", guard = held)]
 pub async fn invoices() -> Result<(), LockError> {
     held.verify().await
 }
 
-/// Starts once per period of each region.
-///
 /// # Errors
-///
 /// Those of the lock.
 #[distributed_lock(path = "/invoices/{region}", once_per = every, tick = "/ticks/{region}")]
 pub async fn regional(region: &str, every: Duration) -> Result<Option<u8>, LockError> {
@@ -50,10 +41,7 @@ pub async fn regional(region: &str, every: Duration) -> Result<Option<u8>, LockE
     Ok(Some(7))
 }
 
-/// Starts once per period on the leader.
-///
 /// # Errors
-///
 /// Those of the lock.
 #[leader_only(once_per = "1h", tick = "/ticks/{name}", otherwise = error)]
 pub async fn swept(name: String) -> Result<(), LockError> {

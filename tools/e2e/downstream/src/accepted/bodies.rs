@@ -91,6 +91,36 @@ locked! {
     pub async fn item(number: u8) -> Outcome<u8> { Ok(number) }
 }
 
+#[distributed_lock(path = "/not-async/{text.len()}", wait = forever)]
+pub fn not_async<F: Fn(u8) -> bool>(
+    text: &str,
+    keep: F,
+) -> Result<impl Iterator<Item = u8> + use<F>, Box<dyn std::error::Error>> {
+    let number: u8 = text.parse()?;
+    if !keep(number) {
+        Err("not kept")?;
+    }
+    if number > 7 {
+        return Err(Box::new(std::fmt::Error));
+    }
+    Ok(0..number)
+}
+
+#[distributed_lock(path = "/bridge/{id}")]
+pub fn bridge(id: u64, runtime: &tokio::runtime::Runtime) -> Outcome<u64> {
+    let body = async { id + 1 };
+    Ok(runtime.block_on(body))
+}
+
+#[distributed_lock(path = "/finish", on_lost = finish)]
+pub async fn finishes<T: Send>(value: T) -> Outcome<T> {
+    tokio::task::yield_now().await;
+    Ok(value)
+}
+
+fn must_be_send<T: Send>(_: T) {}
+
 pub fn calls() {
+    must_be_send(finishes(7));
     drop(generic::<Box<dyn std::error::Error + Send + Sync>>("7"));
 }

@@ -15,16 +15,6 @@ pub fn perhaps<T: Display + ?Sized>(id: &T) -> Option<String> {
 #[distributed_lock(path = "/a", skip, once_per = "1m", name = "the sweep")]
 async fn in_turn() {}
 
-#[distributed_lock(path = "/a", no_wait)]
-pub async fn opaque(numbers: Vec<u8>) -> Result<impl Iterator<Item = u8>, LockError> {
-    Ok(numbers.into_iter())
-}
-
-#[distributed_lock(path = "/a", otherwise = error, client = client)]
-pub async fn refused(numbers: Vec<u8>, client: &Client) -> Result<impl Iterator<Item = u8>, LockError> {
-    Ok(numbers.into_iter())
-}
-
 #[distributed_lock(path = "/a", otherwise = Ok(other))]
 pub async fn replaced(other: String, value: String) -> Result<String, LockError> {
     Ok(value)
@@ -112,8 +102,44 @@ pub async fn spread(paths: &[&str]) -> Result<(), LockError> {
     Ok(())
 }
 
+#[leader_only(otherwise = wait)]
+pub async fn waits_to_lead(numbers: Vec<u8>) -> Result<impl Iterator<Item = u8>, LockError> {
+    Ok(numbers.into_iter())
+}
+
+#[leader_only(otherwise = error)]
+pub async fn refused_elsewhere(numbers: Vec<u8>) -> Result<impl Iterator<Item = u8>, LockError> {
+    Ok(numbers.into_iter())
+}
+
+async fn forward(name: String) -> Result<String, LockError> {
+    Ok(name)
+}
+
+#[leader_only(otherwise = Ok(forward(name).await?), client = client)]
+pub async fn forwarded(name: String, client: &Client) -> Result<String, LockError> {
+    Ok(name)
+}
+
+#[leader_only(otherwise = Ok(found?.len()))]
+pub fn redirected(found: Result<&str, LockError>) -> Result<usize, LockError> {
+    found.map(str::len)
+}
+
+#[leader_only(otherwise = {
+    let _ = &name;
+    return None;
+})]
+pub async fn block(name: String) -> Option<String> {
+    Some(name)
+}
+
+#[leader_only()]
+async fn unit() -> () {}
+
 /// Calls the functions that are not public.
 pub async fn call() {
     nothing().await;
     in_turn().await;
+    unit().await;
 }

@@ -85,31 +85,6 @@ pub async fn never() -> Result<std::convert::Infallible, LockError> {
     panic!("never returns")
 }
 
-#[distributed_lock(path = "/modes/{name}", mode = read, guard = held)]
-pub async fn reading(name: &str) -> Result<&str, LockError> {
-    let _: &zklock::ReadGuard = held;
-    Ok(name)
-}
-
-#[distributed_lock(path = format!("/modes/{name}"), mode = write, guard = held)]
-pub async fn writing(name: String) -> Result<String, LockError> {
-    let _: &zklock::WriteGuard = held;
-    tokio::task::yield_now().await;
-    Ok(name)
-}
-
-#[distributed_lock(path = ["/from/{from}", order.shop, "/to/{to}"], guard = held)]
-pub async fn several(order: &Order<'_>, from: u64, to: impl std::fmt::Display) -> Result<(), LockError> {
-    let _: &zklock::MultiGuard = held;
-    tokio::task::yield_now().await;
-    Ok(())
-}
-
-#[distributed_lock(path = ["/one"], mode = read)]
-pub async fn one_of_several() -> Result<(), LockError> {
-    Ok(())
-}
-
 macro_rules! moded {
     ($name:ident, $mode:ident, [$($path:expr),*]) => {
         #[distributed_lock(path = [$($path),*], mode = $mode)]
@@ -121,18 +96,6 @@ macro_rules! moded {
 
 moded!(moded_write, write, ["/a", format!("/{}", 7)]);
 moded!(moded_read, read, ["/a"]);
-
-macro_rules! locked {
-    ($name:ident, $path:literal, $arg:ident: $ty:ty => $output:ty, $guard:ident, $body:block) => {
-        #[distributed_lock(path = $path, guard = $guard, wait = "1s")]
-        async fn $name($arg: $ty) -> $output $body
-    };
-}
-
-locked!(generated, "/generated", arg: u64 => Result<u64, LockError>, held, {
-    let _ = held;
-    Ok(arg)
-});
 
 async fn key(text: &str) -> String {
     text.to_owned()
@@ -194,11 +157,6 @@ pub fn calls() {
     must_be_send(&attributes(1));
     must_be_send(&braces(&Default::default()));
     must_be_send(&never());
-    must_be_send(&generated(1));
-    must_be_send(&reading("a"));
-    must_be_send(&writing("a".to_owned()));
-    must_be_send(&several(&order, 1, 2));
-    must_be_send(&one_of_several());
     must_be_send(&moded_write());
     must_be_send(&moded_read());
 }

@@ -1,4 +1,4 @@
-use zklock::{LockError, distributed_lock, leader_only};
+use zklock::{LockError, distributed_lock};
 
 async fn receipt() -> u64 {
     7
@@ -38,18 +38,8 @@ async fn body_converts_an_error_without_from(text: &str) -> Result<u64, LockErro
 async fn body_has_no_value() -> Result<u64, LockError> {}
 
 #[distributed_lock(path = "/orders")]
-fn body_not_async_returns_another_type() -> Result<u64, LockError> {
-    return Ok("seven");
-}
-
-#[distributed_lock(path = "/orders")]
 async fn body_returns_another_type() -> Result<u64, LockError> {
     return Ok("seven");
-}
-
-#[leader_only]
-async fn leader_body_of_another_type() -> Option<u64> {
-    Some("seven")
 }
 
 #[distributed_lock(path = "/orders", guard = held)]

@@ -1,4 +1,4 @@
-use zklock::{LockError, distributed_lock, leader_only};
+use zklock::{LockError, distributed_lock};
 
 struct Order {
     shop: u64,
@@ -12,11 +12,6 @@ impl Order {
 
 #[distributed_lock(path = "/orders/{0}")]
 async fn braces_constant(id: u64) -> Result<(), LockError> {
-    Ok(())
-}
-
-#[distributed_lock(path = "/orders/{}")]
-async fn braces_empty(id: u64) -> Result<(), LockError> {
     Ok(())
 }
 
@@ -35,33 +30,8 @@ async fn braces_not_display(order: Order) -> Result<(), LockError> {
     Ok(())
 }
 
-#[distributed_lock(path = "/orders/{shop}-{id}")]
-async fn braces_two_expressions_in_a_segment(shop: u64, id: u64) -> Result<(), LockError> {
-    Ok(())
-}
-
-#[distributed_lock(path = "/orders/{id")]
-async fn braces_unbalanced(id: u64) -> Result<(), LockError> {
-    Ok(())
-}
-
 async fn next() -> u64 {
     7
-}
-
-#[distributed_lock(path = "/orders/{next().await}")]
-fn braces_await_not_async() -> Result<(), LockError> {
-    Ok(())
-}
-
-#[distributed_lock(path = "/orders/id}")]
-async fn braces_closing_only(id: u64) -> Result<(), LockError> {
-    Ok(())
-}
-
-#[distributed_lock(path = "/orders/{:?}")]
-async fn braces_empty_debug(id: u64) -> Result<(), LockError> {
-    Ok(())
 }
 
 #[distributed_lock(path = "/orders/{ordr}")]
@@ -69,28 +39,8 @@ async fn braces_misspelled_argument(order: u64) -> Result<(), LockError> {
     Ok(())
 }
 
-#[distributed_lock(path = "/orders/{ordr.shop.id}")]
-async fn braces_misspelled_argument_of_a_field(order: Order) -> Result<(), LockError> {
-    Ok(())
-}
-
-#[distributed_lock(path = ["/orders", "/orders/{ordr.id()}"])]
-async fn braces_misspelled_argument_of_a_method(order: Order) -> Result<(), LockError> {
-    Ok(())
-}
-
-#[distributed_lock(path = "/orders/{frist}")]
-async fn braces_misspelled_binding((first, _): (u64, u64)) -> Result<(), LockError> {
-    Ok(())
-}
-
 #[distributed_lock(path = "/orders/{id}")]
 async fn braces_not_display_option(id: Option<u64>) -> Result<(), LockError> {
-    Ok(())
-}
-
-#[distributed_lock(path = "/orders/{drop(id)}")]
-async fn braces_not_display_unit(id: u64) -> Result<(), LockError> {
     Ok(())
 }
 
@@ -104,11 +54,6 @@ async fn braces_statement() -> Result<(), LockError> {
     Ok(())
 }
 
-#[distributed_lock(path = "/orders/{\"seven\"}")]
-async fn braces_string() -> Result<(), LockError> {
-    Ok(())
-}
-
 #[distributed_lock(path = "/orders/{order.shp}")]
 async fn braces_unknown_field(order: &Order) -> Result<(), LockError> {
     Ok(())
@@ -118,13 +63,5 @@ async fn braces_unknown_field(order: &Order) -> Result<(), LockError> {
 async fn braces_unknown_method(order: &Order) -> Result<(), LockError> {
     Ok(())
 }
-
-#[distributed_lock(path = "/orders/{id:08}")]
-async fn braces_width(id: u64) -> Result<(), LockError> {
-    Ok(())
-}
-
-#[leader_only(path = "/leaders/{regoin}")]
-async fn leader_braces_misspelled_argument(region: &str) {}
 
 fn main() {}

@@ -1,37 +1,12 @@
-use zklock::{LockError, distributed_lock};
+use zklock::{LockError, distributed_lock, leader_only};
 
 #[distributed_lock(path = "/a", no_wait, wait = "5s")]
 async fn no_wait_with_a_wait() -> Result<(), LockError> {
     Ok(())
 }
 
-#[distributed_lock(path = "/a", no_wait = true)]
-async fn no_wait_with_a_value() -> Result<(), LockError> {
-    Ok(())
-}
-
-#[distributed_lock(path = "/a", no_wait, no_wait)]
-async fn no_wait_twice() -> Result<(), LockError> {
-    Ok(())
-}
-
-#[distributed_lock(path = "/a", skip, otherwise = Ok(()))]
-async fn skip_with_another_value() -> Result<(), LockError> {
-    Ok(())
-}
-
-#[distributed_lock(path = "/a", skip = false)]
-async fn skip_with_a_value() -> Result<(), LockError> {
-    Ok(())
-}
-
 #[distributed_lock(path = "/a", otherwise = wait)]
 async fn otherwise_waits_as_by_default() -> Result<(), LockError> {
-    Ok(())
-}
-
-#[distributed_lock(path = "/a", otherwise)]
-async fn otherwise_without_a_value() -> Result<(), LockError> {
     Ok(())
 }
 
@@ -62,5 +37,10 @@ async fn otherwise_without_a_place_for_errors() -> u64 {
 
 #[distributed_lock(path = "/a", skip, wiat = "1s")]
 async fn skip_beside_a_misspelled_argument() {}
+
+#[leader_only(otherwise = 0)]
+async fn leader_otherwise_of_another_type() -> Option<u64> {
+    Some(7)
+}
 
 fn main() {}

@@ -13,11 +13,6 @@ const fn const_fn() -> Result<(), LockError> {
     Ok(())
 }
 
-#[distributed_lock(path = "/orders")]
-async extern "C" fn extern_fn() -> Result<(), LockError> {
-    Ok(())
-}
-
 #[tokio::main]
 #[distributed_lock(path = "/orders")]
 async fn made_synchronous() -> Result<(), LockError> {
@@ -25,13 +20,6 @@ async fn made_synchronous() -> Result<(), LockError> {
 }
 
 #[leader_only]
-const fn leader_const_fn() {}
-
-#[leader_only]
 extern "C" fn leader_extern_fn() {}
-
-#[tokio::main]
-#[leader_only]
-async fn leader_made_synchronous() {}
 
 fn main() {}

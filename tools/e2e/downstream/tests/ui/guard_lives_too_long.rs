@@ -1,22 +1,8 @@
-use std::sync::mpsc::Sender;
-
 use zklock::{Leadership, LockError, MutexGuard, distributed_lock, leader_only};
 
 #[distributed_lock(path = "/orders", guard = held)]
 async fn guard_moved_into_a_task() -> Result<(), LockError> {
     tokio::spawn(async move { held.verify().await });
-    Ok(())
-}
-
-#[distributed_lock(path = "/orders", guard = held)]
-async fn guard_moved_into_a_task_of_zklock() -> Result<(), LockError> {
-    zklock::spawn(async move { held.verify().await });
-    Ok(())
-}
-
-#[distributed_lock(path = "/orders", guard = held)]
-fn guard_moved_into_a_thread() -> Result<(), LockError> {
-    std::thread::spawn(move || held.is_held());
     Ok(())
 }
 
@@ -28,12 +14,6 @@ async fn guard_released() -> Result<(), LockError> {
 #[distributed_lock(path = "/orders", guard = held)]
 async fn guard_returned() -> Result<&'static MutexGuard, LockError> {
     Ok(held)
-}
-
-#[distributed_lock(path = "/orders", guard = held)]
-fn guard_sent(to: Sender<&'static MutexGuard>) -> Result<(), LockError> {
-    drop(to.send(held));
-    Ok(())
 }
 
 #[leader_only(guard = term)]

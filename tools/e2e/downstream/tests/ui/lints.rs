@@ -12,9 +12,6 @@ fn lints_dead_code_not_async() -> Result<(), LockError> {
     Ok(())
 }
 
-#[leader_only]
-async fn lints_dead_code_on_the_leader() {}
-
 mod lints_unreachable_pub {
     #[zklock::distributed_lock(path = "/orders")]
     pub async fn settle() -> Result<(), zklock::LockError> {

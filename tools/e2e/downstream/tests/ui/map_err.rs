@@ -1,19 +1,9 @@
-use zklock::{LockError, distributed_lock, leader_only};
+use zklock::{distributed_lock, leader_only};
 
 struct Status;
 
 #[distributed_lock(path = "/a", map_err = "Status")]
 async fn map_err_quoted() -> Result<(), Status> {
-    Ok(())
-}
-
-#[distributed_lock(path = "/a", map_err = Status::from(error))]
-async fn map_err_of_a_call() -> Result<(), Status> {
-    Ok(())
-}
-
-#[distributed_lock(path = "/a", map_err)]
-async fn map_err_without_a_value() -> Result<(), Status> {
     Ok(())
 }
 
@@ -55,16 +45,5 @@ async fn map_err_without_a_result() -> Option<u8> {
 
 #[leader_only(map_err = |_| Status)]
 async fn map_err_without_a_return_type() {}
-
-#[distributed_lock(path = "/a", skip, map_err = |error| error.to_string())]
-fn map_err_of_unit() -> () {}
-
-#[distributed_lock(path = "/a", name = settle)]
-async fn name_unquoted() -> Result<(), LockError> {
-    Ok(())
-}
-
-#[leader_only(name = "")]
-async fn name_empty() {}
 
 fn main() {}

@@ -1,10 +1,5 @@
 use zklock::{LockError, distributed_lock};
 
-#[distributed_lock(path = "/orders", wait = "5 parsecs")]
-async fn wait_bad_unit() -> Result<(), LockError> {
-    Ok(())
-}
-
 #[distributed_lock(path = "/orders", wait = 5)]
 async fn wait_integer() -> Result<(), LockError> {
     Ok(())
@@ -20,18 +15,8 @@ async fn wait_zero() -> Result<(), LockError> {
     Ok(())
 }
 
-#[distributed_lock(path = "/orders", wait = true)]
-async fn wait_bool() -> Result<(), LockError> {
-    Ok(())
-}
-
 #[distributed_lock(path = "/orders", wait = "")]
 async fn wait_empty() -> Result<(), LockError> {
-    Ok(())
-}
-
-#[distributed_lock(path = "/orders", wait = 1.5)]
-async fn wait_float() -> Result<(), LockError> {
     Ok(())
 }
 
@@ -40,23 +25,8 @@ async fn wait_forever_quoted() -> Result<(), LockError> {
     Ok(())
 }
 
-#[distributed_lock(path = "/orders", wait = -5)]
-async fn wait_negative() -> Result<(), LockError> {
-    Ok(())
-}
-
-#[distributed_lock(path = "/orders", wait = 5s)]
-async fn wait_unquoted() -> Result<(), LockError> {
-    Ok(())
-}
-
 #[distributed_lock(path = "/orders", wait = "5")]
 async fn wait_without_unit() -> Result<(), LockError> {
-    Ok(())
-}
-
-#[distributed_lock(path = "/orders", wait = 0)]
-async fn wait_zero_integer() -> Result<(), LockError> {
     Ok(())
 }
 

@@ -26,29 +26,10 @@ impl Orders {
 }
 
 #[zklock::test]
-#[test]
-async fn second_test_attribute() {}
-
-#[zklock::test]
-async unsafe fn unsafe_fn() {}
-
-#[zklock::test]
-async extern "C" fn extern_fn() {}
-
-#[zklock::test]
 async fn where_clause()
 where
     Orders: Copy,
 {
 }
-
-mod on_mod {
-    #[zklock::test]
-    mod tests {}
-}
-
-#[zklock::test]
-#[tokio::test]
-async fn second_test_attribute_of_tokio() {}
 
 fn main() {}

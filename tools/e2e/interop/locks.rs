@@ -1,0 +1,324 @@
+//! Every lock of zklock and that of Curator at one path.
+
+use std::time::Duration;
+
+use rstest::rstest;
+use zklock::{Client, MutexGuard, Participant, ReadGuard, SemaphoreGuard, Standing, WriteGuard};
+
+use crate::contention::{Contest, Turn};
+use crate::revocation::{ask_ours, ask_theirs};
+use crate::support::{Space, soon};
+
+use self::Kind::{Exclusive, Mutex, Permits, Read, Write};
+
+pub(crate) const PATH: &str = "/ledger";
+/// The parent of the contenders for permits.
+pub(crate) const GATE: &str = "/ledger/locks";
+/// The parent of the permits.
+pub(crate) const PERMITS: &str = "/ledger/leases";
+
+/// A lock and the mode in which it is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Mutex,
+    Exclusive,
+    Read,
+    Write,
+    /// Some of three permits.
+    Permits(u32),
+}
+
+pub(crate) enum Held {
+    Exclusive(MutexGuard),
+    Read(ReadGuard),
+    Write(WriteGuard),
+    Permits(SemaphoreGuard),
+}
+
+/// Evaluates an expression with the guard, of whichever type it is.
+macro_rules! with {
+    ($held:expr, $guard:pat => $value:expr) => {
+        match $held {
+            Held::Exclusive($guard) => $value,
+            Held::Read($guard) => $value,
+            Held::Write($guard) => $value,
+            Held::Permits($guard) => $value,
+        }
+    };
+}
+
+impl Held {
+    pub(crate) async fn release(self) {
+        with!(self, guard => guard.release().await).unwrap();
+    }
+}
+
+impl Kind {
+    fn of(recipe: &str, mode: &str) -> Self {
+        match (recipe, mode) {
+            ("mutex", _) => Mutex,
+            ("exclusive", _) => Exclusive,
+            (_, "read") => Read,
+            (_, "write") => Write,
+            _ => Permits(mode.parse().expect("it is a number of permits")),
+        }
+    }
+
+    /// Returns Curator's recipe, as `Peer.java` names it.
+    fn recipe(self) -> &'static str {
+        match self {
+            Mutex => "mutex",
+            Exclusive => "exclusive",
+            Read | Write => "rwlock",
+            Permits(_) => "semaphore",
+        }
+    }
+
+    fn mode(self) -> String {
+        match self {
+            Mutex | Exclusive => "exclusive".to_owned(),
+            Read => "read".to_owned(),
+            Write => "write".to_owned(),
+            Permits(count) => count.to_string(),
+        }
+    }
+
+    /// Returns the parent of the nodes of holders.
+    fn holders(self) -> &'static str {
+        if matches!(self, Exclusive | Permits(_)) { PERMITS } else { PATH }
+    }
+
+    pub(crate) async fn lock(self, client: &Client) -> Held {
+        match self {
+            Mutex => Held::Exclusive(client.mutex(PATH).unwrap().lock().await.unwrap()),
+            Exclusive => Held::Exclusive(client.exclusive(PATH).unwrap().lock().await.unwrap()),
+            Read => Held::Read(client.rwlock(PATH).unwrap().read().await.unwrap()),
+            Write => Held::Write(client.rwlock(PATH).unwrap().write().await.unwrap()),
+            Permits(count) => {
+                Held::Permits(client.semaphore(PATH, 3).unwrap().acquire_many(count).await.unwrap())
+            }
+        }
+    }
+
+    async fn try_lock(self, client: &Client) -> Option<Held> {
+        match self {
+            Mutex => client.mutex(PATH).unwrap().try_lock().await.unwrap().map(Held::Exclusive),
+            Exclusive => client.exclusive(PATH).unwrap().try_lock().await.unwrap().map(Held::Exclusive),
+            Read => client.rwlock(PATH).unwrap().try_read().await.unwrap().map(Held::Read),
+            Write => client.rwlock(PATH).unwrap().try_write().await.unwrap().map(Held::Write),
+            Permits(count) => {
+                let semaphore = client.semaphore(PATH, 3).unwrap();
+                semaphore.try_acquire_many(count).await.unwrap().map(Held::Permits)
+            }
+        }
+    }
+
+    async fn participants(self, client: &Client) -> Vec<Participant> {
+        let participants = match self {
+            Mutex => client.mutex(PATH).unwrap().participants().await,
+            Exclusive => client.exclusive(PATH).unwrap().participants().await,
+            Read | Write => client.rwlock(PATH).unwrap().participants().await,
+            Permits(_) => client.semaphore(PATH, 3).unwrap().participants().await,
+        };
+        participants.unwrap()
+    }
+
+    /// Waits until a session waits behind the holder.
+    async fn until_second(self, space: &Space, session_id: Option<i64>) {
+        match self {
+            Exclusive => space.until_queued(PERMITS, 2).await,
+            _ => space.until_waits(PATH, session_id, 0).await,
+        }
+    }
+
+    /// Waits until a session waits behind the one that waits for the holder.
+    async fn until_third(self, space: &Space, session_id: Option<i64>) {
+        match self {
+            Exclusive => space.until_waits(GATE, session_id, 0).await,
+            _ => space.until_waits(PATH, session_id, 1).await,
+        }
+    }
+}
+
+async fn round(client: &Client, turn: Turn<'_>) {
+    if turn.mode == "downgrade" {
+        let guard = client.rwlock(PATH).unwrap().write().await.unwrap();
+        let guard = turn.downgrading_section(guard.downgrade()).await.unwrap();
+        return guard.release().await.unwrap();
+    }
+    let held = Kind::of(turn.recipe(), turn.mode).lock(client).await;
+    turn.section().await;
+    held.release().await;
+}
+
+#[rstest]
+#[case::mutex("mutex", &["exclusive"], 1)]
+#[case::exclusive("exclusive", &["exclusive"], 1)]
+#[case::rwlock("rwlock", &["read", "write", "read", "downgrade"], 1)]
+#[case::semaphore("semaphore", &["1"], 3)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn java_and_rust_exclude_each_other(
+    #[case] recipe: &str,
+    #[case] modes: &[&str],
+    #[case] permits: usize,
+) {
+    Contest { recipe, path: PATH, modes, permits }.run(&Space::new(), round).await;
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_lock_goes_from_java_to_rust_to_java_in_the_order_of_the_queue(
+    #[values(Mutex, Exclusive, Write)] kind: Kind,
+) {
+    let (space, mode) = (Space::new(), kind.mode());
+    let mut first = space.actor(kind.recipe(), PATH).await;
+    let mut third = space.actor(kind.recipe(), PATH).await;
+    let client = space.client("second").await;
+    let session_id = client.session_id();
+    first.ask(&format!("acquire {mode}")).await;
+    let second = tokio::spawn(async move { kind.lock(&client).await });
+    kind.until_second(&space, session_id).await;
+    third.order(&format!("acquire {mode}"));
+    kind.until_third(&space, space.peer().session_id()).await;
+    assert!(!second.is_finished());
+    first.ask(&format!("release {mode}")).await;
+    let second = soon(second).await.unwrap();
+    third.assert_busy();
+    second.release().await;
+    third.answer().await;
+    third.ask(&format!("release {mode}")).await;
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_lock_goes_from_rust_to_java_to_rust_in_the_order_of_the_queue(
+    #[values(Mutex, Exclusive, Write)] kind: Kind,
+) {
+    let (space, mode) = (Space::new(), kind.mode());
+    let (first, last) = (space.client("first").await, space.client("third").await);
+    let session_id = last.session_id();
+    let mut second = space.actor(kind.recipe(), PATH).await;
+    let first = kind.lock(&first).await;
+    second.order(&format!("acquire {mode}"));
+    kind.until_second(&space, space.peer().session_id()).await;
+    let third = tokio::spawn(async move { kind.lock(&last).await });
+    kind.until_third(&space, session_id).await;
+    second.assert_busy();
+    first.release().await;
+    second.answer().await;
+    assert!(!third.is_finished());
+    second.ask(&format!("release {mode}")).await;
+    soon(third).await.unwrap().release().await;
+}
+
+/// A hold, a call of the other side, and whether the call gets the lock at once.
+const MEETINGS: [(Kind, Kind, bool); 9] = [
+    (Mutex, Mutex, false),
+    (Exclusive, Exclusive, false),
+    (Read, Read, true),
+    (Read, Write, false),
+    (Write, Read, false),
+    (Write, Write, false),
+    (Permits(1), Permits(2), true),
+    (Permits(2), Permits(2), false),
+    (Permits(3), Permits(1), false),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn holders_of_either_side_keep_out_what_does_not_fit_and_tries_leave_nothing() {
+    for (held, wanted, fits) in MEETINGS {
+        let space = Space::new();
+        let client = space.client("ours").await;
+        let mut theirs = space.actor(held.recipe(), PATH).await;
+        // Curator takes several permits one by one, for which no time is too short.
+        let within = |fits| if fits { Duration::from_secs(20) } else { Duration::ZERO };
+        let ours = held.try_lock(&client).await.expect("the lock is free");
+        assert_eq!(
+            theirs.try_acquire(&wanted.mode(), within(fits)).await,
+            fits,
+            "{wanted:?} beside {held:?}"
+        );
+        if fits {
+            theirs.ask(&format!("release {}", wanted.mode())).await;
+        }
+        ours.release().await;
+        assert!(theirs.try_acquire(&held.mode(), within(true)).await, "{held:?} after {held:?}");
+        let ours = wanted.try_lock(&client).await;
+        assert_eq!(ours.is_some(), fits, "{wanted:?} beside {held:?}");
+        if let Some(ours) = ours {
+            ours.release().await;
+        }
+        theirs.ask(&format!("release {}", held.mode())).await;
+        assert_eq!((space.children(GATE).await.len(), space.children(PERMITS).await.len()), (0, 0));
+        if held.holders() == PATH {
+            assert!(space.children(PATH).await.is_empty(), "{held:?}");
+        }
+    }
+}
+
+#[rstest]
+#[case::mutex(Mutex, Mutex, Standing::Waits)]
+#[case::exclusive(Exclusive, Exclusive, Standing::Waits)]
+#[case::readers(Read, Read, Standing::Holds)]
+#[case::writer(Read, Write, Standing::Waits)]
+#[case::permits(Permits(1), Permits(1), Standing::Holds)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn both_sides_list_the_same_participants_in_the_same_order(
+    #[case] held: Kind,
+    #[case] wanted: Kind,
+    #[case] standing: Standing,
+) {
+    let space = Space::new();
+    let client = space.client("a holder in Rust").await;
+    let mut theirs = space.actor(held.recipe(), PATH).await;
+    let guard = held.lock(&client).await;
+    theirs.order(&format!("acquire {}", wanted.mode()));
+    space.until_queued(held.holders(), 2).await;
+    if standing == Standing::Holds {
+        theirs.answer().await;
+    }
+    let listed = held.participants(&client).await;
+    let mut observer = space.actor(held.recipe(), PATH).await;
+    let mut seen = observer.participants(&held.mode()).await;
+    if wanted != held {
+        seen.extend(observer.participants(&wanted.mode()).await);
+    }
+    // Curator lists permits in no particular order.
+    seen.sort_by_key(|(node, _)| node[node.len() - 10..].to_owned());
+    assert_eq!(space.listed(held.holders(), &listed), seen);
+    let holders: Vec<_> = listed.iter().filter(|one| one.path == held.holders()).collect();
+    let sessions: Vec<_> = holders.iter().map(|one| Some(one.session_id)).collect();
+    assert_eq!(sessions, [client.session_id(), space.peer().session_id()]);
+    assert_eq!([holders[0].standing, holders[1].standing], [Standing::Holds, standing]);
+    assert_eq!(holders[0].identity, "a holder in Rust");
+    assert_eq!(holders[0].fencing_token, with!(&guard, guard => guard.fencing_token()));
+    guard.release().await;
+    if standing == Standing::Waits {
+        theirs.answer().await;
+    }
+    theirs.ask(&format!("release {}", wanted.mode())).await;
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_in_rust_is_told_when_java_asks_for_its_lock(
+    #[values(Mutex, Exclusive, Read, Write, Permits(1))] kind: Kind,
+) {
+    let space = Space::new();
+    let held = kind.lock(&space.client("ours").await).await;
+    with!(&held, guard => ask_ours(&space, kind.recipe(), PATH, &kind.mode(), guard).await);
+    held.release().await;
+}
+
+/// Curator's semaphores cannot be revoked.
+#[rstest]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_in_java_is_told_when_rust_asks_for_its_lock(#[values(Mutex, Read, Write)] kind: Kind) {
+    let (space, mode) = (Space::new(), kind.mode());
+    let client = space.client("ours").await;
+    let mut theirs = space.actor(kind.recipe(), PATH).await;
+    theirs.ask(&format!("revocable {mode}")).await;
+    theirs.ask(&format!("acquire {mode}")).await;
+    ask_theirs(&client, &kind.participants(&client).await[0], &mut theirs, &mode).await;
+    assert!(space.children(PATH).await.is_empty());
+}
