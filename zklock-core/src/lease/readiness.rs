@@ -23,22 +23,19 @@ pub(crate) enum Readiness {
 }
 
 impl Lease {
-    /// Returns whether the lease can go on. It does not notice a loss.
-    pub(crate) fn readiness(&self) -> Readiness {
+    /// Returns whether the lease can go on, and since when other clients may wait for the lock. It does not notice a loss.
+    pub(crate) fn readiness(&self) -> (Readiness, Option<Instant>) {
+        let news = self.own_node.news();
         let is_lost = self.loss().is_some() || self.session.is_over() || !self.session.clock().is_valid();
-        match self.writes().state() {
+        let readiness = match self.writes().state() {
             _ if is_lost => Readiness::Lost,
-            _ if self.own_node.news().is_asked => Readiness::Over,
+            _ if news.is_asked => Readiness::Over,
             Writing::Doubtful => Readiness::Over,
             Writing::UnderWay => Readiness::Pending,
-            Writing::Idle if self.is_confirmed() => Readiness::Ready,
+            Writing::Idle if self.session.link().is_on(news.connection) => Readiness::Ready,
             Writing::Idle => Readiness::Pending,
-        }
-    }
-
-    /// Returns since when other clients may wait for the lock.
-    pub(crate) fn contended_since(&self) -> Option<Instant> {
-        self.own_node.news().contended_since
+        };
+        (readiness, news.contended_since)
     }
 
     /// Notices without delay if the node is deleted, because calls in line rely on it.
@@ -132,7 +129,7 @@ mod tests {
         let looks = proxy.on_reply(Opcode::GET_DATA).hold();
         proxy.cut(How::Rst);
         timeout(LONG, lease.suspended()).await.expect("the connection is broken");
-        let mut passable = pin!(lease.until(|| lease.readiness() != Readiness::Pending));
+        let mut passable = pin!(lease.until(|| lease.readiness().0 != Readiness::Pending));
         let is_back = |link: &Link| link.connection > 1 && link.health == Health::Connected;
         tokio::select! {
             () = &mut passable => panic!("the lease is not confirmed"),

@@ -200,8 +200,10 @@ impl Handle for Claims {
 
 /// Returns the state of the leases that one call has.
 pub(super) fn look_at<'a>(leases: impl Iterator<Item = &'a Arc<Lease>>) -> Look {
-    let looks =
-        leases.map(|lease| Look { readiness: lease.readiness(), contended_since: lease.contended_since() });
+    let looks = leases.map(|lease| {
+        let (readiness, contended_since) = lease.readiness();
+        Look { readiness, contended_since }
+    });
     looks.reduce(Look::beside).expect("a call has at least one claim")
 }
 
