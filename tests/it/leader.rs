@@ -8,6 +8,7 @@ mod latch;
 mod misuse;
 mod on_lost;
 mod outage;
+mod process;
 mod refused;
 mod selector;
 mod sync;

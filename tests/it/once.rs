@@ -1,6 +1,7 @@
 //! Work that starts at most once per period.
 
 mod attributes;
+mod fleet;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};

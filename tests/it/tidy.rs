@@ -1,6 +1,7 @@
 //! Checks the structure of the core, and that the documents have everything that users set and see.
 
 mod documents;
+mod imports;
 mod runbook;
 
 use std::fs;

@@ -83,8 +83,7 @@ impl<K> Guard<K> {
         &self,
         future: F,
     ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F, K> {
-        let checks = (|| self.check(), || self.check_again());
-        run_while(checks, self.lost(), hold::scope(&self.holds, future))
+        run_while(|| self.check(), self.lost(), hold::scope(&self.holds, future))
     }
 
     /// Runs a future to its end, even if the lock is lost meanwhile. Inside, this lock can be entered again.
@@ -273,19 +272,19 @@ pub(crate) async fn run<K, T>(
 /// Runs a future as long as `check` passes: it is called before each step, and after the last one. `lost` wakes the task when
 /// the outcome of the check may have changed. The future is dropped before this returns.
 pub(crate) async fn run_while<F: Future + Unpin>(
-    (before, after): (impl Fn() -> Result<(), LockError>, impl Fn() -> Result<(), LockError>),
+    check: impl Fn() -> Result<(), LockError>,
     lost: impl Future,
     mut body: F,
 ) -> Result<F::Output, LockError> {
     let (mut lost, mut is_told) = (pin!(lost), false);
     poll_fn(|context| {
-        before()?;
+        check()?;
         if let Poll::Ready(value) = Pin::new(&mut body).poll(context) {
-            return Poll::Ready(after().map(|()| value));
+            return Poll::Ready(check().map(|()| value));
         }
         if !is_told && lost.as_mut().poll(context).is_ready() {
             is_told = true;
-            after()?;
+            check()?;
         }
         Poll::Pending
     })
@@ -364,7 +363,7 @@ mod tests {
             steps.set(steps.get() + 1);
             Poll::<()>::Pending
         });
-        let mut run = pin!(run_while((check, check), pending::<()>(), Box::pin(body)));
+        let mut run = pin!(run_while(check, pending::<()>(), Box::pin(body)));
         let mut context = Context::from_waker(Waker::noop());
         assert!(run.as_mut().poll(&mut context).is_pending());
         is_held.set(false);
@@ -381,7 +380,7 @@ mod tests {
             let _kept = kept;
             pending::<()>().await;
         };
-        let mut run = pin!(run_while((check, check), pending::<()>(), Box::pin(body)));
+        let mut run = pin!(run_while(check, pending::<()>(), Box::pin(body)));
         let mut context = Context::from_waker(Waker::noop());
         assert!(run.as_mut().poll(&mut context).is_pending());
         is_held.set(false);
@@ -393,7 +392,7 @@ mod tests {
     fn a_body_that_ends_in_the_step_that_lost_the_lock_is_no_success() {
         let is_held = Cell::new(true);
         let check = || if is_held.get() { Ok(()) } else { Err(lost()) };
-        let run = pin!(run_while((check, check), pending::<()>(), Box::pin(async { is_held.set(false) })));
+        let run = pin!(run_while(check, pending::<()>(), Box::pin(async { is_held.set(false) })));
         let outcome = run.poll(&mut Context::from_waker(Waker::noop()));
         assert!(matches!(outcome, Poll::Ready(Err(error)) if error.is_lost()));
     }

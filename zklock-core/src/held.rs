@@ -201,12 +201,6 @@ impl Held {
             Basis::Locks(entries) => entries[0].lease().check_process()?,
             Basis::Term(term) => term.share().lease().check_process()?,
         }
-        self.check_again()
-    }
-
-    /// Fails as [`check`](Self::check) does. The caller has checked a moment ago that this process is not a fork, which asks the
-    /// system.
-    pub(crate) fn check_again(&self) -> Result<(), LockError> {
         match &self.basis {
             Basis::Locks(entries) => entries.iter().try_for_each(|entry| entry.check()),
             Basis::Term(term) => term.check(),
@@ -377,7 +371,7 @@ impl Held {
     fn permit(&self) -> Result<WritePermit, LockError> {
         self.check()?;
         let permit = WritePermit::take(&self.shares())?;
-        self.check_again()?;
+        self.check()?;
         Ok(permit)
     }
 }

@@ -92,8 +92,8 @@ pub(crate) struct Entry {
 /// The part of an entry that ends with it.
 struct Alive {
     owner: Arc<Owner>,
-    /// The permit of this entry, which the entries inside share. `None` for the first entry into a lock.
-    permit: Option<Arc<ChildPermit>>,
+    /// The permits of this entry and of those around it, which the entries inside share.
+    permits: Vec<Arc<ChildPermit>>,
     span: Option<Arc<HoldSpan>>,
 }
 
@@ -102,8 +102,6 @@ struct Alive {
 struct ChildPermit {
     outer: Arc<Entry>,
     _permit: OwnedSemaphorePermit,
-    /// The permit of the entry around.
-    around: Option<Arc<Self>>,
 }
 
 impl Hold {
@@ -111,7 +109,7 @@ impl Hold {
     fn first(client: &Client, access: Access, (grant, span): (Arc<Grant>, Option<Arc<HoldSpan>>)) -> Self {
         let (share, worker) = (grant.share().clone(), Arc::downgrade(client.worker()));
         let owner = Arc::new(Owner::new(client.clone(), access, grant));
-        Self::new(access, (share, worker), Alive { owner, permit: None, span })
+        Self::new(access, (share, worker), Alive { owner, permits: Vec::new(), span })
     }
 
     fn new(access: Access, (share, worker): (Arc<Share>, Weak<Worker>), alive: Alive) -> Self {
@@ -164,12 +162,12 @@ impl Hold {
     /// Makes this hold, which writes, one that reads. It gets an entry of its own: scopes inside of the writer refer to the
     /// old one, which ends.
     fn become_reader(&mut self) -> Option<Downgrade> {
-        let Alive { owner, permit, span } = self.0.end()?;
+        let Alive { owner, permits, span } = self.0.end()?;
         // Counted first, so that the lock has a reader and is not given back.
         owner.add_hold(Access::Read);
         let remaining = owner.remove_hold(Access::Write);
         let (share, worker) = (self.0.share.clone(), self.0.worker.clone());
-        *self = Self::new(Access::Read, (share, worker), Alive { owner, permit, span });
+        *self = Self::new(Access::Read, (share, worker), Alive { owner, permits, span });
         match remaining {
             Remaining::Readers(downgrade) => Some(downgrade),
             // `Nobody` cannot be, because the new reader counts.
@@ -241,18 +239,16 @@ impl Entry {
     fn join(self: &Arc<Self>, access: Access, permit: OwnedSemaphorePermit) -> Option<Hold> {
         // Until it is unlocked, this entry cannot end, so the lock is held.
         let alive = self.lock();
-        let Alive { owner, permit: own, span } = alive.as_ref()?;
+        let Alive { owner, permits, span } = alive.as_ref()?;
         // Lengthens this step, so that other threads take theirs meanwhile.
         #[cfg(test)]
         std::thread::sleep(std::time::Duration::from_micros(1));
         owner.add_hold(access);
         // Nobody can enter an entry that has ended, so a permit of it is of no use.
-        let mut around = own.clone();
-        while let Some(ended) = around.take_if(|permit| permit.outer.is_over()) {
-            around = ended.around.clone();
-        }
-        let permit = Some(Arc::new(ChildPermit { outer: self.clone(), _permit: permit, around }));
-        let alive = Alive { owner: owner.clone(), permit, span: span.clone() };
+        let around = permits.iter().filter(|permit| !permit.outer.is_over()).cloned();
+        let own = Arc::new(ChildPermit { outer: self.clone(), _permit: permit });
+        let permits = around.chain([own]).collect();
+        let alive = Alive { owner: owner.clone(), permits, span: span.clone() };
         Some(Hold::new(access, (self.share.clone(), self.worker.clone()), alive))
     }
 

@@ -137,6 +137,7 @@ impl Element {
         let refusal = match ungroup(value) {
             Expr::Lit(_) => "`path` takes strings, for example `path = \"/orders/{id}\"`",
             Expr::Range(_) => "a list of paths is spread in an array: `path = [..orders]`",
+            Expr::Macro(call) if call.mac.path.is_ident("concat") => "write the path as one string literal",
             _ => return Ok(Self::Computed(value.clone())),
         };
         Err(Error::new_spanned(value, refusal))

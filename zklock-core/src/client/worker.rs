@@ -196,7 +196,7 @@ impl Worker {
         self.tasks.is_forked() || self.closing.is_cancelled()
     }
 
-    /// Fails if this process is a fork. A forked child takes no mutex that another thread may have had.
+    /// Fails if this process is a fork, where another thread of the parent may have had a mutex.
     pub(crate) fn check_process(&self, path: &NodePath) -> Result<(), LockError> {
         if self.tasks.is_forked() { Err(self.closed(path)) } else { Ok(()) }
     }

@@ -17,8 +17,7 @@ use super::enter::admit;
 use super::owner::{Downgrade, Remaining};
 use super::{Alive, Hold};
 
-/// The end of one hold. The span and the client are kept until the release has ended. The permits come with them and keep
-/// nobody out: if there is anything to wait for, the entries around have ended before.
+/// The end of one hold. The span and the client are kept until the release has ended.
 pub(crate) struct End {
     outstanding: Outstanding,
     share: Arc<Share>,
@@ -41,12 +40,14 @@ pub(crate) fn begin_release(holds: Vec<Hold>) -> Vec<End> {
 /// Ends one hold after the other, beginning with the last one.
 fn ends(holds: &[Hold]) -> impl Iterator<Item = End> {
     holds.iter().rev().filter_map(|hold| {
-        let (remaining, alive) = hold.end()?;
+        let (remaining, mut alive) = hold.end()?;
         let outstanding = match remaining {
             Remaining::Others => Outstanding::Nothing,
             Remaining::Readers(downgrade) => Outstanding::Downgrade(downgrade),
             Remaining::Nobody(grant) => Outstanding::Release(Grant::give_back(grant)),
         };
+        // A sibling that waits for this entry does not wait for the servers.
+        alive.permits.clear();
         Some(End { outstanding, share: hold.share().clone(), alive })
     })
 }

@@ -110,7 +110,7 @@ impl Leadership {
             let span = self.span();
             // On the heap, so that the last step drops it if the term is over.
             let body = Box::pin(future.instrument(inside(&span)));
-            let mut run = pin!(run_while((|| self.check(), || self.check_again()), self.lost(), body));
+            let mut run = pin!(run_while(|| self.check(), self.lost(), body));
             let outcome = poll_fn(|context| {
                 // Taken before the check: either the end of the term waits for this step, or the step sees the
                 // end.

@@ -172,7 +172,7 @@ impl Lease {
         self.tasks.is_forked()
     }
 
-    /// Fails if this process is a fork. A forked child takes no mutex that another thread may have had.
+    /// Fails if this process is a fork, where another thread of the parent may have had a mutex.
     pub(crate) fn check_process(&self) -> Result<(), LockError> {
         if self.is_forked() { Err(self.lost_error(LossReason::SessionEnded)) } else { Ok(()) }
     }

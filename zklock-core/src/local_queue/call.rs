@@ -45,6 +45,9 @@ impl LocalQueue {
                 mem::forget(waiting);
                 match answer {
                     Ok(Answer::Granted(grants)) => {
+                        if let Some(grant) = grants.first() {
+                            grant.lease().check_process()?;
+                        }
                         match grants.iter().find_map(|grant| grant.lease().check().err()) {
                             None => {
                                 // The thread that has sent the grants may not have told so yet. An end comes before

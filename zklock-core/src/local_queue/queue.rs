@@ -180,7 +180,7 @@ impl GiveBack for LocalQueue {
     fn give_back(self: Arc<Self>, node: NodeId) -> bool {
         let mut is_shared = false;
         self.change(|state, now| {
-            // A node that is not held any more was left to its holders.
+            // The lease of a node that is not known any more is that of its holders alone.
             is_shared = state.node(node).is_none_or(HeldNode::is_shared);
             state.given_back(node, now)
         });

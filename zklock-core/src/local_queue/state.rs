@@ -149,8 +149,8 @@ pub(super) struct State<C, L> {
     pub(super) next_node: u64,
     /// In the order in which they came. A lock has at most one.
     pub(super) held: Vec<HeldNode<L>>,
-    /// Leases that are no longer kept. Each is released once its last holder has given it back.
-    pub(super) left: Vec<L>,
+    /// Nodes that are no longer kept. The lease of each is released once its last holder has given it back.
+    pub(super) left: Vec<HeldNode<L>>,
     pub(super) contender: Option<Contender>,
     task: Task,
     is_closed: bool,
@@ -201,7 +201,7 @@ impl<C, L: Handle> State<C, L> {
         }
     }
 
-    /// Handles the end of a grant. Under a node that is no longer kept, it changes nothing.
+    /// Handles the end of a grant. It changes nothing under a node whose lease was given up.
     pub(super) fn given_back(&mut self, node: NodeId, now: Instant) -> Vec<Granted<C, L>> {
         self.change_held(node, now, HeldNode::give_back)
     }
@@ -217,7 +217,7 @@ impl<C, L: Handle> State<C, L> {
         now: Instant,
         change: fn(&mut HeldNode<L>),
     ) -> Vec<Granted<C, L>> {
-        let Some(held) = self.held.iter_mut().find(|held| held.id == node) else {
+        let Some(held) = self.held.iter_mut().chain(&mut self.left).find(|held| held.id == node) else {
             return Vec::new();
         };
         change(held);
@@ -235,7 +235,7 @@ impl<C, L: Handle> State<C, L> {
                 Admission::Later => index += 1,
                 // The task lets other clients' readers in before the node leaves.
                 Admission::Never if held.shuts_readers_out() => index += 1,
-                Admission::Never => self.left.push(self.held.remove(index).claim),
+                Admission::Never => self.left.push(self.held.remove(index)),
                 Admission::Now => {
                     let Some((_, call)) = self.waiting.pop_first() else { break };
                     let begins_batch = held.is_vacant() && mode == Mode::Shared;
@@ -356,9 +356,9 @@ impl<C, L: Handle> State<C, L> {
         is_in_front || (self.is_contender_queued() && !is_withdrawn) || is_in_use
     }
 
-    /// Returns the node with this id, while it is held.
+    /// Returns the node with this id, until its lease is only its holders'.
     pub(super) fn node(&self, node: NodeId) -> Option<&HeldNode<L>> {
-        self.held.iter().find(|held| held.id == node)
+        self.held.iter().chain(&self.left).find(|held| held.id == node)
     }
 }
 
@@ -389,7 +389,7 @@ impl<C, L: Handle> State<C, L> {
         self.next_node += 1;
         if self.kind == Kind::Lock {
             // The node before is gone, or this one would not be at the head.
-            self.left.extend(self.held.drain(..).map(|held| held.claim));
+            self.left.append(&mut self.held);
         }
         // Most have one for a long time.
         self.held.reserve_exact(1);
@@ -424,7 +424,7 @@ impl<C, L: Handle> State<C, L> {
     /// Gives up the nodes that nobody uses, unless a call waits.
     pub(super) fn leave(&mut self) {
         if self.waiting.is_empty() {
-            self.left.extend(self.held.extract_if(.., |held| held.is_vacant()).map(|held| held.claim));
+            self.left.extend(self.held.extract_if(.., |held| held.is_vacant()));
         }
     }
 
@@ -469,7 +469,9 @@ impl<C, L: Handle> State<C, L> {
             _ if !self.left.is_empty() => true,
             Need::Wait(to_watch) => to_watch != watched,
             // The task sleeps on beside a node that is in use, for the next call. It must not keep one that leaves.
-            Need::Nothing => !watched.iter().all(|watched| self.node(watched.node).is_some()),
+            Need::Nothing => {
+                !watched.iter().all(|watched| self.held.iter().any(|held| held.id == watched.node))
+            }
             Need::Contend(_) | Need::Withdraw | Need::Leave(..) | Need::Downgrade(_) => true,
         }
     }
@@ -500,8 +502,7 @@ impl<C, L: Handle> State<C, L> {
     /// Holders that give their locks back later find no held node, so that the last of them releases it.
     pub(super) fn abandon(&mut self) -> (Vec<Call<C>>, Vec<L>) {
         (self.contender, self.task) = (None, Task::Absent);
-        let held = self.held.drain(..).map(|held| held.claim);
-        let claims = held.chain(self.left.drain(..)).collect();
+        let claims = self.held.drain(..).chain(self.left.drain(..)).map(|held| held.claim).collect();
         (self.drain(), claims)
     }
 

@@ -23,7 +23,8 @@ use super::connection::OpenError;
 #[cfg(feature = "tls")]
 pub(super) type Certificates = Arc<ClientConfig>;
 #[cfg(not(feature = "tls"))]
-pub(super) type Certificates = ();
+#[derive(Clone)]
+pub(super) enum Certificates {}
 
 /// Looks for the reasons, in one search at a time, because a name service may keep a thread for long.
 #[derive(Clone, Default)]
@@ -151,11 +152,12 @@ fn speak(
     if let Some(certificates) = certificates {
         return shake(&mut stream, host, certificates, within).unwrap_or_else(|| {
             let plain = connect(address, within).ok().and_then(|mut stream| in_plain(&mut stream, within));
-            let plain = plain.map_or_else(
-                || "it may have no TLS".to_owned(),
-                |plain| format!("without TLS, {}", plain.text()),
-            );
-            Finding::Failure(format!("the server ended the TLS handshake; {plain}"))
+            let port = match &plain {
+                Some(Finding::Fine(_)) => "this is its port without TLS",
+                Some(plain) if plain.text() == HTTP => HTTP,
+                _ => "it may have no TLS",
+            };
+            Finding::Failure(format!("the server ended the TLS handshake: {port}"))
         });
     }
     #[cfg(not(feature = "tls"))]

@@ -212,10 +212,15 @@ impl Memory {
         queue.is_entered |= is_entered;
     }
 
-    /// Returns whether one more queue may be watched, after those are left out that have not been used for long.
+    /// Returns whether one more queue may be watched. If there are too many, the one that has not been used for the longest
+    /// time makes room for it, unless that time is short.
     fn has_room(&mut self) -> bool {
         if self.watched.len() >= MOST_WATCHED {
-            self.watched.retain(|_, watched| watched.used.elapsed() < RETENTION);
+            let unused = self.watched.iter().min_by_key(|(_, watched)| watched.used);
+            let unused = unused.filter(|(_, watched)| watched.used.elapsed() >= RETENTION);
+            if let Some(path) = unused.map(|(path, _)| path.clone()) {
+                self.watched.remove(&path);
+            }
         }
         self.watched.len() < MOST_WATCHED
     }

@@ -13,7 +13,7 @@ use rustls::{ClientConfig, RootCertStore};
 use zookeeper_client as zk;
 
 use crate::tasks::apart;
-use crate::time::timeout;
+use crate::time::{Elapsed, timeout};
 
 use super::bounded;
 
@@ -98,6 +98,10 @@ impl Pem {
     fn read(&self) -> Result<String, String> {
         match self {
             Self::Text(text) => Ok(text.to_string()),
+            // A pipe without a writer would keep the thread.
+            Self::File(file) if file.metadata().is_ok_and(|file| !file.is_file()) => {
+                Err(format!("{} is not a file", file.display()))
+            }
             Self::File(file) => bounded::read(file, LONGEST_FILE)
                 .map_err(|error| format!("cannot read {}: {error}", file.display())),
         }
@@ -153,13 +157,15 @@ struct Inner {
     used: Mutex<Material>,
     /// Held by the thread that reads the files.
     reading: Arc<tokio::sync::Mutex<()>>,
+    /// The reason that was logged last, unless the files were used since.
+    told: Mutex<Option<String>>,
 }
 
 impl Transport {
     /// Reads and checks the certificates. Blocks the thread for as long as the files take.
     pub(crate) fn new(tls: Tls) -> Result<Self, String> {
         let used = Mutex::new(Material::load(&tls)?);
-        Ok(Self(Arc::new(Inner { tls, used, reading: Arc::default() })))
+        Ok(Self(Arc::new(Inner { tls, used, reading: Arc::default(), told: Mutex::default() })))
     }
 
     /// Returns the options of a connection.
@@ -178,11 +184,15 @@ impl Transport {
             renewed
         });
         let error = match timeout(RENEW_WITHIN, renewed).await {
-            Ok(Some(Ok(()))) => return,
-            Ok(Some(Err(error))) => error,
-            _ => "the files were not read in time".to_owned(),
+            Ok(Some(renewed)) => renewed.err(),
+            Ok(None) => Some("no thread could read the files".to_owned()),
+            Err(Elapsed) => Some("the files were not read in time".to_owned()),
         };
-        tracing::warn!(error, "cannot use the certificates for TLS; the earlier ones stay in use");
+        let mut told = self.0.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(error) = error.as_ref().filter(|_| *told != error) {
+            tracing::warn!(error, "cannot use the certificates for TLS; the earlier ones stay in use");
+        }
+        *told = error;
     }
 
     /// Returns the certificates for a handshake of zklock's own.

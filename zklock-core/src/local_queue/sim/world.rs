@@ -198,8 +198,8 @@ impl World {
     /// Returns whether a process still uses a lease: its line, a holder, or its task.
     pub(super) fn is_used(&self, process: usize, zxid: usize) -> bool {
         let process = &self.processes[process];
-        let (held, left) = (process.state.held.iter().map(|held| &held.claim), &process.state.left);
-        let by_line = held.chain(left).any(|claim| claim.zxid == zxid);
+        let mut by_line = process.state.held.iter().chain(&process.state.left);
+        let by_line = by_line.any(|held| held.claim.zxid == zxid);
         let by_caller = process.calls.iter().any(|call| call.share().is_some_and(|share| share.zxid == zxid));
         let by_task = |watched: &Watched| watched.zxid == zxid;
         by_line || by_caller || process.task.watched().iter().any(by_task)

@@ -111,9 +111,9 @@ impl Driver {
         }
     }
 
-    fn queue_created(&mut self, queue_created: Result<Node, NotCreated>) -> Event {
+    fn queue_created(&mut self, created: Result<Node, NotCreated>) -> Event {
         let (queues, path) = (&self.session.queues, &self.path);
-        match queue_created {
+        match created {
             Ok(node) => {
                 queues.queue_created(path, self.connection);
                 (self.is_settled, self.version) = (true, 1);

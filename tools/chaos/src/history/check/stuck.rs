@@ -24,11 +24,11 @@ const CALLS: usize = 3;
 /// stopped meanwhile, or had no processor. Each number of permits is a place of its own, and so are those to read: one
 /// that is left behind does not free the others.
 pub(crate) fn vacancy(history: &History, bounds: &Bounds) -> Vec<Violation> {
-    let holds = history.holds_by_lock();
+    let (holds, uses) = (history.holds_by_lock(), last_uses(history));
     let mut vain = BTreeMap::<(&str, Kind), Vec<(&Call, u64)>>::new();
     for (call, until) in history.calls().filter_map(|call| Some((call, call.in_vain()?))) {
         if history.life(call.id.process).still_between(call.asked.at, until) == 0
-            && !may_wait_for_dead(history, bounds, call, until)
+            && !may_wait_for_dead((history, &uses), bounds, call, until)
         {
             vain.entry((&call.asked.lock, class(call.asked.kind))).or_default().push((call, until));
         }
@@ -73,12 +73,34 @@ fn gaps(holds: &[&Hold], end: u64) -> Vec<(u64, u64)> {
     gaps
 }
 
-/// Returns whether a call may wait for the node of a process that was killed: a new leader gives each session its whole
+/// The last end of a call of each process at each lock. `None` if a call has no end.
+type Uses<'a> = BTreeMap<(Process, &'a str), Option<u64>>;
+
+fn last_uses(history: &History) -> Uses<'_> {
+    let mut uses = Uses::new();
+    for call in history.calls() {
+        let last = uses.entry((call.id.process, &*call.asked.lock)).or_insert(Some(0));
+        *last = last.and_then(|last| Some(call.ends.iter().map(End::at).max()?.max(last)));
+    }
+    uses
+}
+
+/// Returns whether a call may wait for the node of a process that used the lock and was killed: a new leader gives each session its whole
 /// timeout again, so the session of a dead process ends once the servers have not been stopped for [`Bounds::expiry`].
-fn may_wait_for_dead(history: &History, bounds: &Bounds, call: &Call, until: u64) -> bool {
-    let deaths = history.campaign().lives.values().filter_map(|life| life.killed());
-    let mut before = deaths.filter(|death| *death <= until);
-    before.any(|death| !could_expire(history, bounds, death..call.asked.at))
+fn may_wait_for_dead(
+    (history, uses): (&History, &Uses<'_>),
+    bounds: &Bounds,
+    call: &Call,
+    until: u64,
+) -> bool {
+    let lives = history.campaign().lives.iter();
+    let deaths = lives.filter_map(|(process, life)| Some((*process, life.killed()?)));
+    let had_a_node = |process, death| {
+        let last = uses.get(&(process, &*call.asked.lock));
+        last.is_some_and(|last| last.is_none_or(|last| last.saturating_add(bounds.slack) >= death))
+    };
+    let mut dead = deaths.filter(|(process, death)| *death <= until && had_a_node(*process, *death));
+    dead.any(|(_, death)| !could_expire(history, bounds, death..call.asked.at))
 }
 
 /// Returns whether the servers had the time to end a session within a time.
@@ -203,9 +225,13 @@ mod tests {
 
     #[test]
     fn calls_do_not_count_while_servers_that_stop_may_keep_the_session_of_a_dead_process() {
-        let dies = |faults: &[(&str, u64, Option<u64>)]| {
+        let dies = |faults: &[(&str, u64, Option<u64>)], last: Option<u64>| {
             let killed = Event::ProcessKilled { process: Process { number: 1, incarnation: 0 } };
             let story = Story::default().asks(FIRST, Kind::Mutex, 5).granted(FIRST, 10, 1);
+            let story = match last {
+                Some(at) => story.at(at, FIRST, Event::Released),
+                None => story,
+            };
             let story = faults.iter().zip(0..).fold(story.campaign(20, killed), |story, (fault, number)| {
                 let (kind, began, ended) = (fault.0.to_owned(), fault.1, fault.2);
                 let begins = Event::FaultBegan { fault: number, kind, description: String::new() };
@@ -218,16 +244,18 @@ mod tests {
             let bounds = Bounds { recovery: 50, expiry: 30, slack: 0, ..Bounds::default() };
             rules(&vacancy(&in_vain(story, 0..3, 70).history(), &bounds))
         };
-        assert_eq!(dies(&[]), [Rule::Vacant]);
-        assert_eq!(dies(&[("kill-leader", 30, Some(61))]), []);
-        assert_eq!(dies(&[("rolling-restart", 30, None)]), []);
-        assert_eq!(dies(&[("kill-server", 40, Some(45)), ("kill-leader", 49, Some(69))]), []);
-        assert_eq!(dies(&[("kill-server", 40, Some(45)), ("kill-leader", 75, Some(80))]), []);
+        assert_eq!(dies(&[], None), [Rule::Vacant]);
+        assert_eq!(dies(&[("kill-leader", 30, Some(61))], None), []);
+        assert_eq!(dies(&[("rolling-restart", 30, None)], None), []);
+        assert_eq!(dies(&[("kill-server", 40, Some(45)), ("kill-leader", 49, Some(69))], None), []);
+        assert_eq!(dies(&[("kill-server", 40, Some(45)), ("kill-leader", 75, Some(80))], None), []);
         let ended_before = [("kill-leader", 30, Some(40))];
-        assert_eq!(dies(&ended_before), [Rule::Vacant], "it has ended before the first call");
+        assert_eq!(dies(&ended_before, None), [Rule::Vacant], "it has ended before the first call");
         let stop_later = [("kill-leader", 50, Some(80))];
-        assert_eq!(dies(&stop_later), [Rule::Vacant], "it has ended before the servers stop");
-        assert_eq!(dies(&[("cut", 30, Some(61))]), [Rule::Vacant], "no server stops");
+        assert_eq!(dies(&stop_later, None), [Rule::Vacant], "it has ended before the servers stop");
+        assert_eq!(dies(&[("cut", 30, Some(61))], None), [Rule::Vacant], "no server stops");
+        let killed_leader = [("kill-leader", 30, Some(61))];
+        assert_eq!(dies(&killed_leader, Some(15)), [Rule::Vacant], "it had given the lock back");
     }
 
     #[test]
