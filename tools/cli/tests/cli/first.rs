@@ -59,6 +59,8 @@ async fn orphans_of_the_last_term_are_reaped_while_another_process_leads() {
     assert_eq!(leader.code, 0, "{}", leader.err);
     until(async || state(orphan).is_none(), "the orphan is killed with the program and reaped").await;
     assert!(crate::support::soon(latch.leadership()).await.unwrap().is_leading());
+    // Before it is a candidate again, a signal could still end the last term.
+    space.until_queued("/boss", 2).await;
     running.signal(Signal::SIGTERM);
     assert_eq!(running.code().await, -15);
     latch.close().await.unwrap();
