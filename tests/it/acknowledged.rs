@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use zklock::{Client, LockError, Release, distributed_lock};
 use zklock_testkit::wire::Opcode;
-use zklock_testkit::{Hold, Proxy};
+use zklock_testkit::{Hold, How, Proxy};
 
 use crate::support::{Space, soon};
 
@@ -121,6 +121,29 @@ async fn a_body_under_several_locks_returns_after_the_answer_to_their_release() 
         space.until_empty(path).await;
     }
     assert_returns_after(&deleted, call, &course).await;
+}
+
+#[tokio::test]
+async fn a_release_of_several_locks_that_is_cut_off_is_repeated_before_the_body_returns() {
+    let space = Space::new();
+    let (proxy, client) = connect(&space).await;
+    prepare(&client).await;
+    let proxy = Arc::new(proxy);
+    for is_applied in [false, true] {
+        let cut = {
+            let proxy = proxy.clone();
+            move || match is_applied {
+                false => drop(proxy.on_request(Opcode::DELETE).cut(How::Rst)),
+                true => drop(proxy.on_reply(Opcode::DELETE).cut(How::Rst)),
+            }
+        };
+        let before = proxy.connections();
+        assert_eq!(soon(run_pair(client.clone(), cut)).await.unwrap(), 7);
+        assert!(proxy.connections() > before, "the connection was cut");
+        for path in PAIR {
+            assert_eq!(space.children(path).await, [""; 0]);
+        }
+    }
 }
 
 #[tokio::test]

@@ -41,7 +41,8 @@ async fn a_lock_is_released_at_the_end_of_the_scope_of_its_guard(face: Face) {
 #[tokio::test]
 async fn of_two_clients_one_holds_and_the_other_follows(face: Face) {
     let space = Space::new();
-    let locks = [face.of(&space.client().await, PATH), face.rival().of(&space.client().await, PATH)];
+    let clients = [space.client().await, space.client().await];
+    let locks = [face.of(&clients[0], PATH), face.rival().of(&clients[1], PATH)];
     for (holder, waiter) in [(0, 1), (1, 0)] {
         let guard = locks[holder].try_lock().await.unwrap().expect("the lock is free");
         face.until_contending(&space, PATH, 1).await;
@@ -53,6 +54,7 @@ async fn of_two_clients_one_holds_and_the_other_follows(face: Face) {
         assert!(error.is_timeout() && error.is_contended(), "{error}");
         assert_waited(&error, "500ms", PATH);
         face.until_contending(&space, PATH, 1).await;
+        until(async || !space.is_watching(&clients[waiter], PATH), "who gave up watches nothing").await;
         let waiting = locks[waiter].spawn();
         face.until_contending(&space, PATH, 2).await;
         assert!(guard.is_held() && !waiting.is_finished());
@@ -61,6 +63,22 @@ async fn of_two_clients_one_holds_and_the_other_follows(face: Face) {
     }
     face.until_contending(&space, PATH, 0).await;
     until(async || !space.is_watched_below(PATH), "no watch is left").await;
+}
+
+/// A server names no watches on a list, as those who wait for permits have, but counts them.
+#[rstest::rstest]
+#[tokio::test]
+async fn waiter_for_permits_that_gives_up_leaves_no_watch(
+    #[values(Face::Exclusive, Face::Semaphore, Face::Permits)] face: Face,
+) {
+    let server = Server::start();
+    let (client, other) = (server.client(20 * TICK).await, server.client(20 * TICK).await);
+    let guard = face.of(&client, PATH).take().await;
+    assert!(failed(face.of(&other, PATH).lock_timeout(SHORT).await).is_timeout());
+    // The holder watches its own nodes.
+    let nodes = if face == Face::Permits { 2 } else { 1 };
+    until(async || server.watch_count() == nodes, "who gave up watches nothing").await;
+    assert!(guard.is_held());
 }
 
 #[apply(every_lock)]
@@ -251,15 +269,20 @@ async fn holder_and_waiter_both_finish_although_the_holder_restarts_the_server(f
         [face.of(&server.client(PATIENCE).await, PATH), face.of(&server.client(PATIENCE).await, PATH)];
     let guard = locks[0].lock().await.unwrap();
     let waiting = locks[1].spawn();
-    let waits = async || locks[0].participants().await.iter().any(|it| it.standing == Standing::Waits);
+    let nodes = if face == Face::Permits { 2 } else { 1 };
+    let waits = async || locks[0].participants().await.len() == 2 * nodes;
     until(waits, "the other waits").await;
+    let before = locks[0].participants().await;
     server.kill().unwrap();
     until(|| async { !guard.is_held() }, "the holder noticed").await;
     server.restart().unwrap();
     until(|| async { guard.is_held() }, "the lock is held again").await;
     assert!(!waiting.is_finished());
+    assert_eq!(locks[0].participants().await, before);
     guard.release().await.unwrap();
-    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    let next = soon(waiting).await.unwrap().unwrap();
+    assert_eq!(next.fencing_token(), before[nodes].fencing_token);
+    next.release().await.unwrap();
 }
 
 #[apply(every_lock)]
@@ -267,17 +290,19 @@ async fn holder_and_waiter_both_finish_although_the_holder_restarts_the_server(f
 async fn parents_that_vanish_at_any_moment_are_created_again(face: Face) {
     let space = Space::new();
     let locks = [face.of(&space.client().await, PATH), face.of(&space.client().await, PATH)];
-    let mut paths = [face.parents(PATH), vec![PATH.to_owned()]].concat();
+    let mut paths = [face.parents(PATH), vec![PATH.to_owned(), "/orders".to_owned()]].concat();
     paths.dedup();
     let (paths, outsider) = (paths.into_iter().map(|path| space.full(&path)), space.outsider().await);
     let (paths, removed) = (paths.collect::<Vec<_>>(), Arc::new(AtomicUsize::new(0)));
     let count = removed.clone();
     let remover = tokio::spawn(async move {
         loop {
+            // This becomes the outcome of the topmost one.
+            let mut is_removed = false;
             for path in &paths {
-                let is_removed = outsider.delete(path, None).await.is_ok();
-                count.fetch_add(usize::from(is_removed), Ordering::SeqCst);
+                is_removed = outsider.delete(path, None).await.is_ok();
             }
+            count.fetch_add(usize::from(is_removed), Ordering::SeqCst);
             // The deletes of a closed connection fail without an await.
             tokio::task::yield_now().await;
         }

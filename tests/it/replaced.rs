@@ -1,5 +1,7 @@
 //! Servers that silently replace a session by a new one, as some that are not Apache's do.
 
+use std::time::Duration;
+
 use zklock::LossReason;
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy, Rule};
@@ -33,4 +35,22 @@ async fn a_holder_whose_session_is_replaced_is_told_at_the_reconnect() {
     assert_eq!(space.children(PATH).await.len(), 1, "the old session goes on for its timeout");
     until(|| async { client.session_id().is_some_and(|id| Some(id) != session) }, "the next session is open")
         .await;
+}
+
+#[tokio::test]
+async fn a_waiter_whose_session_is_replaced_does_not_hold_by_the_node_of_the_old_one() {
+    let space = Space::new();
+    let ((proxy, client), other) = (space.proxied().await, space.client().await);
+    let holder = other.mutex(PATH).unwrap().lock().await.unwrap();
+    let mutex = client.mutex(PATH).unwrap();
+    let waiting = tokio::spawn(async move { mutex.lock_timeout(Duration::MAX).await });
+    space.until_queued(PATH, 2).await;
+    replace_the_next_session(&proxy);
+    proxy.cut(How::Rst);
+    holder.release().await.unwrap();
+    let guard = soon(waiting).await.unwrap().unwrap();
+    let holder = &other.mutex(PATH).unwrap().participants().await.unwrap()[0];
+    assert_eq!(Some(holder.session_id), client.session_id(), "it holds by a node of its present session");
+    guard.verify().await.unwrap();
+    guard.release().await.unwrap();
 }

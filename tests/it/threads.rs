@@ -3,11 +3,12 @@
 use std::error::Error;
 use std::fmt;
 use std::future::pending;
+use std::panic::panic_any;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use zklock::{Leadership, MutexGuard};
+use zklock::{Ended, Leadership, MutexGuard, Verdict};
 
 use crate::support::{Space, failed, soon, until};
 
@@ -88,6 +89,66 @@ async fn a_callback_its_future_and_its_error_are_used_and_dropped_elsewhere() {
     until(|| async { selector.last_failure().is_some() }, "the failure is told").await;
     assert_eq!(selector.last_failure().unwrap(), "no disk");
     selector.close().await.unwrap();
+    record.until_taken_elsewhere(["drop of the callback"]).await;
+}
+
+/// An outcome of a callback that is judged by a user's code.
+struct Outcome(Value);
+
+impl Verdict for Outcome {
+    fn failure(self) -> Option<String> {
+        self.0.record.note("judge");
+        None
+    }
+}
+
+fn fail(value: Value) -> Outcome {
+    panic_any(value)
+}
+
+#[rstest::rstest]
+#[case::verdict(Outcome, &["judge", "drop of the value"])]
+#[case::panic(fail, &["drop of the value"])]
+#[tokio::test]
+async fn a_verdict_or_a_panic_of_a_callback_is_used_and_dropped_elsewhere(
+    #[case] end: fn(Value) -> Outcome,
+    #[case] steps: &[&'static str],
+) {
+    let (space, record) = (Space::new(), Record::default());
+    let values = record.clone();
+    let selector = space.client().await.election(PATH).unwrap().select(move |_| {
+        let value = values.value("drop of the value");
+        async move { end(value) }
+    });
+    for step in steps {
+        record.until_taken_elsewhere([step]).await;
+    }
+    space.until_empty(PATH).await;
+    selector.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_callback_whose_term_or_runtime_ends_is_dropped_elsewhere() {
+    let (space, record) = (Space::new(), Record::default());
+    let election = space.client().await.election(PATH).unwrap().auto_requeue();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let (steps, callback) = (record.clone(), record.value("drop of the callback"));
+    let inside = runtime.enter();
+    let selector = election.select(move |_| {
+        callback.record.note("callback");
+        let future = steps.value("drop of the future");
+        async move {
+            let _future = future;
+            pending::<()>().await;
+        }
+    });
+    drop(inside);
+    record.until_taken_elsewhere(["callback"]).await;
+    selector.interrupt();
+    record.until_taken_elsewhere(["drop of the future"]).await;
+    until(|| async { record.threads("callback").len() == 2 }, "it runs again").await;
+    runtime.shutdown_background();
+    assert!(matches!(soon(selector.ended()).await, Ended::Closed));
     record.until_taken_elsewhere(["drop of the callback"]).await;
 }
 

@@ -65,6 +65,7 @@ async fn a_predecessor_that_goes_at_any_time_around_the_list_and_the_watch_is_no
         }
     }
     space.until_empty(PATH).await;
+    until(async || !space.is_watched_below(PATH), "no watch is left").await;
 }
 
 /// The connection at the time at which both nodes are gone.

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use rstest_reuse::apply;
-use zklock::{Client, LockError};
+use zklock::{Client, LeaseState, LockError};
 
 use super::PATH;
 use super::face::{Face, Held, Lock, every_lock_and_readers};
@@ -24,6 +24,8 @@ enum Call {
     Release,
     /// It takes a lock for writing, and goes on as a reader.
     Downgrade,
+    /// It takes a lock for writing, reads inside, and stops writing.
+    DropWriter,
 }
 
 impl Call {
@@ -31,10 +33,15 @@ impl Call {
     const fn least_frames(self) -> u64 {
         match self {
             Self::LockNew | Self::Lock | Self::Release => 1,
-            Self::Try | Self::Downgrade => 2,
+            Self::Try | Self::Downgrade | Self::DropWriter => 2,
             Self::Wait => 4,
         }
     }
+}
+
+/// Returns whether a node of the queue is a reader's.
+async fn is_readers(space: &Space) -> bool {
+    space.children(PATH).await.iter().any(|node| node.contains("__READ__"))
 }
 
 type Outcome = Result<Option<Held>, LockError>;
@@ -75,6 +82,7 @@ impl Scene {
     fn start(&self, call: Call) -> impl Future<Output = Outcome> + Send + 'static + use<> {
         let (client, rival, space) = (self.of.client(), self.rival(), self.of.space.clone());
         let face = self.face;
+        let reader = Face::Reader.of(&client, PATH);
         let lock = self.face.of(&client, PATH);
         self.round.set(self.round.get() + 1);
         let new = self.face.of(&client, &self.new_path());
@@ -97,6 +105,19 @@ impl Scene {
                 }
                 Call::Release => lock.take().await.release().await.map(|()| None),
                 Call::Downgrade => lock.take().await.downgrade().await.map(Some),
+                Call::DropWriter => {
+                    let writer = lock.take().await;
+                    let reader = writer.scope(reader.lock()).await?;
+                    drop(writer);
+                    until(
+                        async || matches!(reader.state(), LeaseState::Lost(_)) || is_readers(&space).await,
+                        "it reads only",
+                    )
+                    .await;
+                    // The answer to this comes after that to the downgrade.
+                    reader.verify().await?;
+                    Ok(Some(reader))
+                }
             }
         }
     }
@@ -111,6 +132,9 @@ impl Scene {
     /// Checks that the lock is held once, and that the next waiter gets it.
     async fn check_held_and_hand_on(&self, guard: Held) {
         self.face.assert_held_once(self.space(), PATH).await;
+        if matches!(guard, Held::Reader(_)) {
+            assert!(is_readers(self.space()).await, "a writer's node stays after a downgrade");
+        }
         let next = self.rival().spawn();
         self.face.until_contending(self.space(), PATH, 2).await;
         assert!(!next.is_finished());
@@ -134,8 +158,11 @@ async fn call_dropped_at_any_frame_leaves_no_node(
 
 #[rstest::rstest]
 #[tokio::test]
-async fn downgrade_dropped_at_any_frame_leaves_no_node(#[values(Frame::Request, Frame::Reply)] frame: Frame) {
-    drop_at_any_frame(Face::Writer, Call::Downgrade, frame).await;
+async fn downgrade_dropped_at_any_frame_leaves_no_node(
+    #[values(Call::Downgrade, Call::DropWriter)] call: Call,
+    #[values(Frame::Request, Frame::Reply)] frame: Frame,
+) {
+    drop_at_any_frame(Face::Writer, call, frame).await;
 }
 
 async fn drop_at_any_frame(face: Face, call: Call, frame: Frame) {
@@ -163,11 +190,12 @@ async fn call_cut_off_at_any_frame_has_the_lock_once_and_hands_it_on(
 #[rstest::rstest]
 #[tokio::test]
 async fn downgrade_cut_off_at_any_frame_has_the_lock_once_and_hands_it_on(
+    #[values(Call::Downgrade, Call::DropWriter)] call: Call,
     #[values(Frame::Request, Frame::Reply)] frame: Frame,
     #[values(Meanwhile::Nothing, Meanwhile::SessionEnds)] meanwhile: Meanwhile,
     #[values(Caller::Stays, Caller::Leaves)] caller: Caller,
 ) {
-    cut_at_any_frame(Face::Writer, Call::Downgrade, (frame, meanwhile, caller)).await;
+    cut_at_any_frame(Face::Writer, call, (frame, meanwhile, caller)).await;
 }
 
 async fn cut_at_any_frame(face: Face, call: Call, break_: (Frame, Meanwhile, Caller)) {

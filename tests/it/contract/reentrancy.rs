@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rstest_reuse::apply;
+use tokio::sync::Barrier;
 use zklock::{LockError, Phase};
 
 use super::face::{Face, Lock, every_reentrant_lock};
@@ -32,10 +33,13 @@ async fn lock_is_entered_again_with_its_node_and_token_and_the_last_hold_frees_i
     rival.try_lock().await.unwrap().expect("it is free").release().await.unwrap();
 }
 
-/// Runs inside the lock, and returns how many others were inside when it entered.
-async fn enter(lock: &Lock, inside: &AtomicUsize) -> usize {
+/// Runs inside the lock, and returns how many others were inside when it entered. Readers stay until two are inside.
+async fn enter(lock: &Lock, inside: &AtomicUsize, readers: &Barrier) -> usize {
     let body = async {
         let others = inside.fetch_add(1, Ordering::SeqCst);
+        if matches!(lock, Lock::Reader(_)) {
+            readers.wait().await;
+        }
         for _ in 0..10 {
             tokio::task::yield_now().await;
         }
@@ -47,10 +51,12 @@ async fn enter(lock: &Lock, inside: &AtomicUsize) -> usize {
 
 #[apply(every_reentrant_lock)]
 #[tokio::test]
-async fn siblings_and_strangers_that_share_a_task_exclude_each_other_unless_they_read(face: Face) {
+async fn siblings_and_strangers_that_share_a_task_exclude_each_other_or_read_together(face: Face) {
     let space = Space::new();
-    let (lock, inside) = (face.of(&space.client().await, PATH), AtomicUsize::new(0));
-    let both = || async { tokio::join!(enter(&lock, &inside), enter(&lock, &inside)) };
+    let lock = face.of(&space.client().await, PATH);
+    let (inside, readers) = (AtomicUsize::new(0), Barrier::new(2));
+    let one = || enter(&lock, &inside, &readers);
+    let both = || async { tokio::join!(one(), one()) };
     let strangers = soon(both()).await;
     let siblings = soon(lock.run(both())).await.unwrap();
     for (first, second) in [strangers, siblings] {

@@ -56,6 +56,26 @@ async fn a_member_that_is_lost_while_another_is_waited_for_is_taken_anew_with_al
 }
 
 #[tokio::test]
+async fn a_loss_does_not_prolong_the_deadline() {
+    let space = Space::new();
+    let (client, other) = (space.client().await, space.client().await);
+    let single = other.mutex(B).unwrap().lock().await.unwrap();
+    let multi = client.multi([A, B]).unwrap();
+    let (started, wait) = (Instant::now(), Duration::from_secs(4));
+    let waiting = tokio::spawn(async move { multi.lock_timeout(wait).await });
+    space.until_queued(B, 2).await;
+    tokio::time::sleep_until((started + wait / 2).into()).await;
+    space.delete_children(A).await;
+    let error = failed(soon(waiting).await.unwrap());
+    let elapsed = started.elapsed();
+    assert!(error.is_timeout(), "{error}");
+    assert!(elapsed >= wait && elapsed < wait * 3 / 2, "{elapsed:?}");
+    space.until_queued(B, 1).await;
+    single.release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[tokio::test]
 async fn members_that_are_given_back_after_a_loss_are_not_waited_for_past_the_deadline() {
     let server = Server::start_granting(PATIENCE);
     let proxy = Proxy::start(server.address()).unwrap();

@@ -91,6 +91,18 @@ async fn who_waits_for_the_lock_does_not_wait_for_a_body_that_began_the_period()
 }
 
 #[tokio::test]
+async fn who_waits_for_a_turn_is_told_that_its_client_is_shut_down() {
+    let space = Space::new();
+    let holder = space.client().await.mutex("/slow").unwrap().lock().await.unwrap();
+    let client = space.client().await;
+    let waits = tokio::spawn(zklock::scope(client.clone(), slow()));
+    space.until_queued("/slow", 2).await;
+    soon(client.shutdown(Duration::ZERO)).await;
+    assert!(failed(soon(waits).await.unwrap()).is_closed());
+    holder.release().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_look_at_the_tick_that_breaks_off_is_repeated() {
     let space = Space::new();
     let (proxy, client) = space.proxied().await;

@@ -177,6 +177,19 @@ async fn inside_of_another_write_guard_the_lock_stays_a_writers() {
 }
 
 #[tokio::test]
+async fn a_downgrade_waits_for_writers_inside_and_says_so() {
+    let space = Space::new();
+    let client = space.config().default_wait(Duration::from_millis(500)).connect().await.unwrap();
+    let outer = write(&client).await;
+    let inner = outer.scope(rwlock(&client).write()).await.unwrap();
+    let error = failed(outer.downgrade().await);
+    assert!(matches!(&error, LockError::Timeout { phase: Phase::Sibling, .. }), "{error}");
+    assert!(inner.is_held() && side(&queue(&space).await[0]) == "__WRIT__");
+    inner.release().await.unwrap();
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[tokio::test]
 async fn a_downgrade_takes_one_wait_for_the_writers_inside_and_the_servers_together() {
     let space = Space::new();
     let (proxy, wait) = (Proxy::start(space.server().address()).unwrap(), Duration::from_secs(2));
