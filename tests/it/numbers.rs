@@ -243,3 +243,19 @@ async fn a_mutex_where_a_semaphore_is_lists_each_time() {
     let refused = failed(soon(scene.mutex.lock()).await);
     assert!(matches!(refused, LockError::MixedRecipes { .. }), "{refused}");
 }
+
+#[tokio::test]
+async fn candidates_of_an_election_list_each_time() {
+    let scene = Scene::new().await;
+    let terms = async |count: u64| {
+        for _ in 0..count {
+            let latch = scene.client.leader_latch(PATH).unwrap();
+            soon(latch.leadership()).await.unwrap();
+            soon(latch.close()).await.unwrap();
+        }
+    };
+    scene.space.delete_children(PATH).await;
+    let before = scene.lists();
+    terms(4).await;
+    assert!(scene.lists() >= before + 4, "{} lists", scene.lists() - before);
+}

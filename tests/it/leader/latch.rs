@@ -154,7 +154,7 @@ async fn an_outage_ends_a_term_or_not_by_the_policy_and_the_node_stays() {
     let server = Server::start_granting(PATIENCE);
     let connect = async || server.client(PATIENCE).await;
     let careful = connect().await.election("/careful").unwrap().policy(Policy::GiveUpWhenSuspended).latch();
-    let patient = connect().await.election("/patient").unwrap().policy(Policy::GiveUpWhenLost).latch();
+    let patient = connect().await.election("/patient").unwrap().latch();
     let (term, other) =
         (soon(careful.leadership()).await.unwrap(), soon(patient.leadership()).await.unwrap());
     let nodes = async || {

@@ -80,9 +80,9 @@ impl Lease {
     pub(super) fn begin(driver: &Driver, path: NodePath, node: &Node, tasks: &Tasks) -> Self {
         let session = driver.session().clone();
         driver.begin_watch();
-        let name = driver.path().child(&node.name).into();
+        let own = driver.path().child(&node.name).into();
         Self {
-            node: Mutex::new(LockNode { path: name, is_being_replaced: false, downgrades: Vec::new() }),
+            node: Mutex::new(LockNode { path: own, is_being_replaced: false, downgrades: Vec::new() }),
             path,
             zxid: node.zxid,
             loss: OnceLock::new(),

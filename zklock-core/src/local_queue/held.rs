@@ -192,8 +192,8 @@ impl<L: Handle> HeldNode<L> {
         self.turn_since(others).checked_add(within)
     }
 
-    /// Returns the state of the lease, as far as a queue with this first call has acted on it: a node that the call need not
-    /// wait for was not ready, and one that is lost was not lost yet.
+    /// Returns the state of the lease on which a queue with this first call has acted. If the present state is another one, the
+    /// task serves the calls again. A node that is open to the call, or lost, counts as pending, so that a change wakes the task.
     pub(super) fn noticed(&self, first: Option<Mode>) -> Look {
         let look = self.claim.look();
         let is_unserved =

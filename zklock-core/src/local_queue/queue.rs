@@ -88,7 +88,7 @@ impl LocalQueue {
         let grants = change(&mut self.state(), Instant::now());
         self.deliver(grants);
         let mut state = self.state();
-        // While calls wait, the task deletes them before it creates another one, so that this client is not behind itself.
+        // While calls wait, the task gives these nodes up before it contends again, so that this client is not behind itself.
         let left = if state.waiting() == 0 { mem::take(&mut state.left) } else { Vec::new() };
         let wake = state.wake(Instant::now());
         drop(state);

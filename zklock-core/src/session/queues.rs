@@ -61,7 +61,7 @@ struct Memory {
     watched: HashMap<NodePath, Watched>,
     /// Counts watches, on all connections.
     watches: u64,
-    /// The parents of queues in which a queue may not be created.
+    /// The parents in which the creation of a queue was refused last.
     parents: HashMap<String, Parent>,
 }
 
@@ -80,7 +80,7 @@ struct Watched {
     last: Option<Sequence>,
 }
 
-/// The refusals of foundings below one node since the last success.
+/// The refusals to create queues below one node since the last success.
 enum Parent {
     /// This many queues were there already.
     Occupied(u32),
@@ -170,7 +170,7 @@ impl Queues {
         *self.of(connection).parent(path.parent()) = Parent::Closed;
     }
 
-    /// Returns what is known on the connection of this connection.
+    /// Returns what is known on this connection.
     fn of(&self, connection: u64) -> MutexGuard<'_, Memory> {
         let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if memory.connection < connection {
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_queue_is_founded_then_watched_and_then_entered_by_its_numbers() {
+    async fn a_queue_is_created_then_watched_and_then_entered_by_its_numbers() {
         let queues = Queues::default();
         assert_eq!(queues.way(&path(1), 0, false), Way::CreateQueue);
         queues.queue_created(&path(1), 0);

@@ -1,4 +1,5 @@
-//! Opens a session, or tells why not, and keeps it by one connection after the other.
+//! Opens a session, or tells why not, and keeps it by one connection after the other: sends its heartbeats, and ends its leases
+//! when the lease clock runs out.
 //!
 //! All addresses are tried in random order, each within the time for which a server may be silent. A pause of half a
 //! second to a second follows each round, or a shorter one in short sessions, so that a lease survives as long an outage as
@@ -174,7 +175,7 @@ impl Opening {
                 Err(error) => failure = Some(error),
             }
         }
-        // That a server refuses the credentials says more than that others are away, but ends no session.
+        // A refusal of the credentials is the better reason. A known session goes on as long as a server has not answered.
         let of_all = refusal.filter(|_| known.is_none() || failure.is_none());
         Err(of_all.or(failure).unwrap_or_else(|| zk::Error::NoHosts.into()))
     }

@@ -56,7 +56,8 @@ fn unbalanced(template: &LitStr, brace: char) -> Error {
 }
 
 /// Returns the position of the `}` that ends an expression; `None` if it is missing or the delimiters before
-/// it are not balanced. A string or a character is skipped, unless it has escapes. The compiler's own error about unbalanced delimiters would be hard to understand.
+/// it are not balanced. The compiler's own error about unbalanced delimiters would be hard to understand. Delimiters in strings
+/// and characters without escapes do not count.
 fn closing(inside: &str) -> Option<usize> {
     let (mut open, mut at) = (Vec::new(), 0);
     while let Some(char) = inside[at..].chars().next() {
