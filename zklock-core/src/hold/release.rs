@@ -107,14 +107,15 @@ impl End {
             Outstanding::Nothing => {
                 return share.lease().check_process().and_then(|()| share.lease().check());
             }
-            Outstanding::Downgrade(downgrade) => answered(&share, (downgrade, deadline)).await,
+            // Boxed, so that the futures of calls, which have room for a release, are small.
+            Outstanding::Downgrade(downgrade) => Box::pin(answered(&share, (downgrade, deadline))).await,
             Outstanding::Release(release) => {
                 // Lets the call that has the lock now run first, because it may wait for this thread. Unlike Tokio's
                 // `yield_now`, this one resumes the present task right behind it, and not when the thread is idle.
                 yield_now().await;
                 match release.outcome() {
                     Some(outcome) => outcome,
-                    None => answered(&share, (release.done(), deadline)).await,
+                    None => Box::pin(answered(&share, (release.done(), deadline))).await,
                 }
             }
         };

@@ -162,3 +162,16 @@ fn a_writer_is_behind_readers_of_its_client_alone_until_its_node_is_behind_other
     scene.give_back();
     assert!(!scene.state.is_behind_own(), "nobody holds the lock here");
 }
+
+#[test]
+fn the_only_reader_of_a_node_that_leaves_is_not_taken_for_one_of_several() {
+    let mut scene = Scene::held(Shared);
+    scene.claim.becomes(Readiness::Over);
+    assert_eq!(scene.wait(Shared), []);
+    let leaving =
+        |scene: &Scene| scene.state.node(scene.node).map(|held| (held.is_vacant(), held.is_shared()));
+    assert_eq!(leaving(&scene), Some((false, false)));
+    assert_eq!(grants(&scene.state.given_back(scene.node, scene.now)), []);
+    assert_eq!(leaving(&scene), Some((true, false)));
+    assert_eq!(scene.left(), 1);
+}
