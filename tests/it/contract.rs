@@ -65,20 +65,22 @@ async fn of_two_clients_one_holds_and_the_other_follows(face: Face) {
     until(async || !space.is_watched_below(PATH), "no watch is left").await;
 }
 
-/// A server names no watches on a list, as those who wait for permits have, but counts them.
+/// The watch on the list that a waiter inside has fires when its node is deleted.
 #[rstest::rstest]
 #[tokio::test]
-async fn waiter_for_permits_that_gives_up_leaves_no_watch(
+async fn waiter_at_the_gate_that_gives_up_leaves_no_watch(
     #[values(Face::Exclusive, Face::Semaphore, Face::Permits)] face: Face,
 ) {
-    let server = Server::start();
-    let (client, other) = (server.client(20 * TICK).await, server.client(20 * TICK).await);
-    let guard = face.of(&client, PATH).take().await;
-    assert!(failed(face.of(&other, PATH).lock_timeout(SHORT).await).is_timeout());
-    // The holder watches its own nodes.
-    let nodes = if face == Face::Permits { 2 } else { 1 };
-    until(async || server.watch_count() == nodes, "who gave up watches nothing").await;
-    assert!(guard.is_held());
+    let space = Space::new();
+    let guard = face.of(&space.client().await, PATH).take().await;
+    let inside = face.of(&space.client().await, PATH).spawn();
+    face.until_contending(&space, PATH, 2).await;
+    let client = space.client().await;
+    let waiting = face.of(&client, PATH).spawn();
+    until(async || space.is_watching(&client, PATH), "it watches the one inside").await;
+    waiting.abort();
+    until(async || !space.is_watching(&client, PATH), "who gave up watches nothing").await;
+    assert!(guard.is_held() && !inside.is_finished());
 }
 
 #[apply(every_lock)]

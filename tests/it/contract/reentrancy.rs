@@ -55,7 +55,8 @@ async fn siblings_and_strangers_that_share_a_task_exclude_each_other_or_read_tog
     let space = Space::new();
     let lock = face.of(&space.client().await, PATH);
     let (inside, readers) = (AtomicUsize::new(0), Barrier::new(2));
-    let one = || enter(&lock, &inside, &readers);
+    // Boxed, because the stack of a test is small for all of them.
+    let one = || Box::pin(enter(&lock, &inside, &readers));
     let both = || async { tokio::join!(one(), one()) };
     let strangers = soon(both()).await;
     let siblings = soon(lock.run(both())).await.unwrap();
