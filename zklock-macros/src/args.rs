@@ -85,7 +85,7 @@ impl Args {
             let missing = "`path` is missing: `#[distributed_lock(path = \"/orders/{order.id}\")]`";
             list.errors.push(Error::new(Span::call_site(), missing));
         }
-        let recipe = recipe(list, self.path.is_group());
+        let recipe = recipe(list, self.path.is_group);
         self.recipe = list.errors.keep(recipe).unwrap_or_default();
         let contended = self.complete_contended(list);
         list.errors.keep(contended);
@@ -208,7 +208,7 @@ mod tests {
             map_err = into, name = "n", crate = crate::zk, once_per = "1m", tick = "/t","#,
         );
         let args = args.unwrap();
-        assert!(args.path.is_group() && matches!(args.recipe, Recipe::Read));
+        assert!(args.path.is_group && matches!(args.recipe, Recipe::Read));
         assert!(matches!(args.wait, Some(Wait::For(_))));
         assert!(args.once.is_some());
         assert!(matches!(args.on_lost, Some((OnLost::Finish, _))));

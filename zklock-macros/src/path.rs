@@ -24,7 +24,7 @@ pub(crate) struct Path {
     /// At least one.
     elements: Vec<Element>,
     /// Whether it is an array.
-    is_group: bool,
+    pub(crate) is_group: bool,
 }
 
 /// One path, or a list of paths in an array.
@@ -60,10 +60,6 @@ impl Path {
             true => Err(Error::new_spanned(value, refusal)),
             false => Self::read(value),
         }
-    }
-
-    pub(crate) fn is_group(&self) -> bool {
-        self.is_group
     }
 
     /// Generates an expression of type `__private::Paths`.
@@ -242,6 +238,7 @@ mod tests {
 
     #[test]
     fn other_literals_are_refused() {
+        check(r#"concat!("/orders/", "{id}")"#, &["write the path as one string literal"]);
         check("b\"/a\"", &["`path` takes strings, for example `path = \"/orders/{id}\"`"]);
     }
 

@@ -67,7 +67,7 @@ impl Recipe {
             Self::Term => "term",
         };
         let name = Ident::new(name, mixed());
-        match path.is_group() {
+        match path.is_group {
             false => quote_spanned!(mixed()=> #private::#name(__client, __path, __wait)),
             true => {
                 quote_spanned!(mixed()=> #private::all(__client, __path, #private::Member::#name, __wait))
