@@ -45,12 +45,14 @@ async fn a_waiter_whose_session_is_replaced_does_not_hold_by_the_node_of_the_old
     let mutex = client.mutex(PATH).unwrap();
     let waiting = tokio::spawn(async move { mutex.lock_timeout(Duration::MAX).await });
     space.until_queued(PATH, 2).await;
+    let session = client.session_id();
     replace_the_next_session(&proxy);
     proxy.cut(How::Rst);
     holder.release().await.unwrap();
     let guard = soon(waiting).await.unwrap().unwrap();
     let holder = &other.mutex(PATH).unwrap().participants().await.unwrap()[0];
-    assert_eq!(Some(holder.session_id), client.session_id(), "it holds by a node of its present session");
+    assert_ne!(Some(holder.session_id), session, "it holds by the node of the old session");
+    assert_eq!(Some(holder.session_id), client.session_id());
     guard.verify().await.unwrap();
     guard.release().await.unwrap();
 }
