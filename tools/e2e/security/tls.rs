@@ -89,8 +89,8 @@ async fn a_port_without_tls_is_told_from_one_that_is_down() {
     let tls = Tls::ca_pem(Authority::new().certificate_pem());
     let plain = zookeeper.connect_string();
     let cases = [
-        (plain.to_owned(), Some("without TLS, it is ZooKeeper")),
-        (format!("{plain},127.0.0.1:1"), Some("without TLS, it is ZooKeeper")),
+        (plain.to_owned(), Some("this is its port without TLS")),
+        (format!("{plain},127.0.0.1:1"), Some("this is its port without TLS")),
         ("127.0.0.1:1".to_owned(), None),
     ];
     let cases = cases.map(async |(servers, told)| {
