@@ -1,7 +1,6 @@
 //! Free functions under a lock.
 
 use core::error::Error;
-use core::fmt::Display;
 use core::time::Duration;
 use std::io;
 use std::sync::{Mutex, PoisonError};
