@@ -91,7 +91,7 @@ async fn who_waits_for_the_lock_does_not_wait_for_a_body_that_began_the_period()
 }
 
 #[tokio::test]
-async fn who_waits_for_a_turn_is_told_that_its_client_is_shut_down() {
+async fn a_call_that_waits_for_a_turn_is_told_that_its_client_is_shut_down() {
     let space = Space::new();
     let holder = space.client().await.mutex("/slow").unwrap().lock().await.unwrap();
     let client = space.client().await;

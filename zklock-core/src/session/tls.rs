@@ -175,7 +175,7 @@ impl Transport {
 
     /// Reads the certificates again. Those that cannot be used are logged, and the earlier ones stay.
     pub(super) async fn renew(&self) {
-        // No other thread waits for files that have not answered in time, or for a pipe without a writer.
+        // No other thread waits for files that have not answered in time.
         let Ok(turn) = self.0.reading.clone().try_lock_owned() else { return };
         let inner = self.0.clone();
         let renewed = apart(move || {
