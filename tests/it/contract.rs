@@ -272,7 +272,11 @@ async fn holder_and_waiter_both_finish_although_the_holder_restarts_the_server(f
     let guard = locks[0].lock().await.unwrap();
     let waiting = locks[1].spawn();
     let nodes = if face == Face::Permits { 2 } else { 1 };
-    let waits = async || locks[0].participants().await.len() == 2 * nodes;
+    // Each permit has a node of its own, and a waiter for permits passes another queue first.
+    let waits = async || {
+        let places = locks[0].participants().await;
+        places.len() == 2 * nodes && places.iter().all(|place| place.path == places[0].path)
+    };
     until(waits, "the other waits").await;
     let before = locks[0].participants().await;
     server.kill().unwrap();
