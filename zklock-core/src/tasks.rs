@@ -23,8 +23,8 @@ struct Thread {
     arrived: Notify,
     /// Told of each panic of a task.
     panics: Notify,
-    /// The process that has the thread.
-    process: u32,
+    /// Tells the process that has the thread from its forks.
+    fork: forkguard::Guard,
 }
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -52,9 +52,9 @@ pub(crate) fn apart<T: Send + 'static>(
 
 impl Tasks {
     pub(crate) fn new() -> Self {
-        let (spawned, process) = (Mutex::new(Some(Vec::new())), std::process::id());
+        let (spawned, fork) = (Mutex::new(Some(Vec::new())), forkguard::new());
         let (tracker, arrived, panics) = Default::default();
-        Self(Arc::new(Thread { tracker, spawned, arrived, panics, process }))
+        Self(Arc::new(Thread { tracker, spawned, arrived, panics, fork }))
     }
 
     /// Runs the tasks on this thread until `main` ends, and then drops those that are left.
@@ -87,9 +87,11 @@ impl Tasks {
 
     /// Returns whether this process was forked from that of the thread, and so has neither the thread nor its connection.
     ///
-    /// Callers ask before they take a lock, which the thread may have had at the fork.
+    /// Callers ask before they take a lock, which the thread may have had at the fork. It costs a load of a counter, which a
+    /// handler of `pthread_atfork` increments.
     pub(crate) fn is_forked(&self) -> bool {
-        self.0.process != std::process::id()
+        // The guard itself tells of each fork once, and this asks it many times.
+        self.0.fork.clone().detected_fork()
     }
 
     /// Runs a task. It is dropped at once if the thread has ended, or this process is a fork.
