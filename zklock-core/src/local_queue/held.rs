@@ -53,11 +53,22 @@ impl Look {
 /// Whether a node admits a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
-    Now,
+    Now(Counted),
     /// The lock is in use, or the state of the lease is not known.
     Later,
     /// The node has to leave, or to stay with its present holders.
     Never,
+}
+
+/// How a grant counts in the turn of its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counted {
+    /// As one with the grants before it, because it is in their batch of readers.
+    InBatch,
+    /// As the first one, because nobody else waits.
+    First,
+    /// As one more.
+    Next,
 }
 
 /// The time for which a local queue keeps one node.
@@ -131,7 +142,7 @@ impl<L: Handle> HeldNode<L> {
             return Admission::Never;
         }
         if is_batch && self.handoffs < GRANTS {
-            return Admission::Now;
+            return Admission::Now(Counted::InBatch);
         }
         let Look { readiness, contended_since } = self.look();
         match readiness {
@@ -139,18 +150,21 @@ impl<L: Handle> HeldNode<L> {
             Readiness::Ready | Readiness::Pending if self.is_spent(contended_since, limits) => {
                 Admission::Never
             }
-            Readiness::Ready => Admission::Now,
+            Readiness::Ready if contended_since.is_some() => Admission::Now(Counted::Next),
+            Readiness::Ready => Admission::Now(Counted::First),
             Readiness::Pending => Admission::Later,
         }
     }
 
     /// Records a grant, and returns the number of earlier ones.
-    pub(super) fn grant(&mut self, mode: Mode, is_batch: bool, now: Instant) -> u32 {
+    pub(super) fn grant(&mut self, mode: Mode, counted: Counted, now: Instant) -> u32 {
         if self.handoffs == 0 {
             self.first = now;
         }
-        if !is_batch {
-            self.grants = if self.is_contended() { self.grants + 1 } else { 1 };
+        match counted {
+            Counted::InBatch => {}
+            Counted::First => self.grants = 1,
+            Counted::Next => self.grants += 1,
         }
         let claims = if let Kind::Permits { each, .. } = self.kind { each } else { 1 };
         self.usage = match (mode, self.usage) {
@@ -192,22 +206,16 @@ impl<L: Handle> HeldNode<L> {
         self.turn_since(others).checked_add(within)
     }
 
-    /// Returns the state of the lease on which a queue with this first call has acted. If the present state is another one, the
-    /// task serves the calls again. A node that is open to the call, or lost, counts as pending, so that a change wakes the task.
-    pub(super) fn noticed(&self, first: Option<Mode>) -> Look {
+    /// Returns the state of the lease on which a queue has acted. If the present state is another one, the task serves the calls
+    /// again. A node that is open to the first call, or lost, counts as pending, so that a change wakes the task.
+    pub(super) fn noticed(&self, is_open: bool) -> Look {
         let look = self.claim.look();
-        let is_unserved =
-            first.is_some_and(|mode| self.is_open_to(mode)) || look.readiness == Readiness::Lost;
+        let is_unserved = is_open || look.readiness == Readiness::Lost;
         if is_unserved { Look { readiness: Readiness::Pending, ..look } } else { look }
     }
 
     fn is_lost(&self) -> bool {
         self.claim.look().readiness == Readiness::Lost
-    }
-
-    /// Returns whether others may wait for the lock.
-    pub(super) fn is_contended(&self) -> bool {
-        self.look().contended_since.is_some()
     }
 
     /// Looks at the lease. Others wait at the gate of a semaphore, which the holders of permits do not see.

@@ -85,12 +85,21 @@ impl LocalQueue {
         self: &Arc<Self>,
         change: impl FnOnce(&mut CallState, Instant) -> Vec<Granted<Caller, Claims>>,
     ) {
-        let grants = change(&mut self.state(), Instant::now());
+        let grants = self.step(change);
         self.deliver(grants);
+    }
+
+    /// Makes a change, and wakes the task if it has something to do. Returns the grants, which have to be delivered.
+    fn step(
+        self: &Arc<Self>,
+        change: impl FnOnce(&mut CallState, Instant) -> Vec<Granted<Caller, Claims>>,
+    ) -> Vec<Granted<Caller, Claims>> {
         let mut state = self.state();
+        let now = Instant::now();
+        let grants = change(&mut state, now);
         // While calls wait, the task gives these nodes up before it contends again, so that this client is not behind itself.
         let left = if state.waiting() == 0 { mem::take(&mut state.left) } else { Vec::new() };
-        let wake = state.wake(Instant::now());
+        let wake = state.wake(now);
         drop(state);
         drop(left);
         match wake {
@@ -98,6 +107,7 @@ impl LocalQueue {
             Wake::Task => self.changed.notify_one(),
             Wake::NewTask => self.start(),
         }
+        grants
     }
 
     /// Waits until the task is woken by a change.
@@ -110,8 +120,8 @@ impl LocalQueue {
         while !grants.is_empty() {
             let vain: Vec<_> =
                 grants.into_iter().filter_map(|granted| self.grant(granted)).flatten().collect();
-            let now = Instant::now();
-            grants = vain.into_iter().flat_map(|node| self.state().given_back(node, now)).collect();
+            let returned = |node| self.step(|state, now| state.given_back(node, now));
+            grants = vain.into_iter().flat_map(returned).collect();
         }
     }
 

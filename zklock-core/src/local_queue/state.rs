@@ -72,8 +72,11 @@ pub(super) struct Contender {
 }
 
 /// What the task of a queue has to do, or to wait for.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Need {
+#[derive(Debug)]
+#[cfg_attr(test, derive(PartialEq))]
+pub(super) enum Need<L> {
+    /// Give up these nodes before anything else, so that this client is not behind itself.
+    GiveUp(Vec<HeldNode<L>>),
     /// Contend for the lock, or for permits.
     Contend(Entry),
     /// Withdraw the contender, because no call in line can use it.
@@ -82,8 +85,8 @@ pub(super) enum Need {
     Leave(NodeId, u32),
     /// Let other clients' readers in beside the readers that hold this node.
     Downgrade(NodeId),
-    /// Wait for a change: of the calls, of the contender, or of these nodes.
-    Wait(Vec<Watched>),
+    /// Wait for a change of the calls, of the contender, or of these nodes, and for this instant, if there is one.
+    Wait(Vec<Watched>, Option<Instant>),
     /// Nothing is left to do, and the task ends.
     Nothing,
 }
@@ -92,6 +95,8 @@ pub(super) enum Need {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Watched {
     pub(super) node: NodeId,
+    /// Whether the first call in line need not wait for its present holders.
+    is_open: bool,
     /// The state of its lease, as far as the queue has acted on it.
     pub(super) look: Look,
 }
@@ -236,10 +241,10 @@ impl<C, L: Handle> State<C, L> {
                 // The task lets other clients' readers in before the node leaves.
                 Admission::Never if held.shuts_readers_out() => index += 1,
                 Admission::Never => self.left.push(self.held.remove(index)),
-                Admission::Now => {
+                Admission::Now(counted) => {
                     let Some((_, call)) = self.waiting.pop_first() else { break };
                     let begins_batch = held.is_vacant() && mode == Mode::Shared;
-                    let handoff = held.grant(mode, is_batch, now);
+                    let handoff = held.grant(mode, counted, now);
                     is_batch |= begins_batch;
                     grants.push(Granted { call, claim: held.claim.clone(), node: held.id, handoff });
                 }
@@ -448,11 +453,11 @@ impl<C, L: Handle> State<C, L> {
     pub(super) fn wake(&mut self, now: Instant) -> Wake {
         match mem::replace(&mut self.task, Task::Awake) {
             Task::Awake => Wake::Nobody,
-            Task::Absent if self.need(now) == Need::Nothing => {
+            Task::Absent if self.need(now).is_some() || !self.is_idle() => Wake::NewTask,
+            Task::Absent => {
                 self.task = Task::Absent;
                 Wake::Nobody
             }
-            Task::Absent => Wake::NewTask,
             Task::Asleep { until, watched } => {
                 if self.is_news(&watched, now) || is_before(self.soonest(), until) {
                     return Wake::Task;
@@ -463,37 +468,47 @@ impl<C, L: Handle> State<C, L> {
         }
     }
 
-    /// Returns whether a task that watches these nodes has something to do, or has to watch others.
+    /// Returns whether a task that watches these nodes has something to do, or has to watch others. It waits for changes of
+    /// their leases itself.
     fn is_news(&self, watched: &[Watched], now: Instant) -> bool {
-        match self.need(now) {
-            _ if !self.left.is_empty() => true,
-            Need::Wait(to_watch) => to_watch != watched,
-            // The task sleeps on beside a node that is in use, for the next call. It must not keep one that leaves.
-            Need::Nothing => {
-                !watched.iter().all(|watched| self.held.iter().any(|held| held.id == watched.node))
-            }
-            Need::Contend(_) | Need::Withdraw | Need::Leave(..) | Need::Downgrade(_) => true,
+        if !self.left.is_empty() || self.need(now).is_some() {
+            return true;
         }
+        if self.is_idle() {
+            // The task sleeps on beside a node that is in use, for the next call. It must not keep one that leaves.
+            return !watched.iter().all(|watched| self.held.iter().any(|held| held.id == watched.node));
+        }
+        let watched = watched.iter().map(|watched| (watched.node, watched.is_open));
+        !self.to_watch().map(|(held, is_open)| (held.id, is_open)).eq(watched)
     }
 
-    /// Returns what the task has to do next, and takes note that it does so. If it has to wait, it does for at most this long.
-    pub(super) fn next(&mut self, now: Instant) -> (Need, Option<Instant>) {
-        let (need, mut until) = (self.need(now), None);
-        match &need {
-            Need::Contend(entry) => {
-                let (entry, newest) = (*entry, CallId(self.next_call));
-                self.contender = Some(Contender { entry, newest, ahead: None, is_withdrawn: false });
-            }
-            Need::Withdraw => self.contender.iter_mut().for_each(|contender| contender.is_withdrawn = true),
-            Need::Leave(..) | Need::Downgrade(_) => {}
-            Need::Wait(watched) => {
-                self.deadline = self.waiting.values().filter_map(|call| call.deadline).min();
-                until = self.soonest();
-                self.task = Task::Asleep { until, watched: watched.clone() };
-            }
-            Need::Nothing => self.task = Task::Absent,
+    /// Returns what the task has to do next, and takes note that it does so.
+    pub(super) fn next(&mut self, now: Instant) -> Need<L> {
+        if !self.left.is_empty() {
+            return Need::GiveUp(mem::take(&mut self.left));
         }
-        (need, until)
+        match self.need(now) {
+            Some(Need::Contend(entry)) => {
+                let newest = CallId(self.next_call);
+                self.contender = Some(Contender { entry, newest, ahead: None, is_withdrawn: false });
+                Need::Contend(entry)
+            }
+            Some(Need::Withdraw) => {
+                self.contender.iter_mut().for_each(|contender| contender.is_withdrawn = true);
+                Need::Withdraw
+            }
+            Some(need) => need,
+            None if self.is_idle() => {
+                self.task = Task::Absent;
+                Need::Nothing
+            }
+            None => {
+                self.deadline = self.waiting.values().filter_map(|call| call.deadline).min();
+                let (until, watched) = (self.soonest(), self.watched());
+                self.task = Task::Asleep { until, watched: watched.clone() };
+                Need::Wait(watched, until)
+            }
+        }
     }
 
     /// Takes note that there is no task any more, so that a later call starts another one. Returns the calls that wait, and the
@@ -506,26 +521,26 @@ impl<C, L: Handle> State<C, L> {
         (self.drain(), claims)
     }
 
-    /// Returns what the task has to do.
-    fn need(&self, now: Instant) -> Need {
+    /// Returns what the task has to do before it waits for a change.
+    fn need(&self, now: Instant) -> Option<Need<L>> {
         if let Some(vacant) = self.held.iter().find(|held| held.is_vacant() && self.waiting.is_empty()) {
-            return Need::Leave(vacant.id, vacant.handoffs);
+            return Some(Need::Leave(vacant.id, vacant.handoffs));
         }
         if let Some(node) = self.node_to_downgrade(now) {
-            return Need::Downgrade(node);
+            return Some(Need::Downgrade(node));
         }
         let needed = self.needed();
-        match (self.contender, needed) {
-            (Some(contender), needed) if !contender.is_withdrawn && !contender.serves(needed) => {
-                Need::Withdraw
+        match self.contender {
+            Some(contender) => {
+                (!contender.is_withdrawn && !contender.serves(needed)).then_some(Need::Withdraw)
             }
-            (None, Some(entry)) => Need::Contend(entry),
-            (contender, _) => {
-                let watched = self.nodes_to_watch();
-                let is_over = self.waiting.is_empty() && watched.is_empty() && contender.is_none();
-                if is_over { Need::Nothing } else { Need::Wait(watched) }
-            }
+            None => needed.map(Need::Contend),
         }
+    }
+
+    /// Returns whether there is nothing to wait for.
+    fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.contender.is_none() && self.to_watch().next().is_none()
     }
 
     /// Returns the contender that the first call in line needs, if what is held is of no use to it.
@@ -539,11 +554,20 @@ impl<C, L: Handle> State<C, L> {
         is_needed.then_some(Entry { mode, contention })
     }
 
-    /// Returns the nodes whose leases matter to the queue while nothing else happens.
-    fn nodes_to_watch(&self) -> Vec<Watched> {
+    /// Returns the nodes whose leases matter to the queue while nothing else happens, and whether each is open to the first call.
+    fn to_watch(&self) -> impl Iterator<Item = (&HeldNode<L>, bool)> {
         let first = self.first().map(|call| call.mode);
-        let held = self.held.iter().filter(|held| first.is_some() || held.shuts_readers_out());
-        held.map(|held| Watched { node: held.id, look: held.noticed(first) }).collect()
+        let held = self.held.iter().filter(move |held| first.is_some() || held.shuts_readers_out());
+        held.map(move |held| (held, first.is_some_and(|mode| held.is_open_to(mode))))
+    }
+
+    fn watched(&self) -> Vec<Watched> {
+        let watched = |(held, is_open): (&HeldNode<L>, _)| Watched {
+            node: held.id,
+            is_open,
+            look: held.noticed(is_open),
+        };
+        self.to_watch().map(watched).collect()
     }
 
     /// Returns an instant that is not later than the next deadline or bound.

@@ -1,7 +1,6 @@
 //! The task of a local queue, on the client's thread: it contends for the lock, leaves its queue, and watches deadlines.
 
 use std::future::pending;
-use std::mem;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Instant;
@@ -49,14 +48,13 @@ impl LocalQueue {
         loop {
             let log = self.log_long_wait(&mut warning);
             self.expire();
-            let (need, until) = self.state().next(Instant::now());
-            let left = mem::take(&mut self.state().left);
-            if !left.is_empty() {
-                drop(left);
-                // The tasks of these nodes delete them meanwhile.
-                yield_now().await;
-            }
+            let need = self.state().next(Instant::now());
             match need {
+                Need::GiveUp(left) => {
+                    drop(left);
+                    // The tasks of these nodes delete them meanwhile.
+                    yield_now().await;
+                }
                 Need::Contend(entry) => {
                     let cancel = cancel.insert(CancellationToken::new());
                     contest.set(Some(self.contend(entry, cancel)));
@@ -75,7 +73,7 @@ impl LocalQueue {
                     // The last claim ends after the order, so that the task of the node performs both.
                     claims.iter().flatten().for_each(|claim| drop(claim.lease().downgrade()));
                 }
-                Need::Wait(watched) => {
+                Need::Wait(watched, until) => {
                     let is_closed = self.state().is_closed();
                     tokio::select! {
                         biased;
@@ -159,7 +157,7 @@ impl LocalQueue {
         select_all(watched.into_iter().map(|watched| Box::pin(self.node_changes(watched)))).await;
     }
 
-    async fn node_changes(&self, Watched { node, look }: Watched) {
+    async fn node_changes(&self, Watched { node, look, .. }: Watched) {
         let leases: Vec<_> = {
             let state = self.state();
             let Some(held) = state.node(node) else { return };

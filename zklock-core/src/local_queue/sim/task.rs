@@ -97,9 +97,8 @@ impl World {
         self.answer(index, expired);
         self.show(index);
         let process = &mut self.processes[index];
-        let (need, until) = process.state.next(now);
-        process.state.left.clear();
-        match need {
+        match process.state.next(now) {
+            Need::GiveUp(_) => {}
             Need::Contend(entry) => {
                 assert_eq!(process.contender, None, "a second contender enters");
                 process.contender = Some(Contender { entry, zxid: None, untold: None, is_cancelled: false });
@@ -116,7 +115,7 @@ impl World {
                     lease.downgrade = Downgrade::Ordered;
                 }
             }
-            Need::Wait(watched) => {
+            Need::Wait(watched, until) => {
                 let seen = |watched: &Seen| {
                     let held = process.state.node(watched.node).expect("the node is held");
                     Watched { zxid: held.claim.zxid, look: watched.look }

@@ -87,5 +87,5 @@ fn a_node_whose_numbers_are_used_up_leaves() {
     scene.wait(Shared);
     scene.wait(Shared);
     assert_eq!(scene.give_back().0, [(2, GRANTS - 1)]);
-    assert!(matches!(scene.state.next(scene.now).0, Need::Downgrade(_)));
+    assert!(matches!(scene.state.next(scene.now), Need::Downgrade(_)));
 }

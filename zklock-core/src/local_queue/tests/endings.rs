@@ -23,12 +23,12 @@ fn a_vain_try_is_answered_when_its_contender_has_left_or_at_once_if_others_wait_
     let mut scene = Scene::new();
     assert_eq!(scene.attempt(Shared), Ok(vec![]));
     const TRY: Entry = Entry { mode: Shared, contention: Contention::Leave };
-    assert_eq!(scene.state.next(scene.now).0, Need::Contend(TRY));
+    assert_eq!(scene.state.next(scene.now), Need::Contend(TRY));
     // It has come after the contender has looked.
     assert_eq!(scene.attempt(Shared), Ok(vec![]));
     let ids = |calls: Vec<Call<()>>| calls.iter().map(|call| call.id.0).collect::<Vec<_>>();
     assert_eq!(ids(scene.state.contended()), [1]);
-    assert_eq!(scene.state.next(scene.now).0, Need::Contend(TRY));
+    assert_eq!(scene.state.next(scene.now), Need::Contend(TRY));
     scene.wait(Shared);
     scene.rest();
     assert_eq!(ids(scene.state.contended()), [2]);
@@ -52,10 +52,10 @@ fn a_call_that_waits_uses_the_contender_of_a_try_and_not_the_other_way_round() {
     scene.enter(Exclusive);
     scene.gone(1);
     scene.attempt(Exclusive).unwrap();
-    assert_eq!(scene.state.next(scene.now).0, Need::Withdraw);
+    assert_eq!(scene.state.next(scene.now), Need::Withdraw);
     scene.state.withdrawn();
     assert!(matches!(
-        scene.state.next(scene.now).0,
+        scene.state.next(scene.now),
         Need::Contend(Entry { contention: Contention::Leave, .. })
     ));
 }

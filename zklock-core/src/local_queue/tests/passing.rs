@@ -22,13 +22,13 @@ fn a_node_that_nobody_holds_is_retaken_until_the_task_makes_it_leave() {
     scene.rest();
     assert_eq!(scene.give_back(), (vec![], 0));
     assert_eq!(scene.state.wake(scene.now), Wake::NewTask);
-    assert_eq!(scene.state.next(scene.now).0, Need::Leave(scene.node, 1));
+    assert_eq!(scene.state.next(scene.now), Need::Leave(scene.node, 1));
     assert_eq!(scene.wait(Exclusive), [(2, 1)]);
     scene.state.leave();
     assert_eq!(scene.left(), 0);
     scene.give_back();
     // A call has had it since.
-    assert_eq!(scene.state.next(scene.now).0, Need::Leave(scene.node, 2));
+    assert_eq!(scene.state.next(scene.now), Need::Leave(scene.node, 2));
     scene.state.leave();
     assert_eq!(scene.left(), 1);
     assert_eq!(scene.wait(Exclusive), []);
@@ -43,8 +43,8 @@ fn a_lock_is_passed_on_once_the_state_of_its_lease_is_known() {
     scene.claim.becomes(Readiness::Pending);
     assert_eq!(scene.give_back(), (vec![], 0));
     assert_eq!(scene.state.wake(scene.now), Wake::Task);
-    let need = scene.state.next(scene.now).0;
-    let Need::Wait(watched) = need else { panic!("{need:?}") };
+    let need = scene.state.next(scene.now);
+    let Need::Wait(watched, _) = need else { panic!("{need:?}") };
     assert_eq!(watched[0].look.readiness, Readiness::Pending);
     assert_eq!(grants(&scene.state.serve(scene.now)), []);
     scene.claim.becomes(Readiness::Ready);
@@ -85,13 +85,13 @@ fn the_last_waiter_that_goes_takes_the_contender_with_it() {
     scene.rest();
     scene.gone(1);
     assert_eq!(scene.state.wake(scene.now), Wake::Task);
-    assert!(matches!(scene.state.next(scene.now).0, Need::Withdraw));
-    assert!(matches!(scene.state.next(scene.now).0, Need::Wait(_)));
+    assert!(matches!(scene.state.next(scene.now), Need::Withdraw));
+    assert!(matches!(scene.state.next(scene.now), Need::Wait(..)));
     assert_eq!(scene.attempt(Exclusive), Ok(vec![]), "a node that leaves refuses nobody");
     scene.rest();
     scene.state.withdrawn();
     assert!(matches!(
-        scene.state.next(scene.now).0,
+        scene.state.next(scene.now),
         Need::Contend(Entry { contention: Contention::Leave, .. })
     ));
 }
@@ -105,7 +105,7 @@ fn a_contender_of_the_other_side_than_the_first_call_is_withdrawn() {
     scene.rest();
     scene.gone(1);
     assert_eq!(scene.state.wake(scene.now), Wake::Task);
-    assert!(matches!(scene.state.next(scene.now).0, Need::Withdraw));
+    assert!(matches!(scene.state.next(scene.now), Need::Withdraw));
     scene.state.withdrawn();
     scene.enter(Shared);
 }
@@ -121,7 +121,7 @@ fn all_calls_in_line_get_an_error_and_a_closed_line_takes_no_more() {
     assert_eq!(scene.state.close().len(), 1);
     assert_eq!(scene.attempt(Exclusive), Err(Rejected::Closed));
     assert_eq!(scene.give_back(), (vec![], 0));
-    assert!(matches!(scene.state.next(scene.now).0, Need::Leave(..)));
+    assert!(matches!(scene.state.next(scene.now), Need::Leave(..)));
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_task_that_watches_a_node_wakes_when_it_leaves() {
     scene.rest();
     assert_eq!(scene.give_back(), (vec![], 1));
     assert_eq!(scene.state.wake(scene.now), Wake::Task);
-    assert!(matches!(scene.state.next(scene.now).0, Need::Wait(watched) if watched.is_empty()));
+    assert!(matches!(scene.state.next(scene.now), Need::Wait(watched, _) if watched.is_empty()));
 }
 
 #[test]

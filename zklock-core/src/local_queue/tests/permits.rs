@@ -7,7 +7,7 @@ const TRY: Entry = Entry { mode: Exclusive, contention: Contention::Leave };
 
 #[track_caller]
 fn enters(scene: &mut Scene, entry: Entry) {
-    assert!(matches!(scene.state.next(scene.now).0, Need::Contend(entered) if entered == entry));
+    assert!(matches!(scene.state.next(scene.now), Need::Contend(entered) if entered == entry));
 }
 
 /// A line in which a call holds a set, and another one waits.
@@ -39,7 +39,7 @@ fn a_permit_goes_to_the_next_call_and_leaves_when_nobody_waits() {
     scene.enter(Exclusive);
     assert_eq!(scene.give_back(), (vec![(2, 1)], 0));
     // No call waits for the contender.
-    assert!(matches!(scene.state.next(scene.now).0, Need::Withdraw));
+    assert!(matches!(scene.state.next(scene.now), Need::Withdraw));
     assert_eq!(scene.give_back(), (vec![], 1));
     scene.state.withdrawn();
     scene.rest();
@@ -67,8 +67,8 @@ fn a_turn_is_bounded_from_its_first_grant_on() {
 #[test]
 fn a_permit_that_is_lost_makes_room_for_another_one() {
     let mut scene = one_holds_and_one_waits(1, 1);
-    let need = scene.state.next(scene.now).0;
-    let Need::Wait(watched) = need else { panic!("{need:?}") };
+    let need = scene.state.next(scene.now);
+    let Need::Wait(watched, _) = need else { panic!("{need:?}") };
     assert_eq!(watched.len(), 1);
     scene.claim.becomes(Readiness::Lost);
     assert_eq!(grants(&scene.state.serve(scene.now)), []);
@@ -102,7 +102,7 @@ fn a_try_does_not_use_the_contender_of_a_call_that_has_left() {
     enters(&mut scene, WAIT);
     scene.gone(1);
     assert_eq!(scene.attempt(Exclusive), Ok(vec![]));
-    assert!(matches!(scene.state.next(scene.now).0, Need::Withdraw));
+    assert!(matches!(scene.state.next(scene.now), Need::Withdraw));
     scene.rest();
     // It is not refused with the contender.
     scene.state.withdrawn();
