@@ -1,6 +1,7 @@
 //! The time limit of a call, which lock types, `hold` and `local_queue` share.
 
-use std::time::Duration;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use crate::error::LockError;
 use crate::session::drive::Contention;
@@ -33,6 +34,18 @@ impl Deadline {
     /// Returns this deadline after `more` of its time has been spent.
     pub(crate) fn spent(self, more: Duration) -> Self {
         Self { spent: self.spent.saturating_add(more), ..self }
+    }
+
+    /// Lets the time run from the first question on. Most calls do not wait, and need no clock.
+    pub(crate) fn running(self) -> impl Fn() -> Self {
+        let started = OnceLock::new();
+        move || match started.get() {
+            Some(started) => self.spent(Instant::elapsed(started)),
+            None => {
+                started.get_or_init(Instant::now);
+                self
+            }
+        }
     }
 
     pub(crate) fn left(self) -> Duration {

@@ -1,8 +1,7 @@
 //! Enters a lock: inside of an entry of the same call, or by an acquisition.
 
 use std::iter;
-use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::sync::Arc;
 
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -27,9 +26,7 @@ pub(crate) async fn enter(
     group: Option<u64>,
 ) -> Result<Option<Vec<Hold>>, LockError> {
     client.worker().check_process(&lock.path)?;
-    // Most calls that enter again do not wait, and need no clock.
-    let started = OnceLock::new();
-    let left = || deadline.spent(started.get_or_init(Instant::now).elapsed());
+    let left = deadline.running();
     while let Some((outer, reentry)) = nearest(client, lock) {
         let path = || lock.path.relative().to_owned();
         let permits = match reentry {
@@ -37,7 +34,7 @@ pub(crate) async fn enter(
             Reentry::Upgrade => return Err(LockError::Upgrade { path: path() }),
             Reentry::Deadlock => return Err(LockError::Reentrant { path: path() }),
         };
-        let permit = admit((&outer, permits), left).await?;
+        let permit = admit((&outer, permits), &left).await?;
         // If the outer entry has ended meanwhile, another one may be around it.
         let Some(permit) = permit else { if outer.is_over() { continue } else { return Ok(None) } };
         if let Some(hold) = outer.join(lock.access, permit) {

@@ -32,11 +32,8 @@ impl LocalQueue {
                 // Nobody is told that a call waits which does not.
                 let is_told = witness.is_heard() && present.contention == Contention::Wait;
                 let untold = is_told.then(|| witness.clone());
-                let (place, since) = before.unzip();
-                let since = since.unwrap_or_else(Instant::now);
-                let caller = Caller { reply, wait: present.wait, since, untold };
-                let waiting = match self.arrive(mode, present, (place, caller)) {
-                    Ok(id) => Waiting { queue: &self, id, since },
+                let waiting = match self.arrive((mode, present), before, (reply, untold)) {
+                    Ok((id, since)) => Waiting { queue: &self, id, since },
                     Err(Rejected::Contended) => return Ok(None),
                     Err(Rejected::Closed) => return Err(self.closed()),
                 };
@@ -69,24 +66,24 @@ impl LocalQueue {
         }
     }
 
-    /// Puts a call into the line, at its former place if it had one.
+    /// Puts a call into the line, at its former place if it had one. Returns its place, and the beginning of its wait.
     fn arrive(
         self: &Arc<Self>,
-        mode: Mode,
-        deadline: Deadline,
-        (place, caller): (Option<CallId>, Caller),
-    ) -> Result<CallId, Rejected> {
+        (mode, deadline): (Mode, Deadline),
+        before: Option<(CallId, Instant)>,
+        (reply, untold): (oneshot::Sender<Answer>, Option<Witness>),
+    ) -> Result<(CallId, Instant), Rejected> {
         if self.worker.closing().is_cancelled() {
             return Err(Rejected::Closed);
         }
         let (mut arrived, mut told) = (Err(Rejected::Closed), None);
         self.change(|state, now| {
-            let id = place.unwrap_or_else(|| state.id());
-            let until = now.checked_add(deadline.left());
-            let granted = state
-                .arrive(Call { id, mode, contention: deadline.contention, deadline: until, caller }, now);
+            let (id, since) = before.unwrap_or_else(|| (state.id(), now));
+            let (contention, until) = (deadline.contention, now.checked_add(deadline.left()));
+            let caller = Caller { reply, wait: deadline.wait, since, untold };
+            let granted = state.arrive(Call { id, mode, contention, deadline: until, caller }, now);
             told = state.queued_as(id).and_then(|(ahead, caller)| Some((ahead, caller.untold.take()?)));
-            arrived = granted.as_ref().map(|_| id).map_err(|rejected| *rejected);
+            arrived = granted.as_ref().map(|_| (id, since)).map_err(|rejected| *rejected);
             granted.unwrap_or_default()
         });
         if let Some((ahead, witness)) = told {

@@ -200,7 +200,10 @@ impl<L: Handle> HeldNode<L> {
 
     /// Returns the instant at which local readers have to let other clients' readers in, if that is bounded.
     pub(super) fn shuts_out_until(&self, queueing: Queueing) -> Option<Instant> {
-        let others = self.look().contended_since.filter(|_| self.shuts_readers_out())?;
+        if !self.shuts_readers_out() {
+            return None;
+        }
+        let others = self.look().contended_since?;
         let within = if self.grants >= queueing.turns { Duration::ZERO } else { queueing.within };
         // A bound beyond the clock's range is none.
         self.turn_since(others).checked_add(within)

@@ -580,8 +580,8 @@ impl<C, L: Handle> State<C, L> {
     fn node_to_downgrade(&self, now: Instant) -> Option<NodeId> {
         let (is_read, limits) =
             (self.first().is_some_and(|call| call.mode == Mode::Shared), (self.queueing, now));
-        let is_over = self.shuts_out_until().is_some_and(|until| until <= now);
         let held = self.held.first().filter(|held| held.shuts_readers_out())?;
+        let is_over = self.shuts_out_until().is_some_and(|until| until <= now);
         let is_closed = is_read && held.admits(Mode::Shared, false, limits) == Admission::Never;
         (is_closed || is_over).then_some(held.id)
     }
