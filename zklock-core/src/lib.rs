@@ -4,6 +4,7 @@
 //! installed client and the attributes. Its documentation states what the locks guarantee, and what they do
 //! not.
 
+mod address;
 mod change;
 mod client;
 mod contend;
@@ -37,6 +38,7 @@ mod time;
 mod token;
 
 pub use client::config::Config;
+pub use client::config::acl::Acl;
 pub use client::settings::{Queueing, Release};
 pub use client::{Client, Readiness};
 pub use error::{Holder, LockError, LossReason, Permission, Phase, Refusal};
@@ -60,7 +62,6 @@ pub use mutex::{Mutex, MutexGuard};
 pub use participant::{Participant, Standing};
 pub use rwlock::{ReadGuard, Reading, RwLock, WriteGuard, Writing};
 pub use semaphore::{Permits, Semaphore, SemaphoreGuard};
-pub use session::acl::Acl;
 #[cfg(feature = "sasl-gssapi")]
 pub use session::gssapi::Gssapi;
 #[cfg(feature = "tls")]

@@ -1,5 +1,6 @@
 //! The configuration of a client.
 
+pub(crate) mod acl;
 mod env;
 mod security;
 
@@ -12,7 +13,6 @@ use uuid::Uuid;
 
 use crate::error::LockError;
 use crate::path;
-use crate::session::acl::Acl;
 #[cfg(feature = "sasl-gssapi")]
 use crate::session::gssapi::Gssapi;
 use crate::session::own_node::REVOKE;
@@ -20,6 +20,7 @@ use crate::session::own_node::REVOKE;
 use crate::session::tls::Tls;
 use crate::session::{Addresses, Diagnosis, Heartbeat, Opening, Silence};
 
+use self::acl::Acl;
 use super::Client;
 use super::connect_string::ConnectString;
 use super::settings::{Queueing, Release, Settings};

@@ -3,8 +3,8 @@
 #[cfg(feature = "tls")]
 use rustls::pki_types::ServerName;
 
+use crate::address::Address;
 use crate::path;
-use crate::session::addresses::Address;
 
 /// The servers and the chroot of a connect string.
 #[derive(Clone, Debug, PartialEq, Eq)]

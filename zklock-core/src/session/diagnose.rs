@@ -13,10 +13,10 @@ use futures_util::future::join_all;
 use rustls::{ClientConfig, ClientConnection, Stream, pki_types::ServerName};
 use tokio::sync::Mutex;
 
+use crate::address::Address;
 use crate::tasks::apart;
 use crate::time::timeout;
 
-use super::addresses::Address;
 use super::connection::OpenError;
 
 /// The certificates of a client with encrypted connections.

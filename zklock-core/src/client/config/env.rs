@@ -8,10 +8,10 @@ use std::time::Duration;
 use crate::client::settings::{Queueing, Release};
 use crate::error::LockError;
 use crate::session::Heartbeat;
-use crate::session::acl::Acl;
 #[cfg(feature = "tls")]
 use crate::session::tls::{Files, Tls};
 
+use super::acl::Acl;
 use super::{Config, invalid};
 
 impl Config {

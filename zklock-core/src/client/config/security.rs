@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::address::Address;
 use crate::client::connect_string::Scheme;
 use crate::error::LockError;
-use crate::session::acl::{Acl, NodeAcls};
-use crate::session::addresses::Address;
+use crate::session::acl::NodeAcls;
 use crate::session::bounded;
 #[cfg(feature = "sasl-gssapi")]
 use crate::session::gssapi::{Gssapi, Kerberos};
@@ -15,6 +15,7 @@ use crate::session::security::{Connector, Login, Security};
 #[cfg(feature = "tls")]
 use crate::session::tls::{Tls, Transport};
 
+use super::acl::Acl;
 use super::{Config, invalid};
 
 impl Config {
