@@ -79,8 +79,7 @@ impl Lease {
         while !is_so() {
             tokio::select! {
                 biased;
-                () = self.changed.until(|| is_so().then_some(())) => {}
-                () = self.own_node.until(|_| is_so()) => {}
+                () = self.changed().until(|| is_so().then_some(())) => {}
                 () = self.writes().until(&is_so) => {}
                 Ok(()) = links.changed() => {}
             }

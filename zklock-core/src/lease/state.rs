@@ -44,8 +44,6 @@ pub(crate) struct Lease {
     zxid: i64,
     pub(super) session: Arc<Session>,
     loss: OnceLock<LossReason>,
-    /// Signals the loss, a replacement of the node, and orders to the task.
-    pub(super) changed: Signal,
     pub(super) tasks: Tasks,
     pub(super) holders: Holders,
     /// The number of claims to it.
@@ -86,7 +84,6 @@ impl Lease {
             path,
             zxid: node.zxid,
             loss: OnceLock::new(),
-            changed: Signal::default(),
             tasks: tasks.clone(),
             holders: Holders::default(),
             claims: AtomicU32::new(1),
@@ -104,7 +101,7 @@ impl Lease {
     /// Counts a claim no more. The end of the last one makes the task withdraw the contender.
     pub(super) fn end_claim(&self) {
         if self.claims.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.changed.notify();
+            self.changed().notify();
         }
     }
 
@@ -119,7 +116,7 @@ impl Lease {
         let (report, outcome) = oneshot::channel();
         if !self.is_forked() {
             self.lock_node().downgrades.push(report);
-            self.changed.notify();
+            self.changed().notify();
         }
         let lease = self.clone();
         async move {
@@ -131,12 +128,20 @@ impl Lease {
         }
     }
 
-    /// Waits for the next order to the task. The contender is withdrawn behind the downgrades.
-    pub(super) fn next_order(&self) -> impl Future<Output = Order> {
-        self.changed.until(|| {
-            let downgrade = self.lock_node().downgrades.pop().map(Order::Downgrade);
-            downgrade.or_else(|| (!self.is_claimed()).then_some(Order::Leave))
-        })
+    /// Returns the next order to the task. The contender is withdrawn behind the downgrades.
+    pub(super) fn next_order(&self) -> Option<Order> {
+        let downgrade = self.lock_node().downgrades.pop().map(Order::Downgrade);
+        downgrade.or_else(|| (!self.is_claimed()).then_some(Order::Leave))
+    }
+
+    /// Returns whether there is an order to the task.
+    pub(super) fn has_order(&self) -> bool {
+        !self.is_claimed() || !self.lock_node().downgrades.is_empty()
+    }
+
+    /// Signals the loss, a replacement of the node, orders to the task, and the news of the node.
+    pub(super) fn changed(&self) -> &Signal {
+        self.own_node.changed()
     }
 
     pub(crate) fn path(&self) -> &NodePath {
@@ -160,7 +165,7 @@ impl Lease {
         if self.tasks.is_forked() {
             return LossReason::SessionEnded;
         }
-        self.changed.until(|| self.loss()).await
+        self.changed().until(|| self.loss()).await
     }
 
     pub(crate) fn loss(&self) -> Option<LossReason> {
@@ -191,7 +196,7 @@ impl Lease {
         });
         if is_first {
             tracing::warn!(path = %self.path, %reason, "lock lost");
-            self.changed.notify();
+            self.changed().notify();
             // Listeners are told after the state has changed, so that they see it.
             self.holders.lose().into_iter().for_each(|holding| holding.lost(reason));
         }
@@ -221,7 +226,7 @@ impl Lease {
     ///
     /// A request that the caller sends before it yields again reaches the server before a later replacement.
     pub(crate) async fn node(&self) -> Arc<str> {
-        self.changed.until(|| self.present_node()).await
+        self.changed().until(|| self.present_node()).await
     }
 
     /// Returns the paths of the nodes of several leases, at a moment when none of them is being replaced.
@@ -250,7 +255,7 @@ impl Lease {
     pub(super) fn begin_replacement(&self) {
         self.lock_node().is_being_replaced = true;
         self.own_node.begin_replacement();
-        self.changed.notify();
+        self.changed().notify();
     }
 
     /// Takes note that the lock's node has this path, and is not being replaced any more.
@@ -258,7 +263,7 @@ impl Lease {
         let mut node = self.lock_node();
         (node.path, node.is_being_replaced) = (path, false);
         drop(node);
-        self.changed.notify();
+        self.changed().notify();
     }
 
     fn lock_node(&self) -> MutexGuard<'_, LockNode> {

@@ -71,10 +71,13 @@ impl Task {
         loop {
             let health = links.borrow_and_update().health;
             self.tell_health(health);
-            let lease = &*self.lease;
+            let (lease, is_suspended) = (&*self.lease, self.is_suspended);
+            if let Some(order) = lease.next_order() {
+                return order;
+            }
+            let is_news = || lease.has_order() || (is_suspended && lease.is_confirmed());
             tokio::select! {
                 biased;
-                order = lease.next_order() => return order,
                 () = ready(()), if lease.session.is_over() && lease.loss().is_none() => {
                     lease.lose(LossReason::SessionEnded);
                 }
@@ -83,8 +86,9 @@ impl Task {
                     lease.lose(loss);
                     self.heartbeats = None;
                 }
+                // Behind the request that confirms the lease, so that a later holder is not told of that.
+                () = lease.changed().until(|| is_news().then_some(())) => {}
                 _ = links.changed(), if !lease.session.is_over() => {}
-                () = lease.own_node.until(|_| lease.is_confirmed()), if !lease.is_confirmed() => {}
             }
         }
     }

@@ -28,7 +28,7 @@ pub(super) struct LocalQueue {
     key: Wanted,
     state: Mutex<CallState>,
     /// The contender of another client, or another node of this one, that the contender waits for.
-    front: Mutex<Option<Holder>>,
+    front: Mutex<Option<Box<Holder>>>,
     /// Wakes the task.
     changed: Notify,
     registry: Weak<Registry>,
@@ -167,17 +167,17 @@ impl LocalQueue {
 
     /// Takes note of the contender in front of this client's, or that it is not known.
     pub(super) fn note_front(&self, holder: Option<Holder>) {
-        *self.front() = holder;
+        *self.front() = holder.map(Box::new);
     }
 
     /// Returns the contender that calls in line wait for, if it is known.
     pub(super) fn holder(&self) -> Option<Holder> {
-        let front = self.front().clone();
+        let front = self.front().as_deref().cloned();
         // A contender under way is what the calls wait for, even if others of this client hold the lock.
         front.or_else(|| self.state().is_behind_own().then(|| Holder::this_client(1)))
     }
 
-    fn front(&self) -> MutexGuard<'_, Option<Holder>> {
+    fn front(&self) -> MutexGuard<'_, Option<Box<Holder>>> {
         self.front.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

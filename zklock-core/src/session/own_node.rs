@@ -86,6 +86,11 @@ impl OwnNode {
         }
     }
 
+    /// Signals news. The lease of the node signals its own changes by it, too.
+    pub(crate) fn changed(&self) -> &Signal {
+        &self.changed
+    }
+
     /// Waits until there are news.
     pub(crate) fn until(&self, are_there: impl Fn(News) -> bool) -> impl Future<Output = ()> {
         self.changed.until(move || are_there(self.news()).then_some(()))
