@@ -39,7 +39,7 @@ async fn a_lock_is_released_at_the_end_of_the_scope_of_its_guard(face: Face) {
 
 #[apply(every_lock_and_readers)]
 #[tokio::test]
-async fn of_two_clients_one_holds_and_the_other_follows(face: Face) {
+async fn one_of_two_clients_holds_and_the_other_follows(face: Face) {
     let space = Space::new();
     let clients = [space.client().await, space.client().await];
     let locks = [face.of(&clients[0], PATH), face.rival().of(&clients[1], PATH)];
@@ -138,7 +138,7 @@ async fn holders_exclude_each_other_across_clients_and_their_tokens_rise(face: F
 
 #[apply(every_lock_and_readers)]
 #[tokio::test]
-async fn those_who_wait_are_listed_and_served_in_the_order_of_the_queue(face: Face) {
+async fn waiters_are_listed_and_served_in_the_order_of_the_queue(face: Face) {
     let space = Space::new();
     let mut clients = Vec::new();
     for identity in ["holder", "first", "second"] {

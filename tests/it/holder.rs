@@ -92,7 +92,7 @@ async fn another_client_that_holds_the_lock_is_named() {
 }
 
 #[tokio::test]
-async fn of_several_in_front_the_nearest_is_named() {
+async fn nearest_of_several_in_front_is_named() {
     let space = Space::new();
     let (holder, nearest) = (holder_named(&space, "first").await, holder_named(&space, "second").await);
     let guard = holder.mutex(PATH).unwrap().lock().await.unwrap();

@@ -35,7 +35,7 @@ async fn tick_node(space: &Space) -> (String, zk::Stat) {
 }
 
 #[tokio::test]
-async fn of_all_who_ask_in_one_period_the_first_starts() {
+async fn first_of_all_calls_in_one_period_starts() {
     let space = Space::new();
     let clients = [space.client().await, space.client().await, space.client().await];
     let mut starts = Vec::new();
@@ -121,7 +121,7 @@ async fn a_begun_period_outlives_its_lock_and_its_session_and_says_how() {
 }
 
 #[tokio::test]
-async fn what_is_known_costs_nothing_and_what_is_not_two_requests() {
+async fn question_costs_two_requests_and_nothing_once_the_answer_is_known() {
     let server = Server::start_granting(PATIENCE);
     let mut guards = Vec::new();
     for path in ["/one", "/other"] {
@@ -141,7 +141,7 @@ async fn what_is_known_costs_nothing_and_what_is_not_two_requests() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_those_who_hold_together_one_starts() {
+async fn one_of_several_readers_starts() {
     let space = Space::new();
     let mut readers = JoinSet::new();
     for _ in 0..20 {
@@ -169,7 +169,7 @@ async fn guards_of_every_kind_and_leaders_start_work() {
 }
 
 #[tokio::test]
-async fn who_lost_the_lock_or_leadership_starts_nothing() {
+async fn holder_or_leader_that_lost_starts_nothing() {
     let space = Space::new();
     let client = space.client().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
@@ -318,7 +318,7 @@ async fn bad_ticks_and_periods_are_errors_that_leave_everything_as_it_is() {
 }
 
 #[tokio::test]
-async fn who_may_not_write_the_tick_is_denied_and_starts_nothing() {
+async fn client_that_may_not_write_the_tick_is_denied_and_starts_nothing() {
     let space = Space::new();
     let stranger = space.client().await;
     let guard = stranger.mutex(PATH).unwrap().lock().await.unwrap();

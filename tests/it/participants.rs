@@ -149,7 +149,7 @@ async fn others_data_is_shown_as_far_as_it_can_be_and_strangers_are_left_out() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn those_that_leave_while_they_are_listed_are_left_out() {
+async fn contenders_that_leave_while_they_are_listed_are_left_out() {
     let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let held = rwlock(&client).read().await.unwrap();

@@ -314,7 +314,7 @@ pub(crate) fn reads_as_heartbeats(config: Config) -> Config {
 }
 
 #[tokio::test]
-async fn those_who_wait_for_one_period_share_the_question_whether_it_has_begun() {
+async fn waiters_for_one_period_share_the_question_whether_it_has_begun() {
     const WAITERS: usize = 20;
     let space = Space::new();
     let proxy = Proxy::start(space.server().address()).unwrap();

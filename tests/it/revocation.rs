@@ -139,7 +139,7 @@ async fn every_callback_is_called_once_however_often_the_holder_is_asked() {
 }
 
 #[tokio::test]
-async fn after_the_release_nobody_is_called_and_the_request_is_no_error() {
+async fn callback_is_not_called_after_the_release_and_the_request_is_no_error() {
     let space = Space::new();
     let client = space.client().await;
     let guard = lock(&client).await;

@@ -15,7 +15,7 @@ use crate::support::{Server, Space, TICK, failed, soon, until, until_in_line};
 const PATH: &str = "/service";
 
 #[tokio::test]
-async fn everybody_who_waits_is_told_of_a_shutdown_and_leaves_the_queue() {
+async fn waiters_are_told_of_a_shutdown_and_leave_the_queue() {
     let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let guard = other.mutex(PATH).unwrap().lock().await.unwrap();
@@ -35,7 +35,7 @@ async fn everybody_who_waits_is_told_of_a_shutdown_and_leaves_the_queue() {
 }
 
 #[tokio::test]
-async fn who_waits_for_an_answer_is_told_of_a_shutdown() {
+async fn call_that_waits_for_an_answer_is_told_of_a_shutdown() {
     let server = Server::start();
     let config = Config::new(server.connect_string()).tick_time(TICK).default_wait(Duration::MAX);
     let client = config.connect().await.unwrap();

@@ -62,7 +62,7 @@ async fn readers_share_with_kazoos_readers_and_writers_wait_for_them() {
 }
 
 #[tokio::test]
-async fn who_comes_later_is_not_waited_for() {
+async fn contender_of_kazoo_that_comes_later_is_not_waited_for() {
     let space = Space::new();
     let (client, outsider) = with_parent(&space).await;
     let mutex = client.mutex(PATH).unwrap().also_behind(KAZOO);

@@ -230,7 +230,7 @@ async fn a_downgraded_guard_has_a_readers_scope() {
 }
 
 #[tokio::test]
-async fn what_is_lost_is_not_downgraded() {
+async fn lost_lock_is_not_downgraded() {
     let space = Space::new();
     let client = space.client().await;
     let writer = write(&client).await;

@@ -83,7 +83,7 @@ async fn a_semaphore_of_one_and_a_lock_that_is_not_reentrant_exclude_each_other(
 }
 
 #[tokio::test]
-async fn who_may_not_state_the_number_is_denied_and_leaves_nothing() {
+async fn client_that_may_not_state_the_number_is_denied_and_leaves_nothing() {
     use zk::Permission as P;
     let space = Space::new();
     let outsider = space.outsider().await;

@@ -78,7 +78,7 @@ async fn a_permit_of_another_client_library_counts() {
 }
 
 #[tokio::test]
-async fn somebody_of_another_client_library_in_the_gate_is_waited_for() {
+async fn contender_of_another_client_library_at_the_gate_is_waited_for() {
     let space = Space::new();
     let semaphore = semaphore(&space.client().await, 2);
     take(&semaphore, 1).await.release().await.unwrap();
