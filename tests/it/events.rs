@@ -8,7 +8,7 @@ mod sums;
 use zklock::{Events, LockEventKind, Mode};
 
 use self::ledger::name;
-use crate::support::{PATIENCE, Server, Space, soon};
+use crate::support::{PATIENCE, Server, Space, soon, spawn_lock_of};
 
 const PATH: &str = "/jobs/1";
 
@@ -33,13 +33,13 @@ async fn a_listener_follows_a_lock_from_the_queue_to_the_release() {
     assert!(mutex.try_lock().await.unwrap().is_none());
     assert_eq!(names_until(&mut events, "Contended").await, ["Begun", "Contended"]);
 
-    let waiting = tokio::spawn(async move { mutex.lock().await });
+    let waiting = spawn_lock_of(&mutex);
     let begun = soon(events.next()).await.unwrap();
     assert!(matches!(begun.kind, LockEventKind::Begun { .. }) && begun.mode == Mode::Exclusive, "{begun:?}");
     let queued = soon(events.next()).await.unwrap();
     assert!(matches!(queued.kind, LockEventKind::Queued { ahead: 1, .. }), "{queued:?}");
     held.release().await.unwrap();
-    let guard = soon(waiting).await.unwrap().unwrap();
+    let guard = soon(waiting).await.unwrap();
     let acquired = soon(events.next()).await.unwrap();
     let LockEventKind::Acquired { fencing_token, .. } = acquired.kind else {
         panic!("{acquired:?}");

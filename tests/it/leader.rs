@@ -1,7 +1,6 @@
 //! Elections: one leader among candidates.
 
 mod attribute;
-mod candidates;
 mod crossing;
 mod kept;
 mod latch;

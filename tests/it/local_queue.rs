@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::task::{JoinHandle, JoinSet};
-use zklock::{Client, LockError, MutexGuard};
+use zklock::{Client, MutexGuard};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
@@ -19,15 +19,12 @@ use crate::support::{self, Space, soon, until};
 pub(super) const PATH: &str = "/local-queue";
 
 /// Waits for the lock in a task.
-pub(super) fn spawn_lock(client: &Client) -> JoinHandle<Result<MutexGuard, LockError>> {
-    let mutex = client.mutex(PATH).unwrap();
-    tokio::spawn(async move { mutex.lock().await })
+pub(super) fn spawn_lock(client: &Client) -> JoinHandle<MutexGuard> {
+    support::spawn_lock(client, PATH)
 }
 
 /// Takes the lock, and lets another call of the client wait for it.
-pub(super) async fn lock_and_wait_behind(
-    client: &Client,
-) -> (MutexGuard, JoinHandle<Result<MutexGuard, LockError>>) {
+pub(super) async fn lock_and_wait_behind(client: &Client) -> (MutexGuard, JoinHandle<MutexGuard>) {
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let waiting = spawn_lock(client);
     until_in_line(client, 1).await;
@@ -99,7 +96,7 @@ async fn a_try_that_others_are_in_front_of_leaves_no_trace_and_keeps_the_place_o
     before.sort_unstable();
     assert_eq!(after, before);
     guard.release().await.unwrap();
-    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    soon(waiting).await.unwrap().release().await.unwrap();
 }
 
 /// Waits until the holder's client knows that others wait: it watches the holder's node itself then.

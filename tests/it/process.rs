@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use zklock::{Client, Config, LeaseState, LockError, distributed_lock};
 
 use crate::support::process::{self, Orders, Process};
-use crate::support::{QUICK_TICK, Space, TICK};
+use crate::support::{QUICK_TICK, Space, TICK, spawn_lock};
 
 const PATH: &str = "/fleet/deploy";
 /// The test that runs as a holder in another process, where its case does not matter.
@@ -129,12 +129,11 @@ async fn a_killed_holder_is_followed_after_its_session_timed_out_and_not_before(
     let mut holder = Holder::start(&space, SESSION);
     let token = zxid_of(&holder.reported());
     let client = space.client().await;
-    let mutex = client.mutex(PATH).unwrap();
-    let waiting = tokio::spawn(async move { mutex.lock_timeout(Duration::MAX).await });
+    let waiting = spawn_lock(&client, PATH);
     space.until_queued(PATH, 2).await;
     holder.signal(Signal::KILL);
     let killed = Instant::now();
-    let guard = crate::support::soon(waiting).await.unwrap().unwrap();
+    let guard = crate::support::soon(waiting).await.unwrap();
     let waited = killed.elapsed();
     // The holder was busy, so the server heard from its session just before it was killed.
     assert!(waited + QUICK_TICK / 2 >= SESSION, "the lock was handed on after {waited:?}");

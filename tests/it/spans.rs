@@ -11,7 +11,7 @@ use tracing::{Instrument, info, info_span};
 use zklock::{FencingToken, Guard, LockError, LossReason};
 
 use self::recorder::{Recorded, Recorder};
-use crate::support::{Space, failed, soon};
+use crate::support::{Space, failed, soon, spawn_lock_of, until_in_line};
 
 const PATH: &str = "/jobs/1";
 
@@ -131,11 +131,8 @@ async fn a_lock_that_was_passed_on_and_then_lost_was_not_lost_by_its_first_holde
     let client = space.client().await;
     let mutex = client.mutex(PATH).unwrap();
     let first = mutex.lock().await.unwrap();
-    let next = tokio::spawn({
-        let mutex = mutex.clone();
-        async move { mutex.lock().await.unwrap() }
-    });
-    crate::support::until_in_line(&mutex, 1).await;
+    let next = spawn_lock_of(&mutex);
+    until_in_line(&mutex, 1).await;
     drop(first);
     let next = soon(next).await.unwrap();
     space.delete_children(PATH).await;

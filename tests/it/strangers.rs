@@ -3,16 +3,15 @@
 use zklock::{Mode, Standing};
 use zookeeper_client as zk;
 
-use crate::support::{Space, soon};
+use crate::support::{Space, sequential, soon, spawn_lock_of};
 
 const PATH: &str = "/jobs/1";
 const KAZOO: [&str; 2] = ["__lock__", "__rlock__"];
 
 /// Enters the queue as kazoo does: with 32 hexadecimal digits and the kind of the lock.
 async fn enter_as_kazoo(space: &Space, outsider: &zk::Client, kind: &str) -> String {
-    let options = zk::CreateMode::EphemeralSequential.with_acls(zk::Acls::anyone_all());
     let path = space.full(&format!("{PATH}/514e2a5dd2c84a16a8d1b6a5b2c1a9f0{kind}"));
-    let (_, sequence) = outsider.create(&path, b"kazoo", &options).await.unwrap();
+    let (_, sequence) = outsider.create(&path, b"kazoo", &sequential()).await.unwrap();
     format!("{path}{sequence}")
 }
 
@@ -31,16 +30,13 @@ async fn a_mutex_waits_for_kazoos_locks_only_where_they_are_named() {
     mutex.lock().await.unwrap().release().await.unwrap();
     let mutex = mutex.also_behind(KAZOO);
     assert!(mutex.try_lock().await.unwrap().is_none());
-    let waiting = tokio::spawn({
-        let mutex = mutex.clone();
-        async move { mutex.lock().await }
-    });
+    let waiting = spawn_lock_of(&mutex);
     space.until_queued(PATH, 2).await;
     let participants = mutex.participants().await.unwrap();
     let seen: Vec<_> = participants.iter().map(|p| (p.identity == "kazoo", p.standing)).collect();
     assert_eq!(seen, [(true, Standing::Holds), (false, Standing::Waits)]);
     outsider.delete(&node, None).await.unwrap();
-    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    soon(waiting).await.unwrap().release().await.unwrap();
 }
 
 #[tokio::test]

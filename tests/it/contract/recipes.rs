@@ -13,6 +13,7 @@ fn recipe(face: Face) -> &'static str {
         Face::Mutex | Face::Multi => "a mutex",
         Face::Reader | Face::Writer => "a read-write lock",
         Face::Exclusive | Face::Semaphore | Face::Permits => "a semaphore",
+        Face::Leader => "an election",
     }
 }
 
@@ -36,7 +37,8 @@ async fn lock_of_another_recipe_is_refused_while_a_path_is_in_use_and_disturbs_n
         Face::Reader,
         Face::Writer,
         Face::Semaphore,
-        Face::Permits
+        Face::Permits,
+        Face::Leader
     )]
     other: Face,
 ) {

@@ -11,7 +11,7 @@ use zklock::{Acl, Client, Config, Events, LockError, LockEventKind, LossReason, 
 use zklock_testkit::How;
 
 use super::ledger::{Listener, name};
-use crate::support::{Space, failed, soon, until};
+use crate::support::{Space, failed, soon, spawn_lock, until, until_in_line};
 
 const PATH: &str = "/ends/1";
 
@@ -95,15 +95,14 @@ async fn each_end_of_a_hold_is_told_with_its_cause_and_its_time() {
     assert!(held >= least, "{held:?}");
 
     let guard = hold_for(&client, least).await;
-    let mutex = client.mutex(PATH).unwrap();
-    let next = tokio::spawn(async move { mutex.lock().await });
-    crate::support::until_in_line(&client.mutex(PATH).unwrap(), 1).await;
+    let next = spawn_lock(&client, PATH);
+    until_in_line(&client.mutex(PATH).unwrap(), 1).await;
     guard.release().await.unwrap();
     let passed_on = end(&mut events).await;
     let LockEventKind::PassedOn { held, .. } = passed_on else { panic!("{passed_on:?}") };
     assert!(held >= least, "{held:?}");
 
-    let guard = soon(next).await.unwrap().unwrap();
+    let guard = soon(next).await.unwrap();
     tokio::time::sleep(least).await;
     space.delete_children(PATH).await;
     let lost = end(&mut events).await;
@@ -209,10 +208,7 @@ async fn all_that_a_client_without_servers_has_begun_ends_with_it() {
         assert!(matches!(begun.kind, LockEventKind::Begun { .. }), "{begun:?}");
         let selector = client.leader_selector("/ends/selector", |_| async {}).unwrap();
         while soon(events.next()).await.unwrap().path != "/ends/selector" {}
-        let waiting = tokio::spawn({
-            let mutex = client.mutex(PATH).unwrap();
-            async move { mutex.lock().await }
-        });
+        let waiting = spawn_lock(&client, PATH);
         while soon(events.next()).await.unwrap().path != PATH {}
         waiting.abort();
         drop(joining);

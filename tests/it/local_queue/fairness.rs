@@ -36,11 +36,6 @@ async fn a_client_that_others_wait_behind_gives_way_after_64_grants() {
     let client = space.config().queueing(queueing).connect().await.unwrap();
     let other = space.client().await;
     let ((gate, open), record) = (watch::channel(false), Record::default());
-    let outsider = other.mutex(PATH).unwrap();
-    let spawn_outsider = || {
-        let outsider = outsider.clone();
-        tokio::spawn(async move { outsider.lock_timeout(Duration::MAX).await })
-    };
     let mut tasks = JoinSet::new();
     for _ in 0..200 {
         let mutex = client.mutex(PATH).unwrap();
@@ -48,13 +43,13 @@ async fn a_client_that_others_wait_behind_gives_way_after_64_grants() {
     }
     until_in_line(&client, 199).await;
     for turn in 1..=3 {
-        let waiting = spawn_outsider();
+        let waiting = spawn_lock(&other);
         space.until_queued(PATH, 2).await;
         until(async || turns(&record).len() == turn, "the client has its turn").await;
         super::until_accompanied(&space, &client, PATH).await;
         assert_eq!(turns(&record)[turn - 1], 1, "the gate is closed");
         gate.send_replace(true);
-        let guard = soon(waiting).await.unwrap().unwrap();
+        let guard = soon(waiting).await.unwrap();
         gate.send_replace(false);
         assert_eq!(turns(&record)[turn - 1], 64);
         // The calls that are left wait behind the outsider.
@@ -112,8 +107,8 @@ async fn without_time_a_client_gives_way_after_each_grant() {
     let token = guard.fencing_token();
     super::until_accompanied(&space, &client, PATH).await;
     guard.release().await.unwrap();
-    let guard = soon(others).await.unwrap().unwrap();
+    let guard = soon(others).await.unwrap();
     assert!(!own.is_finished() && guard.fencing_token() > token);
     guard.release().await.unwrap();
-    soon(own).await.unwrap().unwrap().release().await.unwrap();
+    soon(own).await.unwrap().release().await.unwrap();
 }

@@ -3,7 +3,7 @@
 use zookeeper_client as zk;
 
 use super::{PATH, read, rwlock, spawn_read, until_waiting};
-use crate::support::{Space, soon};
+use crate::support::{Space, sequential, soon};
 
 const UUID: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 
@@ -22,9 +22,8 @@ impl Curator {
 
     /// Enters the queue as `LockInternals` does, and returns the name.
     async fn enter(&self, base: &str) -> String {
-        let options = zk::CreateMode::EphemeralSequential.with_acls(zk::Acls::anyone_all());
         let prefix = format!("_c_{UUID}-{base}");
-        let created = self.zk.create(&format!("{}/{prefix}", self.dir), b"10.0.0.1", &options).await;
+        let created = self.zk.create(&format!("{}/{prefix}", self.dir), b"10.0.0.1", &sequential()).await;
         format!("{prefix}{}", created.unwrap().1)
     }
 

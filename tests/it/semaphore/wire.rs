@@ -1,7 +1,9 @@
 //! The nodes on the server are those of Curator's `InterProcessSemaphoreV2`.
 
+use std::collections::BTreeSet;
+
 use super::{GATE, LEASES, PATH, semaphore, spawn_take, take, until_nothing_is_left};
-use crate::support::{Space, soon};
+use crate::support::{Space, sequential, soon};
 
 /// Checks a name such as `_c_6ba7b810-9dad-41d1-80b4-00c04fd430c8-lease-0000000003`.
 #[track_caller]
@@ -31,9 +33,10 @@ async fn names_owners_and_data_are_those_of_curator() {
     assert_eq!(children, ["leases", "locks"]);
     for (parent, base, count) in [(GATE, "-lock-", 1), (LEASES, "-lease-", 3)] {
         let children = space.children(parent).await;
-        assert_eq!(children.len(), count);
+        let mut uuids = BTreeSet::new();
         for name in children {
             check_name(&name, base);
+            uuids.insert(name[3..39].to_owned());
             let node = space.full(&format!("{parent}/{name}"));
             let (data, stat) = outsider.get_data(&node).await.unwrap();
             assert_eq!(
@@ -41,21 +44,11 @@ async fn names_owners_and_data_are_those_of_curator() {
                 (&b"10.0.0.7"[..], client.session_id())
             );
         }
+        assert_eq!(uuids.len(), count, "each node has one of its own");
     }
     guard.release().await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
     until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
-async fn each_permit_of_a_group_has_a_node_with_a_uuid_of_its_own() {
-    let space = Space::new();
-    let guard = take(&semaphore(&space.client().await, 3), 3).await;
-    let mut uuids: Vec<_> = space.children(LEASES).await.iter().map(|name| name[3..39].to_owned()).collect();
-    uuids.sort();
-    uuids.dedup();
-    assert_eq!(uuids.len(), 3);
-    guard.release().await.unwrap();
 }
 
 #[tokio::test]
@@ -64,10 +57,8 @@ async fn a_permit_of_another_client_library_counts() {
     let semaphore = semaphore(&space.client().await, 2);
     take(&semaphore, 1).await.release().await.unwrap();
     let other = space.outsider().await;
-    let options =
-        zookeeper_client::CreateMode::EphemeralSequential.with_acls(zookeeper_client::Acls::anyone_all());
     let name = "_c_6ba7b810-9dad-41d1-80b4-00c04fd430c8-lease-";
-    other.create(&space.full(&format!("{LEASES}/{name}")), b"10.0.0.1", &options).await.unwrap();
+    other.create(&space.full(&format!("{LEASES}/{name}")), b"10.0.0.1", &sequential()).await.unwrap();
     let guard = take(&semaphore, 1).await;
     assert!(semaphore.try_acquire().await.unwrap().is_none());
     let waiting = spawn_take(&semaphore, 1);
@@ -84,10 +75,8 @@ async fn contender_of_another_client_library_at_the_gate_is_waited_for() {
     take(&semaphore, 1).await.release().await.unwrap();
     space.until_empty(GATE).await;
     let other = space.outsider().await;
-    let options =
-        zookeeper_client::CreateMode::EphemeralSequential.with_acls(zookeeper_client::Acls::anyone_all());
     let name = "_c_6ba7b810-9dad-41d1-80b4-00c04fd430c8-lock-";
-    other.create(&space.full(&format!("{GATE}/{name}")), b"10.0.0.1", &options).await.unwrap();
+    other.create(&space.full(&format!("{GATE}/{name}")), b"10.0.0.1", &sequential()).await.unwrap();
     let waiting = spawn_take(&semaphore, 1);
     space.until_queued(GATE, 2).await;
     assert_eq!(space.children(LEASES).await, [""; 0]);

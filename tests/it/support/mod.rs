@@ -3,7 +3,9 @@
 pub(crate) mod diagnosis;
 pub(crate) mod events;
 pub(crate) mod frames;
+mod locks;
 pub(crate) mod logs;
+mod nodes;
 mod polls;
 pub(crate) mod process;
 pub(crate) mod random;
@@ -22,6 +24,8 @@ use zookeeper_client as zk;
 
 use session_end::end_session;
 
+pub(crate) use locks::{lock, spawn_lock, spawn_lock_of};
+pub(crate) use nodes::{ephemeral, persistent, sequential};
 pub(crate) use polls::polled;
 pub(crate) use server::{QUICK_TICK, Server, TICK, server};
 pub(crate) use waiting::{SOON, in_time, soon, until};
@@ -86,8 +90,13 @@ impl Space {
 
     /// Connects a client through its own proxy.
     pub(crate) async fn proxied(&self) -> (Proxy, Client) {
+        self.proxied_with(|config| config).await
+    }
+
+    /// Connects a client with other settings through its own proxy.
+    pub(crate) async fn proxied_with(&self, set: impl FnOnce(Config) -> Config) -> (Proxy, Client) {
         let proxy = Proxy::start(self.server.address()).expect("a proxy starts");
-        let config = self.config_at(proxy.connect_string());
+        let config = set(self.config_at(proxy.connect_string()));
         let client = config.connect().await.expect("the server accepts a client");
         (proxy, client)
     }
@@ -118,8 +127,7 @@ impl Space {
     /// Creates and deletes a node below a lock that is no contender's, so that watches on the children fire.
     pub(crate) async fn change_children(&self, path: &str) {
         let (child, outsider) = (format!("{path}/stranger"), self.outsider().await);
-        let mode = zk::CreateMode::Ephemeral.with_acls(zk::Acls::anyone_all());
-        outsider.create(&self.full(&child), b"", &mode).await.expect("the lock has a node");
+        outsider.create(&self.full(&child), b"", &ephemeral()).await.expect("the lock has a node");
         self.delete(&child).await;
     }
 
