@@ -16,5 +16,8 @@ mod record;
 mod revocation;
 mod rwlock;
 mod semaphore;
+#[path = "../../../tests/it/support/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "the tests of the root package use the rest")]
+mod shared;
 mod support;
 mod waiting;
