@@ -2,6 +2,7 @@
 
 mod costs;
 mod face;
+mod fairness;
 mod interruptions;
 mod losses;
 mod passing;

@@ -93,16 +93,3 @@ async fn a_listener_that_is_slow_counts_what_it_missed_and_delays_nobody() {
     assert_eq!((first.missed, slow.missed()), (1800 - 1024, 1800 - 1024));
     assert_eq!(soon(slow.next()).await.unwrap().missed, 0);
 }
-
-#[tokio::test]
-async fn a_release_that_the_server_denies_is_told() {
-    let space = Space::new();
-    let client = space.client().await;
-    let mut events = client.events();
-    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
-    space.forbid_deletes(PATH).await;
-    assert!(guard.release().await.is_err());
-    let names = names_until(&mut events, "ReleaseFailed").await;
-    assert_eq!(names, ["Begun", "Acquired", "ReleaseFailed"]);
-    space.permit_all(PATH).await;
-}

@@ -102,7 +102,7 @@ async fn a_try_that_others_are_in_front_of_leaves_no_trace_and_keeps_the_place_o
 /// Waits until the holder's client knows that others wait: it watches the holder's node itself then.
 ///
 /// A client that saw the others in its list watches the children only, until they change.
-pub(super) async fn until_accompanied(space: &Space, client: &Client, path: &str) {
+pub(crate) async fn until_accompanied(space: &Space, client: &Client, path: &str) {
     let session = format!("\t0x{:x}", client.session_id().unwrap());
     let mut nodes = space.children(path).await;
     nodes.sort_unstable_by_key(|node| node[node.len() - 10..].to_owned());

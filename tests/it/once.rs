@@ -333,40 +333,25 @@ fn begin(client: &Client) -> impl Future<Output = Attempt> + Send + use<> {
 
 type Attempt = (Result<bool, LockError>, String);
 
+#[rstest::rstest]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_start_whose_connection_breaks_anywhere_is_had_once() {
+async fn start_that_is_cut_off_anywhere_is_had_once_and_lost_at_most_with_its_session(
+    #[values(Frame::Request, Frame::Reply)] frame: Frame,
+    #[values(Meanwhile::Nothing, Meanwhile::SessionEnds)] meanwhile: Meanwhile,
+) {
     let scene = Interrupted::new().await;
     let other = scene.space.client().await;
-    for frame in Frame::BOTH {
-        let after = async |attempt: Option<Attempt>| {
-            let (starts, tick) = attempt.unwrap();
-            assert!(matches!(starts, Ok(true)), "{tick}: {starts:?}");
-            assert!(!start(&other, &tick, HOUR).await.unwrap(), "{tick} is started twice");
-        };
-        let frames = scene
-            .cut_at_each((frame, Meanwhile::Nothing, Caller::Stays), || begin(&scene.client()), after)
-            .await;
-        assert!(frames >= 5, "{frames}");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_start_whose_session_ends_anywhere_is_never_had_twice() {
-    let scene = Interrupted::new().await;
-    let other = scene.space.client().await;
-    for frame in Frame::BOTH {
-        let after = async |attempt: Option<Attempt>| {
-            let (starts, tick) = attempt.unwrap();
-            let also_starts = start(&other, &tick, HOUR).await.unwrap();
-            match starts {
-                Ok(starts) => assert!(starts && !also_starts, "{tick}: {starts}, {also_starts}"),
-                Err(error) => assert!(error.is_lost(), "{tick}: {error}"),
-            }
-        };
-        scene
-            .cut_at_each((frame, Meanwhile::SessionEnds, Caller::Stays), || begin(&scene.client()), after)
-            .await;
-    }
+    let after = async |attempt: Option<Attempt>| {
+        let (starts, tick) = attempt.unwrap();
+        let also_starts = start(&other, &tick, HOUR).await.unwrap();
+        match starts {
+            Ok(starts) => assert!(starts && !also_starts, "{tick}: {starts}, {also_starts}"),
+            Err(error) => assert!(error.is_lost() && meanwhile == Meanwhile::SessionEnds, "{tick}: {error}"),
+        }
+    };
+    let interruption = (frame, meanwhile, Caller::Stays);
+    let frames = scene.cut_at_each(interruption, || begin(&scene.client()), after).await;
+    assert!(frames >= 5, "{frames}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use zklock::{LockError, LossReason, Mode, Policy, Standing};
+use zklock::{LossReason, Mode, Policy, Standing};
 
-use crate::support::{PATIENCE, Server, Space, TICK, failed, soon, until_leads};
+use crate::support::{PATIENCE, Server, Space, failed, soon};
 
 const PATH: &str = "/sweeper";
 #[tokio::test]
@@ -40,21 +40,6 @@ async fn a_candidate_without_a_server_waits_for_its_first_answer_and_has_it_late
     server.resume().unwrap();
     soon(latch.settled()).await.unwrap();
     assert!(latch.is_leader());
-}
-
-#[tokio::test]
-async fn candidates_of_a_client_that_is_shut_down_have_ended_although_no_server_answers() {
-    let server = Server::start();
-    let client = server.client(20 * TICK).await;
-    until_leads(&client, "/led").await;
-    server.pause().unwrap();
-    let candidates = [("/led", client.leader("/led").unwrap()), (PATH, client.leader(PATH).unwrap())];
-    assert!(candidates[1].1.term().await.unwrap().is_none(), "there is no answer yet");
-    soon(client.shutdown(Duration::ZERO)).await;
-    for (at, leader) in candidates.iter().chain(&candidates) {
-        let error = failed(leader.term().await);
-        assert!(matches!(&error, LockError::Closed { path, .. } if path == at), "{error}");
-    }
 }
 
 #[tokio::test]
