@@ -8,6 +8,7 @@ mod losses;
 mod passing;
 mod recipes;
 mod reentrancy;
+mod wire;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -55,7 +56,7 @@ async fn one_of_two_clients_holds_and_the_other_follows(face: Face) {
         assert!(error.is_timeout() && error.is_contended(), "{error}");
         assert_waited(&error, "500ms", PATH);
         face.until_contending(&space, PATH, 1).await;
-        until(async || !space.is_watching(&clients[waiter], PATH), "who gave up watches nothing").await;
+        until(async || !space.is_watching(&clients[waiter], PATH), "the waiter that gave up watches nothing").await;
         let waiting = locks[waiter].spawn();
         face.until_contending(&space, PATH, 2).await;
         assert!(guard.is_held() && !waiting.is_finished());
@@ -80,7 +81,7 @@ async fn waiter_at_the_gate_that_gives_up_leaves_no_watch(
     let waiting = face.of(&client, PATH).spawn();
     until(async || space.is_watching(&client, PATH), "it watches the one inside").await;
     waiting.abort();
-    until(async || !space.is_watching(&client, PATH), "who gave up watches nothing").await;
+    until(async || !space.is_watching(&client, PATH), "the waiter that gave up watches nothing").await;
     assert!(guard.is_held() && !inside.is_finished());
 }
 

@@ -2,7 +2,6 @@
 
 mod endings;
 mod fairness;
-mod readers;
 mod stress;
 
 use std::sync::Arc;
@@ -37,7 +36,7 @@ pub(super) async fn until_in_line(client: &Client, count: u32) {
 }
 
 /// Returns the number of creates, lists and deletes, which are neither heartbeats nor watches.
-pub(super) fn requests_for_locks(proxy: &Proxy) -> [u64; 3] {
+pub(crate) fn requests_for_locks(proxy: &Proxy) -> [u64; 3] {
     [Opcode::CREATE2, Opcode::GET_CHILDREN, Opcode::DELETE].map(|opcode| proxy.requests(opcode))
 }
 
@@ -103,15 +102,13 @@ async fn a_try_that_others_are_in_front_of_leaves_no_trace_and_keeps_the_place_o
 ///
 /// A client that saw the others in its list watches the children only, until they change.
 pub(crate) async fn until_accompanied(space: &Space, client: &Client, path: &str) {
-    let session = format!("\t0x{:x}", client.session_id().unwrap());
+    let session = client.session_id().unwrap();
     let mut nodes = space.children(path).await;
     nodes.sort_unstable_by_key(|node| node[node.len() - 10..].to_owned());
     let own = space.full(&format!("{path}/{}", nodes[0]));
     let is_watched = || async {
         space.change_children(path).await;
-        let watched = space.server().four_letter("wchp").unwrap();
-        let mut sessions = watched.lines().skip_while(|line| *line != own).skip(1);
-        sessions.by_ref().take_while(|line| line.starts_with('\t')).any(|line| line == session)
+        space.server().watchers(&own).contains(&session)
     };
     until(is_watched, "the client watches the holder's node").await;
 }

@@ -26,7 +26,6 @@ async fn candidates_are_listed_by_their_ids_and_all_see_the_same_leader() {
         );
         assert_eq!(latch.leader().await.unwrap().unwrap().identity, "first");
     }
-    assert!(space.children(PATH).await.iter().all(|name| name.contains("-latch-")));
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ mod server;
 pub(crate) mod session_end;
 mod waiting;
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -182,8 +183,7 @@ impl Space {
 
     /// Returns whether any client watches the data of a node.
     pub(crate) fn is_watched(&self, path: &str) -> bool {
-        let watched = self.server.four_letter("wchp").expect("the server answers");
-        watched.lines().any(|line| line == self.full(path))
+        !self.server.watchers(&self.full(path)).is_empty()
     }
 
     /// Returns whether any client watches the data of a node below this one.
@@ -217,6 +217,14 @@ impl Space {
 }
 
 impl Server {
+    /// Returns the sessions that watch the data of the node with this path.
+    pub(crate) fn watchers(&self, path: &str) -> BTreeSet<i64> {
+        let watches = self.four_letter("wchp").expect("the server answers");
+        let of_node = watches.lines().skip_while(|line| *line != path).skip(1);
+        let sessions = of_node.map_while(|line| line.trim().strip_prefix("0x"));
+        sessions.map(|id| u64::from_str_radix(id, 16).unwrap().cast_signed()).collect()
+    }
+
     /// Returns a configuration with [`QUICK_SESSION`], for a server with [`QUICK_TICK`].
     pub(crate) fn quick_config(&self) -> Config {
         Config::new(self.connect_string()).session_timeout(QUICK_SESSION).tick_time(QUICK_TICK)
