@@ -8,6 +8,7 @@ mod losses;
 mod passing;
 mod recipes;
 mod reentrancy;
+mod templates;
 mod wire;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,7 +20,8 @@ use tokio::task::JoinSet;
 use zklock::{LeaseState, LockError, Standing};
 
 use crate::support::{PATIENCE, Server, Space, TICK, assert_waited, failed, soon, until};
-use face::{Face, every_lock, every_lock_and_readers};
+use face::Face;
+use templates::{every_lock, every_lock_and_readers};
 
 const PATH: &str = "/orders/7";
 /// A wait in which a contender enters the queue even on a busy machine.
@@ -56,7 +58,8 @@ async fn one_of_two_clients_holds_and_the_other_follows(face: Face) {
         assert!(error.is_timeout() && error.is_contended(), "{error}");
         assert_waited(&error, "500ms", PATH);
         face.until_contending(&space, PATH, 1).await;
-        until(async || !space.is_watching(&clients[waiter], PATH), "the waiter that gave up watches nothing").await;
+        until(async || !space.is_watching(&clients[waiter], PATH), "the waiter that gave up watches nothing")
+            .await;
         let waiting = locks[waiter].spawn();
         face.until_contending(&space, PATH, 2).await;
         assert!(guard.is_held() && !waiting.is_finished());

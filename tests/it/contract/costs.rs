@@ -4,7 +4,8 @@ use rstest_reuse::apply;
 use zklock::LockError;
 use zklock_testkit::wire::Opcode;
 
-use super::face::{Face, every_reentrant_lock};
+use super::face::Face;
+use super::templates::every_reentrant_lock;
 use crate::requests::{PATIENCE, quiet_client, quiet_proxied, requests};
 use crate::support::{Server, failed, until};
 

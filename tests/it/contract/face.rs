@@ -1,12 +1,11 @@
 //! The locks that the contract covers, as one type.
 //!
-//! To add a lock, add a variant to each enum, an arm to each `match` and to `on`, and a value to the
-//! templates.
+//! To add a lock, add a variant to each enum, an arm to each `match` and to `on`, and a value to the templates beside
+//! this module.
 
 use std::ops::Deref;
 use std::time::Duration;
 
-use rstest_reuse::template;
 use tokio::task::JoinHandle;
 use zklock::{
     Client, Election, LeaderLatch, Leadership, LockError, Mode, MultiGuard, MultiLock, Mutex, MutexGuard,
@@ -17,57 +16,6 @@ use crate::support::{Space, soon, until, until_waiting_here};
 
 /// A time that no test outlasts.
 pub(super) const LONG: Duration = Duration::from_secs(3_600);
-
-// Runs a test for each lock that excludes all others.
-#[template]
-#[rstest::rstest]
-pub(super) fn every_lock(
-    #[values(
-        Face::Mutex,
-        Face::Exclusive,
-        Face::Writer,
-        Face::Semaphore,
-        Face::Permits,
-        Face::Multi,
-        Face::Leader
-    )]
-    face: Face,
-) {
-}
-
-// Runs a test for each lock, and for the one that readers share.
-#[template]
-#[rstest::rstest]
-pub(super) fn every_lock_and_readers(
-    #[values(
-        Face::Mutex,
-        Face::Exclusive,
-        Face::Reader,
-        Face::Writer,
-        Face::Semaphore,
-        Face::Permits,
-        Face::Multi,
-        Face::Leader
-    )]
-    face: Face,
-) {
-}
-
-// Runs a test for each lock that a call may enter again, and for the one that readers share.
-#[template]
-#[rstest::rstest]
-pub(super) fn every_reentrant_lock(
-    #[values(Face::Mutex, Face::Reader, Face::Writer, Face::Multi)] face: Face,
-) {
-}
-
-// Runs a test for each lock that a client passes on from one of its calls to the next.
-#[template]
-#[rstest::rstest]
-pub(super) fn every_passed_lock(
-    #[values(Face::Mutex, Face::Exclusive, Face::Writer, Face::Semaphore)] face: Face,
-) {
-}
 
 /// A kind of lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,8 @@ use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Direction, How, Proxy};
 
 use super::PATH;
-use super::face::{Face, Held, Lock, every_lock_and_readers};
+use super::face::{Face, Held, Lock};
+use super::templates::every_lock_and_readers;
 use crate::recovery::expire_for_the_client_alone;
 use crate::support::session_end::end_session;
 use crate::support::{SOON, Space, failed, soon, until};

@@ -10,7 +10,8 @@ use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Hold, How, Proxy};
 
 use super::PATH;
-use super::face::{Face, Held, LONG, Lock, every_passed_lock};
+use super::face::{Face, Held, LONG, Lock};
+use super::templates::every_passed_lock;
 use crate::support::{Space, failed, soon, until};
 
 const DATA: &str = "/data";

@@ -4,7 +4,8 @@ use rstest_reuse::apply;
 use zklock::LockError;
 
 use super::PATH;
-use super::face::{Face, every_lock_and_readers};
+use super::face::Face;
+use super::templates::every_lock_and_readers;
 use crate::support::{Space, failed, soon, until};
 
 /// Returns the name of the recipe of a lock.

@@ -6,7 +6,8 @@ use std::iter;
 use rstest_reuse::apply;
 
 use super::PATH;
-use super::face::{Face, every_lock_and_readers};
+use super::face::Face;
+use super::templates::every_lock_and_readers;
 use crate::support::{Space, soon};
 
 /// Returns the ends of the names below each parent, in front of their numbers.

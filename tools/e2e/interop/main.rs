@@ -4,6 +4,9 @@
 mod candidate;
 mod contention;
 mod election;
+#[path = "../../../tests/it/contract/face.rs"]
+#[allow(dead_code, reason = "the tests of the root package use the rest")]
+mod face;
 #[cfg(soak)]
 mod kazoo;
 mod locks;

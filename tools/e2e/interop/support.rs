@@ -9,6 +9,7 @@ use zklock::{Client, Config, Participant};
 use crate::peer::{Actor, Peer};
 use crate::shared;
 
+pub(crate) use crate::shared::until_waiting_here;
 pub(crate) use crate::waiting::{SOON, soon, until};
 
 /// The timeout of the session of the shared Java process, long enough for a busy machine.
@@ -68,11 +69,10 @@ impl Space {
 
     /// Waits until a session waits for the node at this place of the queue, and therefore watches it.
     pub(crate) async fn until_waits(&self, path: &str, session_id: Option<i64>, place: usize) {
-        let session = format!("0x{:x}", session_id.expect("there is a session"));
+        let session = session_id.expect("there is a session");
         let waits = async || {
-            let watches = self.server().four_letter("wchp").expect("the server answers");
             let queue = self.queue(path).await;
-            queue.get(place).is_some_and(|node| is_watched(&watches, node, &session))
+            queue.get(place).is_some_and(|node| self.server().watchers(node).contains(&session))
         };
         until(waits, "the waiter watches").await;
     }
@@ -83,13 +83,6 @@ impl Space {
         let listed = participants.iter().filter(|one| one.path == path);
         listed.map(|one| (self.full(&format!("{path}/{}", one.node)), one.identity.clone())).collect()
     }
-}
-
-/// Returns whether a session watches a node. `wchp` prints each watched path on a line, followed by a line
-/// for each session.
-fn is_watched(watches: &str, node: &str, session: &str) -> bool {
-    let mut lines = watches.lines().skip_while(|line| *line != node).skip(1);
-    lines.by_ref().take_while(|line| line.starts_with('\t')).any(|line| line.trim() == session)
 }
 
 /// Returns the configuration of a client that is killed.
