@@ -14,9 +14,7 @@ const PATH: &str = "/orders";
 const PAIR: [&str; 2] = ["/orders", "/stock"];
 
 async fn connect(space: &Space) -> (Proxy, Client) {
-    let proxy = Proxy::start(space.server().address()).unwrap();
-    let config = space.config_at(proxy.connect_string()).release(Release::Acknowledged);
-    (proxy, config.connect().await.unwrap())
+    space.proxied_with(|config| config.release(Release::Acknowledged)).await
 }
 
 /// Takes and releases locks, so that nothing has to be created for the next call.

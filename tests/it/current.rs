@@ -79,7 +79,7 @@ fn swept() -> Option<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_an_annotated_function_calls_finds_its_lock_or_term_and_writes_under_it() {
+async fn function_called_by_an_annotated_one_finds_its_lock_or_term_and_writes_under_it() {
     let space = Space::new();
     let client = space.client().await;
     until_leads(&client, "/leader").await;
@@ -128,7 +128,7 @@ async fn locks_that_are_taken_as_one_are_one_and_all_of_them_guard_its_writes() 
 }
 
 #[tokio::test]
-async fn what_is_kept_after_the_body_holds_nothing() {
+async fn handle_that_is_kept_after_the_body_holds_nothing() {
     let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let guard = client.mutex("/a").unwrap().lock().await.unwrap();

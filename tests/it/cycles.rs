@@ -4,15 +4,13 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::Command;
 use std::time::Duration;
 
 use zklock::{Client, Config, Mutex};
 
-use crate::support::process::abort_in_time;
+use crate::support::process::{Orders, Process, of_process};
 use crate::support::{Server, TICK, until};
 
-const CONNECT: &str = "ZKLOCK_TEST_CYCLES_CONNECT";
 /// The test that the other process runs. Any case of it will do.
 const NAME: &str = "cycles::many_uses_leave_no_threads_memory_nodes_or_watches";
 
@@ -23,16 +21,14 @@ const SLACK_KIB: u64 = USES.0 as u64;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_uses_leave_no_threads_memory_nodes_or_watches() {
-    if let Ok(connect) = std::env::var(CONNECT) {
-        abort_in_time();
+    if let Some((Orders { connect, .. }, [])) = Orders::read([]) {
         locks_are_used_and_dropped(&connect).await;
         return clients_are_used_and_dropped(&connect).await;
     }
     let server = Server::start();
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", NAME, "--nocapture"]).env(CONNECT, server.connect_string());
-    let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut process = Process::start_at(NAME, (server.connect_string(), "/"), []);
+    let status = tokio::task::spawn_blocking(move || process.0.wait().unwrap()).await.unwrap();
+    assert!(status.success(), "{status}");
 }
 
 async fn connect(to: &str) -> Client {
@@ -41,10 +37,7 @@ async fn connect(to: &str) -> Client {
 
 /// Returns the number of threads of this process, and its memory in KiB.
 fn used() -> (u64, u64) {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let value = |name| status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-    let number = |name| value(name).split_whitespace().next().unwrap().parse().unwrap();
-    (number("Threads:"), number("VmRSS:"))
+    (of_process("Threads"), of_process("VmRSS"))
 }
 
 /// Returns one of the figures that a server reports in `mntr`.

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use tokio::task::JoinHandle;
-use zklock::{Client, LockError, Mutex, MutexGuard};
+use zklock::{Client, LockError, Mutex};
 
-use crate::support::{Space, failed, soon, until_in_line};
+use crate::support::{Space, failed, soon, spawn_lock_of, until_in_line};
 
 const PATH: &str = "/ledgers/1";
 const GATE: &str = "/ledgers/1/locks";
@@ -13,11 +12,6 @@ const LEASES: &str = "/ledgers/1/leases";
 
 fn exclusive(client: &Client) -> Mutex {
     client.exclusive(PATH).unwrap()
-}
-
-fn spawn_lock(client: &Client) -> JoinHandle<Result<MutexGuard, LockError>> {
-    let mutex = exclusive(client);
-    tokio::spawn(async move { mutex.lock_timeout(Duration::MAX).await })
 }
 
 async fn until_nothing_is_left(space: &Space) {
@@ -31,7 +25,7 @@ async fn entering_again_in_one_call_is_an_error_and_no_deadlock() {
     let client = space.client().await;
     let mutex = exclusive(&client);
     let guard = mutex.lock().await.unwrap();
-    let waiting = spawn_lock(&client);
+    let waiting = spawn_lock_of(&mutex);
     until_in_line(&mutex, 1).await;
     guard
         .scope(async {
@@ -60,6 +54,6 @@ async fn entering_again_in_one_call_is_an_error_and_no_deadlock() {
     assert_eq!(space.children(LEASES).await.len(), 1);
     assert!(guard.is_held());
     guard.release().await.unwrap();
-    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    soon(waiting).await.unwrap().release().await.unwrap();
     until_nothing_is_left(&space).await;
 }

@@ -2,12 +2,11 @@
 
 use std::time::{Duration, SystemTime};
 
-use zklock::{Client, Guard, Holder, LockError, Phase, distributed_lock};
-use zklock_testkit::Proxy;
+use zklock::{Client, Config, Guard, Holder, LockError, Phase, distributed_lock};
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
-use crate::support::{Space, failed, soon};
+use crate::support::{Space, failed, persistent, soon, spawn_lock, spawn_lock_of};
 
 const PATH: &str = "/orders/7";
 /// The waits of an acquisition that is repeated until the client has seen its predecessor.
@@ -92,17 +91,16 @@ async fn another_client_that_holds_the_lock_is_named() {
 }
 
 #[tokio::test]
-async fn of_several_in_front_the_nearest_is_named() {
+async fn nearest_of_several_in_front_is_named() {
     let space = Space::new();
     let (holder, nearest) = (holder_named(&space, "first").await, holder_named(&space, "second").await);
     let guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
-    let mutex = nearest.mutex(PATH).unwrap();
-    let second = tokio::spawn(async move { mutex.lock().await });
+    let second = spawn_lock(&nearest, PATH);
     space.until_queued(PATH, 2).await;
     let third = space.client().await.mutex(PATH).unwrap();
     check_other(late(async |wait| third.lock_timeout(wait).await).await, &nearest, 2);
     guard.release().await.unwrap();
-    soon(second).await.unwrap().unwrap().release().await.unwrap();
+    soon(second).await.unwrap().release().await.unwrap();
 }
 
 #[tokio::test]
@@ -154,24 +152,19 @@ async fn a_predecessor_that_the_server_has_not_described_yet_is_not_named() {
     let space = Space::new();
     let holder = space.client().await;
     let guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
-    let proxy = Proxy::start(space.server().address()).unwrap();
     // The client does not take the server for silent before the test is over.
-    let config =
-        space.config_at(proxy.connect_string()).session_timeout(ms(30_000)).server_timeout(ms(12_000));
-    let waiter = config.connect().await.unwrap();
+    let patient = |config: Config| config.session_timeout(ms(30_000)).server_timeout(ms(12_000));
+    let (proxy, waiter) = space.proxied_with(patient).await;
     let held = proxy.on_reply(Opcode::GET_DATA).hold();
     let mutex = waiter.mutex(PATH).unwrap();
-    let first = tokio::spawn({
-        let mutex = mutex.clone();
-        async move { mutex.lock().await }
-    });
+    let first = spawn_lock_of(&mutex);
     soon(held.struck()).await;
     // The call waits behind the first one, whose node is behind the holder's.
     let (unknown, _) = in_the_way(failed(mutex.lock_timeout(ms(10)).await));
     assert_eq!(unknown, None);
     held.release();
     guard.release().await.unwrap();
-    soon(first).await.unwrap().unwrap().release().await.unwrap();
+    soon(first).await.unwrap().release().await.unwrap();
 }
 
 /// Declares a function that does not wait for a lock that is taken.
@@ -219,8 +212,7 @@ async fn a_call_that_does_not_wait_is_told_that_a_call_of_this_process_holds_the
 async fn a_persistent_node_in_the_way_is_named_as_one() {
     let space = Space::new();
     let (client, outsider) = (space.client().await, space.outsider().await);
-    let mode = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
-    outsider.mkdir(&space.full(PATH), &mode).await.unwrap();
+    outsider.mkdir(&space.full(PATH), &persistent()).await.unwrap();
     let options = zk::CreateMode::PersistentSequential.with_acls(zk::Acls::anyone_all());
     let name = "_c_6ba7b810-9dad-41d1-80b4-00c04fd40000-lock-";
     outsider.create(&space.full(&format!("{PATH}/{name}")), b"host", &options).await.unwrap();

@@ -16,10 +16,8 @@ struct Scene {
 
 impl Scene {
     async fn new(space: &Space) -> Self {
-        let proxy = Proxy::start(space.server().address()).unwrap();
         // Requests with such long paths take long in a build without optimisation.
-        let config = space.config_at(proxy.connect_string()).default_wait(LONG);
-        let client = config.connect().await.unwrap();
+        let (proxy, client) = space.proxied_with(|config| config.default_wait(LONG)).await;
         let other = client.mutex("/other").unwrap().lock().await.unwrap();
         Self { proxy, client, other }
     }

@@ -2,7 +2,6 @@
 
 mod endings;
 mod fairness;
-mod readers;
 mod stress;
 
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::task::{JoinHandle, JoinSet};
-use zklock::{Client, LockError, MutexGuard};
+use zklock::{Client, MutexGuard};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
@@ -19,15 +18,12 @@ use crate::support::{self, Space, soon, until};
 pub(super) const PATH: &str = "/local-queue";
 
 /// Waits for the lock in a task.
-pub(super) fn spawn_lock(client: &Client) -> JoinHandle<Result<MutexGuard, LockError>> {
-    let mutex = client.mutex(PATH).unwrap();
-    tokio::spawn(async move { mutex.lock().await })
+pub(super) fn spawn_lock(client: &Client) -> JoinHandle<MutexGuard> {
+    support::spawn_lock(client, PATH)
 }
 
 /// Takes the lock, and lets another call of the client wait for it.
-pub(super) async fn lock_and_wait_behind(
-    client: &Client,
-) -> (MutexGuard, JoinHandle<Result<MutexGuard, LockError>>) {
+pub(super) async fn lock_and_wait_behind(client: &Client) -> (MutexGuard, JoinHandle<MutexGuard>) {
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let waiting = spawn_lock(client);
     until_in_line(client, 1).await;
@@ -40,7 +36,7 @@ pub(super) async fn until_in_line(client: &Client, count: u32) {
 }
 
 /// Returns the number of creates, lists and deletes, which are neither heartbeats nor watches.
-pub(super) fn requests_for_locks(proxy: &Proxy) -> [u64; 3] {
+pub(crate) fn requests_for_locks(proxy: &Proxy) -> [u64; 3] {
     [Opcode::CREATE2, Opcode::GET_CHILDREN, Opcode::DELETE].map(|opcode| proxy.requests(opcode))
 }
 
@@ -99,22 +95,20 @@ async fn a_try_that_others_are_in_front_of_leaves_no_trace_and_keeps_the_place_o
     before.sort_unstable();
     assert_eq!(after, before);
     guard.release().await.unwrap();
-    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    soon(waiting).await.unwrap().release().await.unwrap();
 }
 
 /// Waits until the holder's client knows that others wait: it watches the holder's node itself then.
 ///
 /// A client that saw the others in its list watches the children only, until they change.
-pub(super) async fn until_accompanied(space: &Space, client: &Client, path: &str) {
-    let session = format!("\t0x{:x}", client.session_id().unwrap());
+pub(crate) async fn until_accompanied(space: &Space, client: &Client, path: &str) {
+    let session = client.session_id().unwrap();
     let mut nodes = space.children(path).await;
     nodes.sort_unstable_by_key(|node| node[node.len() - 10..].to_owned());
     let own = space.full(&format!("{path}/{}", nodes[0]));
     let is_watched = || async {
         space.change_children(path).await;
-        let watched = space.server().four_letter("wchp").unwrap();
-        let mut sessions = watched.lines().skip_while(|line| *line != own).skip(1);
-        sessions.by_ref().take_while(|line| line.starts_with('\t')).any(|line| line == session)
+        space.server().watchers(&own).contains(&session)
     };
     until(is_watched, "the client watches the holder's node").await;
 }

@@ -47,7 +47,7 @@ async fn guarded_writes_that_are_under_way_when_the_lock_is_lost_are_refused_by_
 }
 
 #[tokio::test]
-async fn what_runs_to_its_end_goes_on_when_the_lock_is_lost_and_is_told_afterwards() {
+async fn body_that_runs_to_its_end_goes_on_when_the_lock_is_lost_and_is_told_afterwards() {
     let space = Space::new();
     let client = space.client().await;
     let mutex = client.mutex(PATH).unwrap();
@@ -71,7 +71,7 @@ fn begins() {
 }
 
 #[tokio::test]
-async fn under_a_lost_lock_nothing_begins() {
+async fn body_under_a_lost_lock_does_not_begin() {
     let space = Space::new();
     let guard = space.client().await.mutex(PATH).unwrap().lock().await.unwrap();
     assert_eq!(guard.run_blocking(|| 7).unwrap(), 7);

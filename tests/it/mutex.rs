@@ -1,9 +1,8 @@
 //! The contract of the mutex.
 
 use zklock::{LockError, LockEventKind, Refusal};
-use zookeeper_client as zk;
 
-use crate::support::{Space, soon};
+use crate::support::{Space, persistent, soon};
 
 const PATH: &str = "/jobs/nightly";
 
@@ -71,11 +70,10 @@ async fn children_of_other_kinds_neither_block_nor_are_touched() {
     let space = Space::new();
     let client = space.client().await;
     client.mutex(PATH).unwrap().lock().await.unwrap().release().await.unwrap();
-    let options = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
     let strangers = ["0", "garbage", "ff00__lock__0000000000", "_c_x-party-0000000000"];
     for stranger in strangers {
         let path = space.full(&format!("{PATH}/{stranger}"));
-        space.outsider().await.create(&path, b"", &options).await.unwrap();
+        space.outsider().await.create(&path, b"", &persistent()).await.unwrap();
     }
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     assert_eq!(client.mutex(PATH).unwrap().participants().await.unwrap().len(), 1);

@@ -6,7 +6,7 @@ use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
 use zookeeper_client as zk;
 
-use crate::support::{Space, failed, soon, until};
+use crate::support::{Space, failed, persistent, sequential, soon, until};
 
 const PATH: &str = "/numbers/7";
 
@@ -76,14 +76,6 @@ impl Scene {
     }
 }
 
-fn plain() -> zk::CreateOptions<'static> {
-    zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all())
-}
-
-fn sequential() -> zk::CreateOptions<'static> {
-    zk::CreateMode::EphemeralSequential.with_acls(zk::Acls::anyone_all())
-}
-
 /// Creates and deletes a child of the lock with a number.
 async fn come_and_go(outsider: &zk::Client, parent: &str) -> u32 {
     let (_, sequence) = outsider.create(&format!("{parent}/x-"), b"", &sequential()).await.unwrap();
@@ -97,11 +89,11 @@ async fn a_child_that_came_and_went_between_two_turns_makes_the_next_one_list() 
     let child = format!("{}/child", scene.parent());
     come_and_go(&scene.outsider, &scene.parent()).await;
     scene.lists_once().await;
-    scene.outsider.create(&child, b"", &plain()).await.unwrap();
+    scene.outsider.create(&child, b"", &persistent()).await.unwrap();
     scene.outsider.delete(&child, None).await.unwrap();
     scene.lists_once().await;
     let mut writer = scene.outsider.new_multi_writer();
-    writer.add_create(&child, b"", &plain()).unwrap();
+    writer.add_create(&child, b"", &persistent()).unwrap();
     writer.add_delete(&child, None).unwrap();
     writer.commit().await.unwrap();
     scene.lists_once().await;
@@ -117,7 +109,7 @@ async fn a_number_of_a_parent_that_was_made_anew_grants_nothing() {
     let other = scene.space.client().await.mutex(PATH).unwrap();
     let (parent, next) = (scene.parent(), scene.next_number().await);
     scene.outsider.delete(&parent, None).await.unwrap();
-    scene.outsider.create(&parent, b"", &plain()).await.unwrap();
+    scene.outsider.create(&parent, b"", &persistent()).await.unwrap();
     while come_and_go(&scene.outsider, &parent).await < next - 2 {}
     let guard = other.lock().await.unwrap();
     assert!(scene.mutex.try_lock().await.unwrap().is_none(), "the contender had the number {next}");
@@ -134,7 +126,7 @@ async fn a_number_of_a_parent_that_is_made_anew_while_the_create_travels_grants_
     let locking = tokio::spawn(async move { mutex.try_lock().await });
     soon(create.struck()).await;
     scene.outsider.delete(&parent, None).await.unwrap();
-    scene.outsider.create(&parent, b"", &plain()).await.unwrap();
+    scene.outsider.create(&parent, b"", &persistent()).await.unwrap();
     while come_and_go(&scene.outsider, &parent).await < next - 2 {}
     let guard = other.lock().await.unwrap();
     create.release();
@@ -231,7 +223,7 @@ async fn a_lock_that_honours_others_has_a_number_of_its_own() {
 async fn a_mutex_where_a_semaphore_is_lists_each_time() {
     let scene = Scene::new().await;
     for node in ["locks", "leases"] {
-        scene.outsider.create(&format!("{}/{node}", scene.parent()), b"", &plain()).await.unwrap();
+        scene.outsider.create(&format!("{}/{node}", scene.parent()), b"", &persistent()).await.unwrap();
     }
     scene.turn().await;
     for _ in 0..3 {

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::task::JoinSet;
 use zklock::{Acl, Client, Config, LockError, LockEventKind, LossReason, Member, Policy, Refusal};
+use zklock_testkit::How;
 use zklock_testkit::wire::Opcode;
-use zklock_testkit::{How, Proxy};
 use zookeeper_client as zk;
 
 use crate::requests::{PATIENCE, quiet_client, reads_as_heartbeats, requests};
 use crate::support::frames::{Caller, Frame, Interrupted, Meanwhile};
-use crate::support::{Server, Space, failed, soon, until};
+use crate::support::{Server, Space, ephemeral, failed, lock, persistent, soon, until};
 
 const PATH: &str = "/invoices";
 const TICK: &str = "/ticks/invoices";
@@ -35,7 +35,7 @@ async fn tick_node(space: &Space) -> (String, zk::Stat) {
 }
 
 #[tokio::test]
-async fn of_all_who_ask_in_one_period_the_first_starts() {
+async fn first_of_all_calls_in_one_period_starts() {
     let space = Space::new();
     let clients = [space.client().await, space.client().await, space.client().await];
     let mut starts = Vec::new();
@@ -50,8 +50,7 @@ async fn of_all_who_ask_in_one_period_the_first_starts() {
 /// Writes the record of a start that took place at this time, in milliseconds.
 async fn write_tick(space: &Space, start_ms: u128) {
     let outsider = space.outsider().await;
-    let mode = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
-    outsider.mkdir(&space.full(TICK), &mode).await.unwrap();
+    outsider.mkdir(&space.full(TICK), &persistent()).await.unwrap();
     let by = "00000000-0000-0000-0000-000000000007";
     let record = format!("{} {} {start_ms} {by}", HOUR.as_millis(), "00000000-0000-0000-0000-000000000001");
     outsider.set_data(&space.full(TICK), record.as_bytes(), None).await.unwrap();
@@ -121,27 +120,26 @@ async fn a_begun_period_outlives_its_lock_and_its_session_and_says_how() {
 }
 
 #[tokio::test]
-async fn what_is_known_costs_nothing_and_what_is_not_two_requests() {
+async fn question_costs_two_requests_and_nothing_once_the_answer_is_known() {
     let server = Server::start_granting(PATIENCE);
-    let mut guards = Vec::new();
-    for path in ["/one", "/other"] {
-        let client = quiet_client(&server).await;
-        guards.push(client.mutex(path).unwrap().lock().await.unwrap());
-    }
-    until(|| async { server.watch_count() == 2 }, "the holders have looked around").await;
-    assert!(guards[0].once_per(TICK, HOUR).await.unwrap());
-    let asks = async |expected: bool| assert_eq!(guards[1].once_per(TICK, HOUR).await.unwrap(), expected);
-    assert_eq!(requests(&server, asks(false)).await, 2);
+    let (other, client) = (quiet_client(&server).await, quiet_client(&server).await);
+    let (first, guard) = (lock(&other, "/one").await, lock(&client, "/other").await);
+    until(async || server.watch_count() == 2, "the holders have looked around").await;
+    assert!(first.once_per(TICK, HOUR).await.unwrap());
+    let asks = async || assert!(!guard.once_per(TICK, HOUR).await.unwrap());
+    assert_eq!(requests(&server, asks()).await, 2);
     let again = async {
         for _ in 0..100 {
-            asks(false).await;
+            asks().await;
         }
+        assert!(client.has_begun(TICK, HOUR).await.unwrap());
+        client.until_begun(TICK, HOUR).await;
     };
     assert_eq!(requests(&server, again).await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_those_who_hold_together_one_starts() {
+async fn one_of_several_readers_starts() {
     let space = Space::new();
     let mut readers = JoinSet::new();
     for _ in 0..20 {
@@ -169,7 +167,7 @@ async fn guards_of_every_kind_and_leaders_start_work() {
 }
 
 #[tokio::test]
-async fn who_lost_the_lock_or_leadership_starts_nothing() {
+async fn holder_or_leader_that_lost_starts_nothing() {
     let space = Space::new();
     let client = space.client().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
@@ -201,8 +199,7 @@ async fn a_term_that_ends_while_it_asks_starts_nothing_and_the_next_one_does() {
 #[tokio::test]
 async fn a_question_that_nobody_waits_for_any_more_tells_no_loss() {
     let space = Space::new();
-    let proxy = Proxy::start(space.server().address()).unwrap();
-    let client = reads_as_heartbeats(space.config_at(proxy.connect_string())).connect().await.unwrap();
+    let (proxy, client) = space.proxied_with(reads_as_heartbeats).await;
     // The tick exists, so the next question writes it at once.
     assert!(start(&space.client().await, TICK, HOUR).await.unwrap());
     let mut events = client.events();
@@ -293,8 +290,7 @@ async fn bad_ticks_and_periods_are_errors_that_leave_everything_as_it_is() {
     let invalid = failed(guard.once_per(TICK, Duration::from_micros(10)).await);
     assert!(matches!(invalid, LockError::InvalidConfig { setting: "once_per", .. }), "{invalid}");
     let outsider = space.outsider().await;
-    let persistent = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
-    outsider.create(&space.full("/prices"), b"7 EUR", &persistent).await.unwrap();
+    outsider.create(&space.full("/prices"), b"7 EUR", &persistent()).await.unwrap();
     let refused = failed(guard.once_per("/prices", HOUR).await);
     assert!(
         matches!(&refused, LockError::Refused { refusal: Refusal::Other(_), path, .. } if path == "/prices")
@@ -304,8 +300,7 @@ async fn bad_ticks_and_periods_are_errors_that_leave_everything_as_it_is() {
     // The servers delete nodes that are not persistent, and with them the memory of the last start.
     client.mutex("/unused").unwrap().lock().await.unwrap().release().await.unwrap();
     for transient in [PATH, "/unused", "/leased"] {
-        let ephemeral = zk::CreateMode::Ephemeral.with_acls(zk::Acls::anyone_all());
-        outsider.create(&space.full("/leased"), b"", &ephemeral).await.ok();
+        outsider.create(&space.full("/leased"), b"", &ephemeral()).await.ok();
         let refused = failed(guard.once_per(transient, HOUR).await);
         assert_eq!(
             refused.to_string(),
@@ -313,12 +308,12 @@ async fn bad_ticks_and_periods_are_errors_that_leave_everything_as_it_is() {
         );
     }
     // A tick that was created in advance by hand is used.
-    outsider.create(&space.full("/empty"), b"", &persistent).await.unwrap();
+    outsider.create(&space.full("/empty"), b"", &persistent()).await.unwrap();
     assert!(guard.once_per("/empty", HOUR).await.unwrap() && !guard.once_per("/empty", HOUR).await.unwrap());
 }
 
 #[tokio::test]
-async fn who_may_not_write_the_tick_is_denied_and_starts_nothing() {
+async fn client_that_may_not_write_the_tick_is_denied_and_starts_nothing() {
     let space = Space::new();
     let stranger = space.client().await;
     let guard = stranger.mutex(PATH).unwrap().lock().await.unwrap();
@@ -338,40 +333,25 @@ fn begin(client: &Client) -> impl Future<Output = Attempt> + Send + use<> {
 
 type Attempt = (Result<bool, LockError>, String);
 
+#[rstest::rstest]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_start_whose_connection_breaks_anywhere_is_had_once() {
+async fn start_that_is_cut_off_anywhere_is_had_once_and_lost_at_most_with_its_session(
+    #[values(Frame::Request, Frame::Reply)] frame: Frame,
+    #[values(Meanwhile::Nothing, Meanwhile::SessionEnds)] meanwhile: Meanwhile,
+) {
     let scene = Interrupted::new().await;
     let other = scene.space.client().await;
-    for frame in Frame::BOTH {
-        let after = async |attempt: Option<Attempt>| {
-            let (starts, tick) = attempt.unwrap();
-            assert!(matches!(starts, Ok(true)), "{tick}: {starts:?}");
-            assert!(!start(&other, &tick, HOUR).await.unwrap(), "{tick} is started twice");
-        };
-        let frames = scene
-            .cut_at_each((frame, Meanwhile::Nothing, Caller::Stays), || begin(&scene.client()), after)
-            .await;
-        assert!(frames >= 5, "{frames}");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_start_whose_session_ends_anywhere_is_never_had_twice() {
-    let scene = Interrupted::new().await;
-    let other = scene.space.client().await;
-    for frame in Frame::BOTH {
-        let after = async |attempt: Option<Attempt>| {
-            let (starts, tick) = attempt.unwrap();
-            let also_starts = start(&other, &tick, HOUR).await.unwrap();
-            match starts {
-                Ok(starts) => assert!(starts && !also_starts, "{tick}: {starts}, {also_starts}"),
-                Err(error) => assert!(error.is_lost(), "{tick}: {error}"),
-            }
-        };
-        scene
-            .cut_at_each((frame, Meanwhile::SessionEnds, Caller::Stays), || begin(&scene.client()), after)
-            .await;
-    }
+    let after = async |attempt: Option<Attempt>| {
+        let (starts, tick) = attempt.unwrap();
+        let also_starts = start(&other, &tick, HOUR).await.unwrap();
+        match starts {
+            Ok(starts) => assert!(starts && !also_starts, "{tick}: {starts}, {also_starts}"),
+            Err(error) => assert!(error.is_lost() && meanwhile == Meanwhile::SessionEnds, "{tick}: {error}"),
+        }
+    };
+    let interruption = (frame, meanwhile, Caller::Stays);
+    let frames = scene.cut_at_each(interruption, || begin(&scene.client()), after).await;
+    assert!(frames >= 5, "{frames}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

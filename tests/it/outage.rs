@@ -8,13 +8,9 @@ use zklock::{Client, Config, Health, LeaseState, LockError, LossReason, MutexGua
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Direction, How, Proxy};
 
-use crate::support::{PATIENCE, QUICK_SESSION, QUICK_TICK, Server, TICK, failed, soon, until};
+use crate::support::{PATIENCE, QUICK_SESSION, QUICK_TICK, Server, TICK, failed, lock, soon, until};
 
 const PATH: &str = "/outage";
-async fn lock(client: &Client) -> MutexGuard {
-    soon(client.mutex(PATH).unwrap().lock_timeout(Duration::MAX)).await.unwrap()
-}
-
 async fn until_state(guard: &MutexGuard, state: LeaseState) {
     until(|| async { guard.state() == state }, "the lease has its state").await;
 }
@@ -42,26 +38,6 @@ async fn a_connection_that_breaks_while_it_is_restored_is_not_taken_for_one() {
     until(is_lost, "the session is lost").await;
     seen.dedup();
     assert_eq!(seen, [Health::Suspended, Health::Lost]);
-}
-
-#[tokio::test]
-async fn a_long_outage_ends_the_lease_before_the_session_can_expire() {
-    let server = Server::start_quick();
-    let client = server.quick_config().connect().await.unwrap();
-    let guard = lock(&client).await;
-    let body = tokio::spawn(async move {
-        let outcome = guard.run(std::future::pending::<()>()).await;
-        (outcome, guard)
-    });
-    server.pause().unwrap();
-    let (outcome, guard) = soon(body).await.unwrap();
-    // The server is paused, so only the clock can have ended the lease.
-    assert!(matches!(outcome, Err(LockError::Lost { reason: LossReason::LeaseExpired, .. })), "{outcome:?}");
-    server.resume().unwrap();
-    until(|| async { client.health() == Health::Connected }, "the client is connected again").await;
-    assert_eq!(guard.state(), LeaseState::Lost(LossReason::LeaseExpired), "a loss is permanent");
-    drop(guard);
-    soon(lock(&client)).await.release().await.unwrap();
 }
 
 /// Holds a lock while all servers, which are this many, refuse connections for some time.
@@ -123,7 +99,7 @@ async fn impatient(server: &Server) -> Client {
 async fn nothing_hangs_past_its_deadline_during_an_outage() {
     let server = Server::start();
     let client = impatient(&server).await;
-    let guard = lock(&client).await;
+    let guard = lock(&client, PATH).await;
     let several = soon(client.multi(["/a", "/b"]).unwrap().lock_timeout(Duration::MAX)).await.unwrap();
     let shelf = client.rwlock("/shelf").unwrap();
     let writer = soon(shelf.write_timeout(Duration::MAX)).await.unwrap();
@@ -156,7 +132,7 @@ async fn nothing_hangs_past_its_deadline_during_an_outage() {
 async fn a_lock_is_entered_again_during_an_outage_without_waiting_for_the_servers() {
     let server = Server::start_granting(PATIENCE);
     let client = server.client(PATIENCE).await;
-    let guard = lock(&client).await;
+    let guard = lock(&client, PATH).await;
     server.kill().unwrap();
     until_state(&guard, LeaseState::Suspended).await;
     let mutex = client.mutex(PATH).unwrap();
@@ -172,7 +148,7 @@ async fn a_lock_is_entered_again_during_an_outage_without_waiting_for_the_server
 async fn a_lock_outlives_its_lease_although_the_runtime_of_its_holder_is_blocked() {
     let server = Server::start_quick();
     let client = server.quick_config().connect().await.unwrap();
-    let guard = lock(&client).await;
+    let guard = lock(&client, PATH).await;
     // As above. The only thread of this runtime is blocked meanwhile.
     std::thread::sleep(QUICK_SESSION);
     until_state(&guard, LeaseState::Held).await;
@@ -191,7 +167,7 @@ async fn a_lock_whose_session_is_shortened_at_a_reconnect_is_lost_so_much_earlie
         .connect()
         .await
         .unwrap();
-    let guard = lock(&client).await;
+    let guard = lock(&client, PATH).await;
     proxy.on_reply(Opcode::CREATE_SESSION).rewrite(|reply| {
         // Behind the version of the protocol.
         let millis = i32::try_from(SHORT.as_millis()).unwrap();
@@ -234,7 +210,7 @@ async fn a_thousand_sessions_are_back_within_two_seconds_after_an_outage() {
 async fn a_server_that_is_back_finds_no_contender_of_those_who_gave_up() {
     let server = Server::start_granting(PATIENCE);
     let client = server.client(PATIENCE).await;
-    lock(&client).await.release().await.unwrap();
+    lock(&client, PATH).await.release().await.unwrap();
     let mutex = client.mutex(PATH).unwrap();
     server.kill().unwrap();
     until(|| async { client.health() == Health::Suspended }, "the client noticed").await;

@@ -2,10 +2,9 @@
 
 use zklock::{Client, LossReason};
 use zklock_testkit::{How, Proxy};
-use zookeeper_client as zk;
 
 use crate::support::logs::{Loud, PANICS, logged};
-use crate::support::{Space, failed, soon, until};
+use crate::support::{Space, failed, persistent, soon, until};
 
 /// Returns a lock at which a task of the client panics, because it logs a stranger's node.
 async fn lock_that_panics(space: &Space, client: &Client) -> zklock::Mutex {
@@ -19,8 +18,7 @@ async fn lock_that_panics(space: &Space, client: &Client) -> zklock::Mutex {
 async fn add_stranger(space: &Space) -> String {
     Loud::listen();
     let stranger = space.full(&format!("/panics/{PANICS}"));
-    let options = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
-    space.outsider().await.create(&stranger, b"", &options).await.unwrap();
+    space.outsider().await.create(&stranger, b"", &persistent()).await.unwrap();
     stranger
 }
 

@@ -3,18 +3,14 @@
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use zklock::{Acl, Client, Config, LockError, LossReason, MutexGuard, Permits};
+use zklock::{Acl, Config, LockError, LossReason, Permits};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
-use crate::support::{Server, Space, TICK, failed, soon, until, until_in_line};
+use crate::support::{Server, Space, TICK, failed, lock, persistent, soon, until, until_in_line};
 
 const PATH: &str = "/shop/orders/7";
-
-async fn lock(client: &Client) -> MutexGuard {
-    soon(client.mutex(PATH).unwrap().lock_timeout(Duration::MAX)).await.unwrap()
-}
 
 /// Deletes a node and all nodes below it, while others may create nodes there.
 async fn wipe(outsider: &zk::Client, path: &str) {
@@ -44,7 +40,7 @@ async fn a_parent_whose_first_contender_gave_up_goes_with_the_next_one() {
     locking.abort();
     assert!(failed(locking.await).is_cancelled());
     made.release();
-    soon(lock(&client)).await.release().await.unwrap();
+    soon(lock(&client, PATH)).await.release().await.unwrap();
     let is_gone = || async { outsider.check_stat("/shop").await.unwrap().is_none() };
     until(is_gone, "the parents are gone").await;
 }
@@ -53,10 +49,10 @@ async fn a_parent_whose_first_contender_gave_up_goes_with_the_next_one() {
 async fn a_wiped_tree_is_told_to_the_holder_and_entered_again_by_those_who_wait() {
     let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
-    let late = lock(&client).await;
+    let late = lock(&client, PATH).await;
     let mut waiting = JoinSet::new();
     for client in [client.clone(), other.clone(), other.clone()] {
-        waiting.spawn(async move { lock(&client).await.release().await });
+        waiting.spawn(async move { lock(&client, PATH).await.release().await });
     }
     space.until_queued(PATH, 2).await;
     until_in_line(&client.mutex(PATH).unwrap(), 1).await;
@@ -68,7 +64,7 @@ async fn a_wiped_tree_is_told_to_the_holder_and_entered_again_by_those_who_wait(
     }
 
     // Sequence numbers start again with the parent. The late holder must not take another node for its own.
-    let next = lock(&other).await;
+    let next = lock(&other, PATH).await;
     assert!(next.fencing_token() > late.fencing_token());
     assert!(failed(late.release().await).is_lost());
     next.verify().await.unwrap();
@@ -88,8 +84,8 @@ async fn holder_of(space: &Space) -> String {
 async fn a_waiter_that_finds_no_parent_any_more_enters_again() {
     let space = Space::new();
     let (proxy, client) = space.proxied().await;
-    let holder = lock(&space.client().await).await;
-    let waiting = tokio::spawn(async move { lock(&client).await });
+    let holder = lock(&space.client().await, PATH).await;
+    let waiting = tokio::spawn(async move { lock(&client, PATH).await });
     until(|| async { proxy.replies(Opcode::GET_DATA) > 0 }, "the waiter watches").await;
     let list = proxy.on_request(Opcode::GET_CHILDREN).hold();
     let outsider = space.outsider().await;
@@ -109,8 +105,8 @@ async fn servers_that_come_back_without_their_data_are_used_like_new_ones() {
     let server = Server::start_quick();
     let connect = async || server.quick_config().default_wait(Duration::MAX).connect().await.unwrap();
     let (client, other) = (connect().await, connect().await);
-    let guard = lock(&client).await;
-    let waiting = tokio::spawn(async move { lock(&other).await });
+    let guard = lock(&client, PATH).await;
+    let waiting = tokio::spawn(async move { lock(&other, PATH).await });
     let mutex = client.mutex(PATH).unwrap();
     until(|| async { mutex.participants().await.unwrap().len() == 2 }, "the other waits").await;
     server.restart_empty().unwrap();
@@ -140,7 +136,7 @@ async fn every_node_that_a_client_creates_has_its_acl() {
     for (acl, scheme) in [(Acl::CreatorAll, "digest"), (Acl::Open, "world")] {
         let space = Space::new();
         let client = space.config().digest("owner", "secret").acl(acl).connect().await.unwrap();
-        let guard = lock(&client).await;
+        let guard = lock(&client, PATH).await;
         let (owner, nodes) = owner_and_nodes(&space).await;
         assert_eq!(nodes.len(), 5, "{nodes:?}");
         for node in nodes {
@@ -158,7 +154,7 @@ async fn only_the_nodes_above_locks_ticks_numbers_and_data_have_the_acl_of_paren
     let parents = Acl::entries(["auth::cdrwa", "world:anyone:cr"]);
     let config = space.config().digest("owner", "secret").acl(Acl::CreatorAll).parent_acl(parents);
     let client = config.connect().await.unwrap();
-    let guard = lock(&client).await;
+    let guard = lock(&client, PATH).await;
     let permit = client.semaphore("/rooms/a", 2).unwrap().acquire().await.unwrap();
     let shared = client.semaphore("/halls/a", Permits::shared("/counts/halls/a", 3)).unwrap();
     let shared = shared.acquire().await.unwrap();
@@ -189,10 +185,9 @@ async fn only_the_nodes_above_locks_ticks_numbers_and_data_have_the_acl_of_paren
 /// Creates the namespace with these permissions for everyone, and below it a node that is open to all.
 async fn restrict(space: &Space, permission: zk::Permission) {
     let acl = [zk::Acl::new(permission, zk::AuthId::anyone())];
-    let open = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
     let outsider = space.outsider().await;
-    outsider.create(&space.namespace, b"", &open).await.unwrap();
-    outsider.create(&space.full("/shop"), b"", &open).await.unwrap();
+    outsider.create(&space.namespace, b"", &persistent()).await.unwrap();
+    outsider.create(&space.full("/shop"), b"", &persistent()).await.unwrap();
     outsider.set_acl(&space.namespace, &acl, None).await.unwrap();
 }
 
@@ -201,7 +196,7 @@ async fn ancestors_that_exist_need_no_permission() {
     let space = Space::new();
     restrict(&space, zk::Permission::NONE).await;
     let client = space.client().await;
-    let guard = lock(&client).await;
+    let guard = lock(&client, PATH).await;
     assert!(guard.is_held());
     assert_eq!(client.mutex(PATH).unwrap().participants().await.unwrap().len(), 1);
     guard.release().await.unwrap();

@@ -4,9 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use tokio::task::JoinSet;
 use zklock::{Client, LockError, Mode, Participant, RwLock, Standing};
-use zookeeper_client as zk;
 
-use crate::support::{Space, failed, soon};
+use crate::support::{Space, ephemeral, failed, persistent, soon};
 
 const PATH: &str = "/shelves";
 
@@ -27,36 +26,6 @@ async fn a_path_that_nobody_used_has_none_and_is_not_created() {
     assert_eq!(space.outsider().await.check_stat(&space.full(PATH)).await.unwrap(), None);
     rwlock(&client).read().await.unwrap().release().await.unwrap();
     assert_eq!(participants(&client).await, []);
-}
-
-#[tokio::test]
-async fn twenty_readers_hold_and_eight_writers_wait() {
-    let space = Space::new();
-    let mut readers = Vec::new();
-    for _ in 0..20 {
-        readers.push(rwlock(&space.client().await).read().await.unwrap());
-    }
-    let mut writers = JoinSet::new();
-    for _ in 0..8 {
-        let lock = rwlock(&space.client().await);
-        writers.spawn(async move { lock.write_timeout(Duration::MAX).await.unwrap().release().await });
-    }
-    space.until_queued(PATH, 28).await;
-    let listed = participants(&space.client().await).await;
-    let is = |mode, standing| move |one: &&Participant| (one.mode, one.standing) == (mode, standing);
-    assert_eq!(listed.iter().take(20).filter(is(Mode::Read, Standing::Holds)).count(), 20);
-    assert_eq!(listed.iter().skip(20).filter(is(Mode::Write, Standing::Waits)).count(), 8);
-    assert!(listed.windows(2).all(|pair| pair[0].fencing_token < pair[1].fencing_token));
-    for (reader, listed) in readers.iter().zip(&listed) {
-        assert_eq!(reader.fencing_token(), listed.fencing_token);
-    }
-    for reader in readers {
-        reader.release().await.unwrap();
-    }
-    for released in soon(writers.join_all()).await {
-        released.unwrap();
-    }
-    assert_eq!(participants(&space.client().await).await, []);
 }
 
 #[tokio::test]
@@ -131,14 +100,12 @@ async fn others_data_is_shown_as_far_as_it_can_be_and_strangers_are_left_out() {
     let client = space.client().await;
     let guard = rwlock(&client).read().await.unwrap();
     let outsider = space.outsider().await;
-    let (persistent, ephemeral) = (zk::CreateMode::Persistent, zk::CreateMode::Ephemeral);
     let contenders = [("a-__READ__0000000005", &b"10.0.0.1"[..]), ("b-__WRIT__0000000006", b"\xff\0")];
     for (name, data) in contenders {
-        let options = ephemeral.with_acls(zk::Acls::anyone_all());
-        outsider.create(&space.full(&format!("{PATH}/{name}")), data, &options).await.unwrap();
+        outsider.create(&space.full(&format!("{PATH}/{name}")), data, &ephemeral()).await.unwrap();
     }
     let stranger = space.full(&format!("{PATH}/stranger"));
-    outsider.create(&stranger, b"", &persistent.with_acls(zk::Acls::anyone_all())).await.unwrap();
+    outsider.create(&stranger, b"", &persistent()).await.unwrap();
     let listed = participants(&client).await;
     let seen: Vec<_> = listed.iter().skip(1).map(|one| (&*one.identity, one.mode, one.standing)).collect();
     let expected = [("10.0.0.1", Mode::Read, Standing::Holds), ("\u{fffd}\0", Mode::Write, Standing::Waits)];
@@ -149,7 +116,7 @@ async fn others_data_is_shown_as_far_as_it_can_be_and_strangers_are_left_out() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn those_that_leave_while_they_are_listed_are_left_out() {
+async fn contenders_that_leave_while_they_are_listed_are_left_out() {
     let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let held = rwlock(&client).read().await.unwrap();

@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use zklock::{Client, Config, LeaseState, LockError, distributed_lock};
 
 use crate::support::process::{self, Orders, Process};
-use crate::support::{QUICK_TICK, Space, TICK};
+use crate::support::{QUICK_TICK, Space, TICK, soon, spawn_lock, until};
 
 const PATH: &str = "/fleet/deploy";
 /// The test that runs as a holder in another process, where its case does not matter.
@@ -55,9 +55,7 @@ fn report(line: &str) {
 /// Holds the lock for the parent process, if there is one. The tests of the parent depend on its report.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn holder_process() {
-    let Some((orders, [session])) = Orders::read([SESSION_MS]) else {
-        return the_holder_ends_when_its_lock_is_deleted().await;
-    };
+    let Some((orders, [session])) = Orders::read([SESSION_MS]) else { return };
     let session = Duration::from_millis(session.parse().unwrap());
     // A client that stood still takes the server for silent. It keeps its connection if it stood still for less.
     let config =
@@ -77,16 +75,6 @@ async fn hold_until_lost(client: Client) -> String {
         (Err(body), Err(write)) if body.is_lost() && write.is_lost() => format!("lost, {said}, refused"),
         other => format!("ended with {other:?}"),
     }
-}
-
-async fn the_holder_ends_when_its_lock_is_deleted() {
-    let space = Space::new();
-    let client = config(space.server().connect_string(), &space.namespace).connect().await.unwrap();
-    let holder = tokio::spawn(hold_until_lost(client));
-    space.until_queued(PATH, 1).await;
-    let node = format!("{PATH}/{}", space.children(PATH).await[0]);
-    space.outsider().await.delete(&space.full(&node), None).await.unwrap();
-    assert_eq!(crate::support::soon(holder).await.unwrap(), "lost, said, refused");
 }
 
 /// A holder in another process.
@@ -129,12 +117,11 @@ async fn a_killed_holder_is_followed_after_its_session_timed_out_and_not_before(
     let mut holder = Holder::start(&space, SESSION);
     let token = zxid_of(&holder.reported());
     let client = space.client().await;
-    let mutex = client.mutex(PATH).unwrap();
-    let waiting = tokio::spawn(async move { mutex.lock_timeout(Duration::MAX).await });
+    let waiting = spawn_lock(&client, PATH);
     space.until_queued(PATH, 2).await;
     holder.signal(Signal::KILL);
     let killed = Instant::now();
-    let guard = crate::support::soon(waiting).await.unwrap().unwrap();
+    let guard = soon(waiting).await.unwrap();
     let waited = killed.elapsed();
     // The holder was busy, so the server heard from its session just before it was killed.
     assert!(waited + QUICK_TICK / 2 >= SESSION, "the lock was handed on after {waited:?}");
@@ -174,6 +161,6 @@ async fn a_holder_stopped_for_less_than_its_lease_goes_on() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let before = turns().await;
     holder.signal(Signal::CONT);
-    crate::support::until(|| async { turns().await > before + 1 }, "the holder goes on").await;
+    until(|| async { turns().await > before + 1 }, "the holder goes on").await;
     assert_eq!(space.children(PATH).await.len(), 1);
 }

@@ -2,24 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use tokio::task::JoinHandle;
-use zklock::{Client, Health, LockError, LossReason, MutexGuard};
+use zklock::{Client, Health, LockError};
 use zklock_testkit::wire::{ConnectResponse, ErrorCode, Opcode, Record};
 use zklock_testkit::{How, Proxy};
 
 use crate::support::session_end::end_session;
-use crate::support::{Space, failed, soon, until};
+use crate::support::{Space, failed, lock, soon, spawn_lock, until};
 
 const PATH: &str = "/recovery";
-
-async fn lock(client: &Client) -> MutexGuard {
-    soon(client.mutex(PATH).unwrap().lock_timeout(Duration::MAX)).await.unwrap()
-}
-
-fn spawn_lock(client: &Client) -> JoinHandle<MutexGuard> {
-    let client = client.clone();
-    tokio::spawn(async move { lock(&client).await })
-}
 
 /// Turns a server's reply into one that reports an error.
 fn refused(reply: &[u8], error: ErrorCode) -> Vec<u8> {
@@ -32,7 +22,7 @@ fn refused(reply: &[u8], error: ErrorCode) -> Vec<u8> {
 async fn a_withdrawal_is_retried_more_slowly_each_time_until_it_is_done() {
     let space = Space::new();
     let (proxy, client) = space.proxied().await;
-    let guard = lock(&client).await;
+    let guard = lock(&client, PATH).await;
     let lost = proxy.on_request(Opcode::DELETE).always().cut(How::Fin);
     drop(guard);
     soon(lost.struck()).await;
@@ -42,14 +32,14 @@ async fn a_withdrawal_is_retried_more_slowly_each_time_until_it_is_done() {
     assert!(first.elapsed() >= Duration::from_millis(10 * (1 + 2 + 4 + 8 + 16 + 32)) / 2);
     proxy.clear();
     space.until_empty(PATH).await;
-    soon(lock(&client)).await.release().await.unwrap();
+    soon(lock(&client, PATH)).await.release().await.unwrap();
 }
 
 #[tokio::test]
 async fn the_first_refusal_is_told_and_not_that_of_the_withdrawal() {
     let space = Space::new();
     let (proxy, client) = space.proxied().await;
-    lock(&client).await.release().await.unwrap();
+    lock(&client, PATH).await.release().await.unwrap();
     let first = proxy.on_reply(Opcode::GET_CHILDREN).times(2).rewrite(|r| refused(r, ErrorCode::NO_AUTH));
     let second = proxy.on_reply(Opcode::DELETE).rewrite(|r| refused(r, ErrorCode::NOT_EMPTY));
     let error = failed(client.mutex(PATH).unwrap().lock().await);
@@ -61,7 +51,7 @@ async fn the_first_refusal_is_told_and_not_that_of_the_withdrawal() {
 async fn a_node_that_is_gone_before_it_is_withdrawn_is_no_failure() {
     let space = Space::new();
     let (proxy, client) = space.proxied().await;
-    let guard = lock(&client).await;
+    let guard = lock(&client, PATH).await;
     let delete = proxy.on_request(Opcode::DELETE).hold();
     let releasing = tokio::spawn(guard.release());
     soon(delete.struck()).await;
@@ -76,10 +66,10 @@ async fn a_node_that_is_gone_before_it_is_withdrawn_is_no_failure() {
 async fn a_contender_is_looked_for_after_the_server_caught_up_with_its_leader() {
     let space = Space::new();
     let (proxy, client) = space.proxied().await;
-    lock(&client).await.release().await.unwrap();
+    lock(&client, PATH).await.release().await.unwrap();
     let catching_up = proxy.on_request(Opcode::MULTI).always().hold();
     proxy.on_reply(Opcode::CREATE2).cut(How::Fin);
-    let locking = spawn_lock(&client);
+    let locking = spawn_lock(&client, PATH);
     soon(catching_up.struck()).await;
     // A list that was sent behind the transaction waits with it.
     let before = proxy.replies(Opcode::GET_CHILDREN);
@@ -96,11 +86,11 @@ async fn a_contender_is_looked_for_after_the_server_caught_up_with_its_leader() 
 async fn a_contender_that_is_deleted_before_it_was_found_enters_again() {
     let space = Space::new();
     let (proxy, client) = space.proxied().await;
-    lock(&client).await.release().await.unwrap();
+    lock(&client, PATH).await.release().await.unwrap();
     let before = proxy.requests(Opcode::CREATE2);
     let catching_up = proxy.on_request(Opcode::MULTI).always().hold();
     let lost = proxy.on_reply(Opcode::CREATE2).cut(How::Fin);
-    let locking = spawn_lock(&client);
+    let locking = spawn_lock(&client, PATH);
     soon(catching_up.struck()).await;
     space.delete_children(PATH).await;
     catching_up.release();
@@ -127,32 +117,11 @@ pub(crate) async fn expire_for_the_client_alone(proxy: &Proxy, client: &Client) 
 }
 
 #[tokio::test]
-async fn a_node_of_the_clients_last_session_is_waited_for_like_a_strangers() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
-    let guard = lock(&client).await;
-    let old = expire_for_the_client_alone(&proxy, &client).await;
-    assert_eq!(soon(guard.lost()).await, LossReason::SessionEnded);
-    assert!(client.mutex(PATH).unwrap().try_lock().await.unwrap().is_none());
-    let again = spawn_lock(&client);
-    space.until_queued(PATH, 2).await;
-    let participants = client.mutex(PATH).unwrap().participants().await.unwrap();
-    assert_eq!((participants[0].session_id, Some(participants[1].session_id)), (old, client.session_id()));
-    assert!(failed(guard.release().await).is_lost());
-    assert!(!again.is_finished());
-    end_session(space.server().address(), old);
-    let again = soon(again).await.unwrap();
-    assert_eq!(again.fencing_token(), participants[1].fencing_token);
-    again.release().await.unwrap();
-    space.until_empty(PATH).await;
-}
-
-#[tokio::test]
 async fn a_waiter_does_not_take_its_turn_with_the_node_of_its_last_session() {
     let space = Space::new();
     let (proxy, client) = space.proxied().await;
-    let holder = lock(&space.client().await).await;
-    let waiting = spawn_lock(&client);
+    let holder = lock(&space.client().await, PATH).await;
+    let waiting = spawn_lock(&client, PATH);
     space.until_queued(PATH, 2).await;
     let old = expire_for_the_client_alone(&proxy, &client).await;
     space.until_queued(PATH, 3).await;
@@ -195,7 +164,7 @@ async fn withdrawals_find_their_node_whatever_the_path_repeats() {
 async fn a_node_of_another_session_is_not_taken_for_the_own_one() {
     let space = Space::new();
     let (proxy, client) = space.proxied().await;
-    lock(&space.client().await).await.release().await.unwrap();
+    lock(&space.client().await, PATH).await.release().await.unwrap();
     let first = client.session_id().unwrap();
     // The rewritten reply makes the client believe that it was moved to another session.
     let rule = proxy.on_reply(Opcode::CREATE2).rewrite(|reply| {
@@ -206,7 +175,7 @@ async fn a_node_of_another_session_is_not_taken_for_the_own_one() {
         reply[owner..owner + 8].copy_from_slice(&7_i64.to_be_bytes());
         reply
     });
-    let guard = soon(spawn_lock(&client)).await.unwrap();
+    let guard = soon(spawn_lock(&client, PATH)).await.unwrap();
     assert_eq!(rule.hits(), 1);
     assert_ne!(client.session_id().unwrap(), first);
     space.until_queued(PATH, 1).await;

@@ -1,12 +1,10 @@
 //! Servers that silently replace a session by a new one, as some that are not Apache's do.
 
-use std::time::Duration;
-
 use zklock::LossReason;
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy, Rule};
 
-use crate::support::{Space, soon, until};
+use crate::support::{Space, soon, spawn_lock, until};
 
 const PATH: &str = "/orders";
 
@@ -42,14 +40,13 @@ async fn a_waiter_whose_session_is_replaced_does_not_hold_by_the_node_of_the_old
     let space = Space::new();
     let ((proxy, client), other) = (space.proxied().await, space.client().await);
     let holder = other.mutex(PATH).unwrap().lock().await.unwrap();
-    let mutex = client.mutex(PATH).unwrap();
-    let waiting = tokio::spawn(async move { mutex.lock_timeout(Duration::MAX).await });
+    let waiting = spawn_lock(&client, PATH);
     space.until_queued(PATH, 2).await;
     let session = client.session_id();
     replace_the_next_session(&proxy);
     proxy.cut(How::Rst);
     holder.release().await.unwrap();
-    let guard = soon(waiting).await.unwrap().unwrap();
+    let guard = soon(waiting).await.unwrap();
     let holder = &other.mutex(PATH).unwrap().participants().await.unwrap()[0];
     assert_ne!(Some(holder.session_id), session, "it holds by the node of the old session");
     assert_eq!(Some(holder.session_id), client.session_id());

@@ -11,7 +11,7 @@ use zklock::{
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
 
-use crate::support::{self, Server, Space, soon, until, until_in_line, until_leads};
+use crate::support::{self, Server, Space, soon, spawn_lock_of, until, until_in_line, until_leads};
 
 /// A session timeout so long that neither a heartbeat nor a ping is sent within the time of a test, if a server
 /// may be silent for a third of it.
@@ -36,8 +36,7 @@ pub(crate) async fn requests(server: &Server, future: impl Future<Output = ()>) 
 #[tokio::test]
 async fn a_lock_at_a_new_path_costs_one_request_more_if_it_is_held_for_longer() {
     let server = Server::start_granting(PATIENCE);
-    let proxy = Proxy::start(server.address()).unwrap();
-    let client = quiet_client_at(proxy.connect_string()).await;
+    let (proxy, client) = quiet_proxied(&server).await;
     let before = proxy.requests_total();
     let guard = client.mutex("/cost").unwrap().lock().await.unwrap();
     until(|| async { proxy.replies(Opcode::GET_CHILDREN) > 0 }, "the holder looks around").await;
@@ -49,8 +48,7 @@ async fn a_lock_at_a_new_path_costs_one_request_more_if_it_is_held_for_longer() 
 #[tokio::test]
 async fn a_lock_whose_connection_breaks_before_its_first_list_is_listed_once_on_the_next() {
     let server = Server::start_granting(PATIENCE);
-    let proxy = Proxy::start(server.address()).unwrap();
-    let client = quiet_client_at(proxy.connect_string()).await;
+    let (proxy, client) = quiet_proxied(&server).await;
     for round in 0..10 {
         let guard = client.mutex(format!("/cut/{round}")).unwrap().lock().await.unwrap();
         proxy.cut(How::Rst);
@@ -79,16 +77,12 @@ async fn a_taken_lock_costs_five_requests() {
 #[tokio::test]
 async fn a_lock_behind_several_costs_five_requests_and_six_at_first() {
     let server = Server::start_granting(PATIENCE);
-    let proxy = Proxy::start(server.address()).unwrap();
-    let client = quiet_client_at(proxy.connect_string()).await;
+    let (proxy, client) = quiet_proxied(&server).await;
     let (holder, other) = (quiet(&server).await, quiet(&server).await);
     // The first acquisition finds that the queue exists. The second one watches the queue's node as well.
     for (reads, cost) in [(1, 6), (2, 6), (1, 5)] {
         let guard = holder.lock().await.unwrap();
-        let between = tokio::spawn({
-            let other = other.clone();
-            async move { other.lock().await.unwrap().release().await }
-        });
+        let between = spawn_lock_of(&other);
         until(|| async { holder.participants().await.unwrap().len() == 2 }, "another one waits").await;
         let mutex = client.mutex("/cost").unwrap();
         let (requests, replies) = (proxy.requests_total(), proxy.replies(Opcode::GET_DATA));
@@ -96,7 +90,7 @@ async fn a_lock_behind_several_costs_five_requests_and_six_at_first() {
         let watches = || async { proxy.replies(Opcode::GET_DATA) >= replies + reads };
         until(watches, "the waiter watches").await;
         guard.release().await.unwrap();
-        soon(between).await.unwrap().unwrap();
+        soon(between).await.unwrap().release().await.unwrap();
         soon(waiting).await.unwrap().unwrap();
         assert_eq!(proxy.requests_total() - requests, cost);
     }
@@ -144,7 +138,14 @@ pub(crate) async fn quiet_client(server: &Server) -> Client {
     quiet_client_at(server.connect_string()).await
 }
 
-pub(crate) async fn quiet_client_at(connect: &str) -> Client {
+/// Connects such a client through its own proxy.
+pub(crate) async fn quiet_proxied(server: &Server) -> (Proxy, Client) {
+    let proxy = Proxy::start(server.address()).unwrap();
+    let client = quiet_client_at(proxy.connect_string()).await;
+    (proxy, client)
+}
+
+async fn quiet_client_at(connect: &str) -> Client {
     Config::new(connect).session_timeout(PATIENCE).server_timeout(PATIENCE / 3).connect().await.unwrap()
 }
 
@@ -234,13 +235,7 @@ async fn to_ask_who_leads_costs_none_nor_does_a_call_that_a_follower_skips() {
 /// permit is free.
 async fn waited_for(before: u64, of: impl Fn(&Client) -> Semaphore) -> u64 {
     let server = Server::start_granting(PATIENCE);
-    let proxy = Proxy::start(server.address()).unwrap();
-    let client = Config::new(proxy.connect_string())
-        .session_timeout(PATIENCE)
-        .server_timeout(PATIENCE / 3)
-        .connect()
-        .await
-        .unwrap();
+    let (proxy, client) = quiet_proxied(&server).await;
     let (holder, waiter) = (of(&quiet_client(&server).await), of(&client));
     let first = async { waiter.acquire().await.unwrap().release().await.unwrap() };
     requests_until(&server, 0, first).await;
@@ -273,8 +268,8 @@ async fn a_permit_that_is_waited_for_costs_eight_requests_and_a_shared_one_twelv
 #[tokio::test]
 async fn a_downgrade_costs_its_transaction_and_a_list() {
     let server = Server::start_granting(PATIENCE);
-    let proxy = Proxy::start(server.address()).unwrap();
-    let lock = quiet_client_at(proxy.connect_string()).await.rwlock("/cost").unwrap();
+    let (proxy, client) = quiet_proxied(&server).await;
+    let lock = client.rwlock("/cost").unwrap();
     lock.read().await.unwrap().release().await.unwrap();
     let (before, lists) = (proxy.requests_total(), proxy.replies(Opcode::GET_CHILDREN));
     let reader = lock.write().await.unwrap().downgrade().await.unwrap();
@@ -314,11 +309,10 @@ pub(crate) fn reads_as_heartbeats(config: Config) -> Config {
 }
 
 #[tokio::test]
-async fn those_who_wait_for_one_period_share_the_question_whether_it_has_begun() {
+async fn waiters_for_one_period_share_the_question_whether_it_has_begun() {
     const WAITERS: usize = 20;
     let space = Space::new();
-    let proxy = Proxy::start(space.server().address()).unwrap();
-    let client = reads_as_heartbeats(space.config_at(proxy.connect_string())).connect().await.unwrap();
+    let (proxy, client) = space.proxied_with(reads_as_heartbeats).await;
     let holder = client.mutex("/hourly").unwrap().lock().await.unwrap();
     let mut waiting = JoinSet::new();
     for _ in 0..WAITERS {
@@ -332,20 +326,6 @@ async fn those_who_wait_for_one_period_share_the_question_whether_it_has_begun()
     let requests = proxy.requests(Opcode::MULTI) - before;
     // A question that came just before the start is followed by another one.
     assert!((2..=3).contains(&requests), "the start, and one question for all: {requests}");
-}
-
-#[tokio::test]
-async fn to_ask_for_a_period_that_is_known_to_have_begun_costs_nothing() {
-    let server = Server::start_granting(PATIENCE);
-    let client = quiet_client(&server).await;
-    let guard = client.mutex("/hourly").unwrap().lock().await.unwrap();
-    assert!(guard.once_per(TICK, HOUR).await.unwrap());
-    until(|| async { server.watch_count() == 1 }, "the holder has looked around").await;
-    let asks = async {
-        assert!(client.has_begun(TICK, HOUR).await.unwrap());
-        client.until_begun(TICK, HOUR).await;
-    };
-    assert_eq!(requests(&server, asks).await, 0);
 }
 
 #[tokio::test]

@@ -1,30 +1,18 @@
 //! Requests to release, and the holders that get them.
 
-mod broken;
-
 use std::sync::mpsc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
-use zklock::{Client, Mode, MutexGuard, Participant};
+use zklock::{Client, LossReason, Mode, MutexGuard, Participant};
 use zklock_testkit::How;
 use zklock_testkit::wire::Opcode;
 
-use crate::support::{Space, failed, soon, until};
+use crate::support::{Space, failed, lock, soon, spawn_lock, until};
 
 const PATH: &str = "/reports/daily";
 /// Curator's `LockInternals.REVOKE_MESSAGE`.
 const MESSAGE: &[u8] = b"__REVOKE__";
-
-async fn lock(client: &Client) -> MutexGuard {
-    soon(client.mutex(PATH).unwrap().lock_timeout(Duration::MAX)).await.unwrap()
-}
-
-fn spawn_lock(client: &Client) -> JoinHandle<MutexGuard> {
-    let client = client.clone();
-    tokio::spawn(async move { lock(&client).await })
-}
 
 async fn participants(client: &Client) -> Vec<Participant> {
     client.mutex(PATH).unwrap().participants().await.unwrap()
@@ -52,7 +40,7 @@ fn listen(guard: &MutexGuard) -> oneshot::Receiver<()> {
 async fn the_request_is_curators_message_in_the_data_of_the_node() {
     let space = Space::new();
     let client = space.client().await;
-    let guard = lock(&client).await;
+    let guard = lock(&client, PATH).await;
     let own = holder(&client).await;
     client.revoke(&own).await.unwrap();
     let node = space.full(&format!("{PATH}/{}", own.node));
@@ -67,7 +55,7 @@ async fn the_request_is_curators_message_in_the_data_of_the_node() {
 async fn curators_message_is_heard_and_other_data_is_not() {
     let space = Space::new();
     let client = space.client().await;
-    let guard = lock(&client).await;
+    let guard = lock(&client, PATH).await;
     let called = listen(&guard);
     let own = holder(&client).await;
     for other in [&b"10.0.0.1"[..], b"", b"__REVOKE__ ", b"__revoke__"] {
@@ -90,7 +78,7 @@ async fn curators_message_is_heard_and_other_data_is_not() {
 async fn a_request_that_comes_before_anybody_listens_is_heard() {
     let space = Space::new();
     let client = space.client().await;
-    let guard = lock(&client).await;
+    let guard = lock(&client, PATH).await;
     client.revoke(&holder(&client).await).await.unwrap();
     soon(guard.revoked()).await;
     soon(listen(&guard)).await.unwrap();
@@ -102,8 +90,8 @@ async fn a_request_that_comes_before_anybody_listens_is_heard() {
 async fn one_that_is_asked_while_it_waits_hears_of_it_when_it_holds() {
     let space = Space::new();
     let [a, b] = [space.client().await, space.client().await];
-    let guard = lock(&a).await;
-    let waiting = spawn_lock(&b);
+    let guard = lock(&a, PATH).await;
+    let waiting = spawn_lock(&b, PATH);
     space.until_queued(PATH, 2).await;
     a.revoke(&participants(&a).await[1]).await.unwrap();
     guard.release().await.unwrap();
@@ -116,7 +104,7 @@ async fn one_that_is_asked_while_it_waits_hears_of_it_when_it_holds() {
 async fn every_callback_is_called_once_however_often_the_holder_is_asked() {
     let space = Space::new();
     let client = space.client().await;
-    let guard = lock(&client).await;
+    let guard = lock(&client, PATH).await;
     let inner = guard.scope(client.mutex(PATH).unwrap().lock()).await.unwrap();
     let (call, calls) = mpsc::channel();
     for (name, guard) in [("outer", &guard), ("outer", &guard), ("inner", &inner)] {
@@ -139,10 +127,10 @@ async fn every_callback_is_called_once_however_often_the_holder_is_asked() {
 }
 
 #[tokio::test]
-async fn after_the_release_nobody_is_called_and_the_request_is_no_error() {
+async fn callback_is_not_called_after_the_release_and_the_request_is_no_error() {
     let space = Space::new();
     let client = space.client().await;
-    let guard = lock(&client).await;
+    let guard = lock(&client, PATH).await;
     let called = listen(&guard);
     let own = holder(&client).await;
     guard.release().await.unwrap();
@@ -150,7 +138,7 @@ async fn after_the_release_nobody_is_called_and_the_request_is_no_error() {
     assert!(soon(called).await.is_err(), "the callback is dropped without a call");
     client.break_lock(&own).await.unwrap();
     // The next holder is not affected.
-    let guard = lock(&client).await;
+    let guard = lock(&client, PATH).await;
     client.revoke(&own).await.unwrap();
     client.break_lock(&own).await.unwrap();
     guard.verify().await.unwrap();
@@ -161,8 +149,8 @@ async fn after_the_release_nobody_is_called_and_the_request_is_no_error() {
 async fn a_guard_inside_of_another_calls_nobody_after_its_release() {
     let space = Space::new();
     let client = space.client().await;
-    let outer = lock(&client).await;
-    let inner = outer.scope(lock(&client)).await;
+    let outer = lock(&client, PATH).await;
+    let inner = outer.scope(lock(&client, PATH)).await;
     let (called, outer_called) = (listen(&inner), listen(&outer));
     inner.release().await.unwrap();
     assert!(soon(called).await.is_err());
@@ -174,7 +162,7 @@ async fn a_guard_inside_of_another_calls_nobody_after_its_release() {
 async fn callbacks_that_block_or_panic_disturb_nobody() {
     let space = Space::new();
     let [a, b] = [space.client().await, space.client().await];
-    let guard = lock(&a).await;
+    let guard = lock(&a, PATH).await;
     let (end, ended) = mpsc::channel::<()>();
     let (blocks, is_blocked) = oneshot::channel();
     guard.on_revoke(|| panic!("a callback of a test panics"));
@@ -188,7 +176,7 @@ async fn callbacks_that_block_or_panic_disturb_nobody() {
     soon(called).await.unwrap();
     guard.verify().await.unwrap();
     a.mutex("/elsewhere").unwrap().lock().await.unwrap().release().await.unwrap();
-    let waiting = spawn_lock(&b);
+    let waiting = spawn_lock(&b, PATH);
     space.until_queued(PATH, 2).await;
     guard.release().await.unwrap();
     soon(waiting).await.unwrap().release().await.unwrap();
@@ -200,7 +188,7 @@ async fn a_request_that_comes_while_the_holder_is_cut_off_is_heard() {
     let space = Space::new();
     let ((proxy, client), other) = (space.proxied().await, space.client().await);
     for is_watched in [true, false] {
-        let guard = lock(&client).await;
+        let guard = lock(&client, PATH).await;
         let reads = proxy.replies(Opcode::GET_DATA);
         let called = is_watched.then(|| listen(&guard));
         if is_watched {
@@ -280,7 +268,7 @@ async fn a_downgrade_loses_no_request_to_release() {
 async fn a_client_that_is_closed_asks_nobody() {
     let space = Space::new();
     let [a, b] = [space.client().await, space.client().await];
-    let guard = lock(&a).await;
+    let guard = lock(&a, PATH).await;
     let own = holder(&b).await;
     b.shutdown(Duration::ZERO).await;
     for error in [failed(b.revoke(&own).await), failed(b.break_lock(&own).await)] {
@@ -288,4 +276,31 @@ async fn a_client_that_is_closed_asks_nobody() {
     }
     guard.verify().await.unwrap();
     guard.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn place_that_is_taken_away_by_force_is_a_loss_for_its_holder_and_a_waiter_enters_again_at_the_tail() {
+    let space = Space::new();
+    let [a, b, c] = [space.client().await, space.client().await, space.client().await];
+    let guard = lock(&a, PATH).await;
+    let called = listen(&guard);
+    let expelled = spawn_lock(&b, PATH);
+    space.until_queued(PATH, 2).await;
+    let last = spawn_lock(&c, PATH);
+    space.until_queued(PATH, 3).await;
+    a.break_lock(&participants(&a).await[1]).await.unwrap();
+    let is_last = || async {
+        let sessions: Vec<_> = participants(&a).await.iter().map(|one| Some(one.session_id)).collect();
+        sessions == [a.session_id(), c.session_id(), b.session_id()]
+    };
+    until(is_last, "it is at the tail").await;
+    b.break_lock(&holder(&b).await).await.unwrap();
+    assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
+    assert!(failed(guard.release().await).is_lost());
+    assert!(soon(called).await.is_err(), "nobody asked");
+    let next = soon(last).await.unwrap();
+    assert!(!expelled.is_finished());
+    next.release().await.unwrap();
+    soon(expelled).await.unwrap().release().await.unwrap();
+    space.until_empty(PATH).await;
 }

@@ -6,8 +6,8 @@ mod gate;
 mod loss;
 mod passing;
 mod shared;
+mod strangers;
 mod tries;
-mod wire;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -10,12 +10,12 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use zklock::{Config, LeaseState, LockError, LossReason};
 
-use crate::support::{Server, Space, TICK, failed, soon, until, until_in_line};
+use crate::support::{Server, Space, TICK, failed, soon, until, until_in_line, until_leads};
 
 const PATH: &str = "/service";
 
 #[tokio::test]
-async fn everybody_who_waits_is_told_of_a_shutdown_and_leaves_the_queue() {
+async fn waiters_are_told_of_a_shutdown_and_leave_the_queue() {
     let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let guard = other.mutex(PATH).unwrap().lock().await.unwrap();
@@ -35,13 +35,17 @@ async fn everybody_who_waits_is_told_of_a_shutdown_and_leaves_the_queue() {
 }
 
 #[tokio::test]
-async fn who_waits_for_an_answer_is_told_of_a_shutdown() {
+async fn calls_holders_and_candidates_are_told_of_a_shutdown_that_no_server_answers() {
     let server = Server::start();
     let config = Config::new(server.connect_string()).tick_time(TICK).default_wait(Duration::MAX);
     let client = config.connect().await.unwrap();
     let mutex = client.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
+    let held = client.mutex("/held").unwrap().lock().await.unwrap();
+    until_leads(&client, "/led").await;
     server.pause().unwrap();
+    let candidates = [("/led", client.leader("/led").unwrap()), ("/run", client.leader("/run").unwrap())];
+    assert!(candidates[1].1.term().await.unwrap().is_none(), "there is no answer yet");
     // A call for the same lock would get it from the one that releases it, without an answer.
     let (locking, listing) = (client.mutex("/other").unwrap(), mutex.clone());
     let locking = tokio::spawn(async move { locking.lock().await });
@@ -52,6 +56,12 @@ async fn who_waits_for_an_answer_is_told_of_a_shutdown() {
     assert!(failed(soon(listing).await.unwrap()).is_closed());
     // The server may have deleted the node, but has not answered.
     assert!(failed(soon(releasing).await.unwrap()).is_lost());
+    assert_eq!(held.state(), LeaseState::Lost(LossReason::SessionEnded));
+    assert_eq!(soon(held.lost()).await, LossReason::SessionEnded);
+    for (at, leader) in candidates.iter().chain(&candidates) {
+        let error = failed(leader.term().await);
+        assert!(matches!(&error, LockError::Closed { path, .. } if path == at), "{error}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -117,15 +127,4 @@ async fn every_body_is_told_of_a_shutdown_however_many_there_are() {
     for body in bodies {
         assert!(failed(soon(body).await.unwrap()).is_lost());
     }
-}
-
-#[tokio::test]
-async fn a_holder_is_told_of_a_shutdown_that_the_server_does_not_answer() {
-    let server = Server::start();
-    let client = server.client(20 * TICK).await;
-    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
-    server.pause().unwrap();
-    soon(client.shutdown(Duration::ZERO)).await;
-    assert_eq!(guard.state(), LeaseState::Lost(LossReason::SessionEnded));
-    assert_eq!(soon(guard.lost()).await, LossReason::SessionEnded);
 }

@@ -1,18 +1,19 @@
-//! Contenders of other client libraries, which count for locks that name them.
+//! Contenders of other client libraries. Those of kazoo count for locks that name them.
+
+use std::time::Duration;
 
 use zklock::{Mode, Standing};
 use zookeeper_client as zk;
 
-use crate::support::{Space, soon};
+use crate::support::{Space, sequential, soon, spawn_lock_of, until};
 
 const PATH: &str = "/jobs/1";
 const KAZOO: [&str; 2] = ["__lock__", "__rlock__"];
 
-/// Enters the queue as kazoo does: with 32 hexadecimal digits and the kind of the lock.
-async fn enter_as_kazoo(space: &Space, outsider: &zk::Client, kind: &str) -> String {
-    let options = zk::CreateMode::EphemeralSequential.with_acls(zk::Acls::anyone_all());
+/// Enters the queue as another library does: with hexadecimal digits and the kind of the lock. Returns the node.
+async fn enter(space: &Space, outsider: &zk::Client, kind: &str) -> String {
     let path = space.full(&format!("{PATH}/514e2a5dd2c84a16a8d1b6a5b2c1a9f0{kind}"));
-    let (_, sequence) = outsider.create(&path, b"kazoo", &options).await.unwrap();
+    let (_, sequence) = outsider.create(&path, b"stranger", &sequential()).await.unwrap();
     format!("{path}{sequence}")
 }
 
@@ -26,21 +27,18 @@ async fn with_parent(space: &Space) -> (zklock::Client, zk::Client) {
 async fn a_mutex_waits_for_kazoos_locks_only_where_they_are_named() {
     let space = Space::new();
     let (client, outsider) = with_parent(&space).await;
-    let node = enter_as_kazoo(&space, &outsider, "__lock__").await;
+    let node = enter(&space, &outsider, "__lock__").await;
     let mutex = client.mutex(PATH).unwrap();
     mutex.lock().await.unwrap().release().await.unwrap();
     let mutex = mutex.also_behind(KAZOO);
     assert!(mutex.try_lock().await.unwrap().is_none());
-    let waiting = tokio::spawn({
-        let mutex = mutex.clone();
-        async move { mutex.lock().await }
-    });
+    let waiting = spawn_lock_of(&mutex);
     space.until_queued(PATH, 2).await;
     let participants = mutex.participants().await.unwrap();
-    let seen: Vec<_> = participants.iter().map(|p| (p.identity == "kazoo", p.standing)).collect();
+    let seen: Vec<_> = participants.iter().map(|p| (p.identity == "stranger", p.standing)).collect();
     assert_eq!(seen, [(true, Standing::Holds), (false, Standing::Waits)]);
     outsider.delete(&node, None).await.unwrap();
-    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    soon(waiting).await.unwrap().release().await.unwrap();
 }
 
 #[tokio::test]
@@ -48,27 +46,44 @@ async fn readers_share_with_kazoos_readers_and_writers_wait_for_them() {
     let space = Space::new();
     let (client, outsider) = with_parent(&space).await;
     let lock = client.rwlock(PATH).unwrap().also_behind(KAZOO);
-    let reader = enter_as_kazoo(&space, &outsider, "__rlock__").await;
+    let reader = enter(&space, &outsider, "__rlock__").await;
     let read = lock.read().await.unwrap();
     assert!(lock.try_write().await.unwrap().is_none());
     let modes: Vec<_> = lock.participants().await.unwrap().iter().map(|p| (p.mode, p.standing)).collect();
     assert_eq!(modes, [(Mode::Read, Standing::Holds); 2]);
     outsider.delete(&reader, None).await.unwrap();
     read.release().await.unwrap();
-    let writer = enter_as_kazoo(&space, &outsider, "__lock__").await;
+    let writer = enter(&space, &outsider, "__lock__").await;
     assert!(lock.try_read().await.unwrap().is_none());
     outsider.delete(&writer, None).await.unwrap();
     lock.write().await.unwrap().release().await.unwrap();
 }
 
 #[tokio::test]
-async fn who_comes_later_is_not_waited_for() {
+async fn contender_of_kazoo_that_comes_later_is_not_waited_for() {
     let space = Space::new();
     let (client, outsider) = with_parent(&space).await;
     let mutex = client.mutex(PATH).unwrap().also_behind(KAZOO);
     let held = mutex.lock().await.unwrap();
-    enter_as_kazoo(&space, &outsider, "__lock__").await;
+    enter(&space, &outsider, "__lock__").await;
     held.verify().await.unwrap();
     assert!(held.is_held());
     held.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn readers_and_writers_of_curator_are_waited_for() {
+    let space = Space::new();
+    let (client, outsider) = with_parent(&space).await;
+    let lock = client.rwlock(PATH).unwrap();
+    let reader = enter(&space, &outsider, "-__READ__").await;
+    lock.read().await.unwrap().release().await.unwrap();
+    assert!(lock.try_write().await.unwrap().is_none());
+    let writer = enter(&space, &outsider, "-__WRIT__").await;
+    assert!(lock.try_read().await.unwrap().is_none());
+    let reading = tokio::spawn(async move { lock.read_timeout(Duration::MAX).await.unwrap() });
+    until(async || space.is_watching(&client, PATH), "the reader waits for the writer").await;
+    outsider.delete(&reader, None).await.unwrap();
+    outsider.delete(&writer, None).await.unwrap();
+    soon(reading).await.unwrap().release().await.unwrap();
 }

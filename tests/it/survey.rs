@@ -6,7 +6,7 @@ use zklock::{Client, LockError, LockKind, Mode, Standing, SurveyedLock};
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
-use crate::support::{Space, soon, until};
+use crate::support::{Space, persistent, sequential, soon, until};
 
 fn summary(locks: &[SurveyedLock]) -> Vec<(&str, LockKind, u32, u32)> {
     locks.iter().map(|lock| (&lock.path[..], lock.kind, lock.holding, lock.waiting)).collect()
@@ -59,11 +59,9 @@ async fn the_locks_below_a_path_have_their_kinds_holders_and_waiters() {
 async fn the_locks_of_other_libraries_are_found() {
     let space = Space::new();
     let (client, outsider) = (space.client().await, space.outsider().await);
-    let options = zk::CreateMode::EphemeralSequential.with_acls(zk::Acls::anyone_all());
-    let parents = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
     for (path, name) in [("/kazoo", "0f__lock__"), ("/curator", "_c_x-lock-"), ("/members", "member-")] {
-        outsider.mkdir(&space.full(path), &parents).await.unwrap();
-        outsider.create(&space.full(&format!("{path}/{name}")), b"a host", &options).await.unwrap();
+        outsider.mkdir(&space.full(path), &persistent()).await.unwrap();
+        outsider.create(&space.full(&format!("{path}/{name}")), b"a host", &sequential()).await.unwrap();
     }
     let surveyed = client.survey("/").unwrap().take().await.unwrap();
     let expected = [("/curator", LockKind::Mutex, 1, 0), ("/kazoo", LockKind::Mutex, 1, 0)];
@@ -88,8 +86,7 @@ async fn nodes_beyond_the_bounds_or_denied_are_counted_and_not_looked_at() {
     let closed = [zk::Acl::new(zk::Permission::CREATE, zk::AuthId::anyone())];
     let options = zk::CreateMode::Persistent.with_acls(closed.as_slice().into());
     outsider.create(&space.full("/denied"), b"", &options).await.unwrap();
-    let open = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
-    outsider.create(&space.full("/denied/below"), b"", &open).await.unwrap();
+    outsider.create(&space.full("/denied/below"), b"", &persistent()).await.unwrap();
     let denied = client.survey("/").unwrap().take().await.unwrap();
     assert_eq!((denied.locks.len(), denied.left_out), (1, 1));
     assert!(matches!(denied.denied, Some(LockError::Denied { path, .. }) if path == "/denied"));
@@ -115,9 +112,8 @@ async fn a_lock_whose_contender_may_not_be_read_is_counted_and_so_are_those_belo
 async fn nodes_beyond_the_bound_are_counted_once() {
     let space = Space::new();
     let (client, outsider) = (space.client().await, space.outsider().await);
-    let parents = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
     for path in ["/a/1", "/a/2", "/a/3", "/b/1", "/b/2", "/b/3"] {
-        outsider.mkdir(&space.full(path), &parents).await.unwrap();
+        outsider.mkdir(&space.full(path), &persistent()).await.unwrap();
     }
     // The namespace, `/a` and `/b`, and one of the six below them.
     let surveyed = client.survey("/").unwrap().nodes(4).take().await.unwrap();

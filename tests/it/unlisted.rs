@@ -1,13 +1,11 @@
 //! Servers whose lists lack a node that exists (ZOOKEEPER-4846).
 
-use std::time::Duration;
-
 use zklock::{Config, LeaseState, LossReason};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{EmbeddedServer, Proxy};
 use zookeeper_client as zk;
 
-use crate::support::{Space, failed, soon, until};
+use crate::support::{Space, failed, soon, spawn_lock, until};
 
 const PATH: &str = "/orders/7";
 
@@ -36,12 +34,11 @@ async fn a_contender_that_its_list_lacks_deletes_its_node_and_enters_again() {
     let (proxy, client) = space.proxied().await;
     space.client().await.mutex(PATH).unwrap().lock().await.unwrap().release().await.unwrap();
     hide_children(&proxy);
-    let mutex = client.mutex(PATH).unwrap();
-    let locking = tokio::spawn(async move { mutex.lock_timeout(Duration::MAX).await });
+    let locking = spawn_lock(&client, PATH);
     until(async || proxy.requests(Opcode::CREATE2) > 1, "it enters again").await;
     assert!(!locking.is_finished());
     proxy.clear();
-    let guard = soon(locking).await.unwrap().unwrap();
+    let guard = soon(locking).await.unwrap();
     assert_eq!(space.children(PATH).await.len(), 1);
     guard.verify().await.unwrap();
     guard.release().await.unwrap();
@@ -87,8 +84,7 @@ async fn a_holder_that_was_behind_one_alone_lists_the_queue_on_the_next_connecti
     let first = Config::new(server.connect_string()).connect().await.unwrap();
     let next = Config::new(proxy.connect_string()).connect().await.unwrap();
     let held = first.mutex(PATH).unwrap().lock().await.unwrap();
-    let mutex = next.mutex(PATH).unwrap();
-    let waiting = tokio::spawn(async move { mutex.lock().await.unwrap() });
+    let waiting = spawn_lock(&next, PATH);
     until(async || proxy.replies(Opcode::GET_DATA) >= 2, "it watches the node in front and its own one")
         .await;
     let session = next.session_id().unwrap();

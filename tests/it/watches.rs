@@ -1,24 +1,13 @@
 //! The wake-ups of waiters, and the watches that they leave on the server.
 
-use std::time::Duration;
-
 use tokio::task::JoinHandle;
-use zklock::{Client, LockError, MutexGuard};
+use zklock::{Client, MutexGuard};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
 
-use crate::support::{Space, soon, until};
+use crate::support::{Space, lock, soon, spawn_lock, until};
 
 const PATH: &str = "/bells";
-
-async fn lock(client: &Client) -> MutexGuard {
-    soon(client.mutex(PATH).unwrap().lock_timeout(Duration::MAX)).await.unwrap()
-}
-
-fn spawn_lock(client: &Client) -> JoinHandle<Result<MutexGuard, LockError>> {
-    let mutex = client.mutex(PATH).unwrap();
-    tokio::spawn(async move { mutex.lock_timeout(Duration::MAX).await })
-}
 
 /// Returns the nodes of the queue in its order.
 async fn queue(client: &Client) -> Vec<String> {
@@ -27,10 +16,10 @@ async fn queue(client: &Client) -> Vec<String> {
 }
 
 /// Adds the contenders of clients to the queue one behind the other, each of which watches the one in front.
-async fn line_up(space: &Space, clients: &[Client]) -> Vec<JoinHandle<Result<MutexGuard, LockError>>> {
+async fn line_up(space: &Space, clients: &[Client]) -> Vec<JoinHandle<MutexGuard>> {
     let mut waiting = Vec::new();
     for (place, client) in clients.iter().enumerate() {
-        waiting.push(spawn_lock(client));
+        waiting.push(spawn_lock(client, PATH));
         until(
             || async {
                 queue(client).await.get(place + 1).is_some() && is_watched(space, client, place).await
@@ -51,17 +40,17 @@ async fn a_predecessor_that_goes_at_any_time_around_the_list_and_the_watch_is_no
     let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let other = space.client().await;
-    lock(&client).await.release().await.unwrap();
+    lock(&client, PATH).await.release().await.unwrap();
     for opcode in [Opcode::CREATE2, Opcode::GET_CHILDREN, Opcode::GET_DATA] {
         for is_reply in [false, true] {
-            let holder = lock(&other).await;
+            let holder = lock(&other, PATH).await;
             let rule = if is_reply { proxy.on_reply(opcode) } else { proxy.on_request(opcode) };
             let held = rule.hold();
-            let waiting = spawn_lock(&client);
+            let waiting = spawn_lock(&client, PATH);
             soon(held.struck()).await;
             holder.release().await.unwrap();
             held.release();
-            soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+            soon(waiting).await.unwrap().release().await.unwrap();
         }
     }
     space.until_empty(PATH).await;
@@ -81,8 +70,8 @@ async fn a_waiter_whose_node_went_before_the_one_in_front_never_holds_by_it() {
         let space = Space::new();
         let (proxy, client) = space.proxied().await;
         let (other, outsider) = (space.client().await, space.outsider().await);
-        let holder = lock(&other).await;
-        let waiting = spawn_lock(&client);
+        let holder = lock(&other, PATH).await;
+        let waiting = spawn_lock(&client, PATH);
         until(|| async { proxy.replies(Opcode::GET_DATA) == 2 }, "the waiter watches both").await;
         let own = space.full(&queue(&other).await[1]);
         if connection == Connection::Cut {
@@ -92,7 +81,7 @@ async fn a_waiter_whose_node_went_before_the_one_in_front_never_holds_by_it() {
         outsider.delete(&own, None).await.unwrap();
         holder.release().await.unwrap();
         proxy.heal();
-        let guard = soon(waiting).await.unwrap().unwrap();
+        let guard = soon(waiting).await.unwrap();
         guard.verify().await.unwrap();
         let nodes = queue(&other).await;
         assert!(nodes.len() == 1 && space.full(&nodes[0]) != own, "{connection:?}: {nodes:?}");
@@ -109,7 +98,7 @@ async fn only_the_one_behind_asks_again_when_a_contender_leaves() {
     for _ in 0..WAITERS {
         clients.push(space.config_at(proxy.connect_string()).connect().await.unwrap());
     }
-    let holder = lock(&space.client().await).await;
+    let holder = lock(&space.client().await, PATH).await;
     let mut waiting = line_up(&space, &clients).await;
     let lists = || proxy.requests(Opcode::GET_CHILDREN);
     let (nodes, before) = (queue(&space.client().await).await, lists());
@@ -123,7 +112,7 @@ async fn only_the_one_behind_asks_again_when_a_contender_leaves() {
     assert!(waiting.iter().all(|waiting| !waiting.is_finished()), "a waiter acquired a lock that is held");
     holder.release().await.unwrap();
     for waiting in waiting {
-        soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+        soon(waiting).await.unwrap().release().await.unwrap();
     }
     // The first waiter has one contender in front, and needs no list.
     let left_in_front_of_others = WAITERS as u64 - 1;
@@ -136,7 +125,7 @@ async fn an_event_that_is_no_deletion_grants_nothing() {
     let space = Space::new();
     let (proxy, client) = space.proxied().await;
     let (other, outsider) = (space.client().await, space.outsider().await);
-    let holder = lock(&other).await;
+    let holder = lock(&other, PATH).await;
     let waiting = line_up(&space, std::slice::from_ref(&client)).await.remove(0);
     let predecessor = space.full(&queue(&other).await[0]);
     for _ in 0..5 {
@@ -151,5 +140,5 @@ async fn an_event_that_is_no_deletion_grants_nothing() {
     assert!(holder.is_held() && !waiting.is_finished());
     assert!(other.mutex(PATH).unwrap().try_lock().await.unwrap().is_none());
     holder.release().await.unwrap();
-    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    soon(waiting).await.unwrap().release().await.unwrap();
 }

@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_an_inner_holder_has_given_back_is_over_although_the_outer_one_holds_the_lock() {
+    async fn handle_of_an_inner_holder_is_over_with_it_although_the_outer_one_holds_the_lock() {
         let (_server, client) = connected().await;
         let mutex = client.mutex("/a").unwrap();
         let outer = mutex.lock().await.unwrap();
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_writer_kept_is_over_after_its_downgrade() {
+    async fn handle_of_a_writer_is_over_after_its_downgrade() {
         let (_server, client) = connected().await;
         let writer = client.rwlock("/a").unwrap().write().await.unwrap();
         let kept = writer.scope(async { current().unwrap() }).await;

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_start_came_early_is_made_up_for() {
+    fn early_start_is_made_up_for() {
         assert_eq!(starts(seconds(1), &[0, 950, 1_900, 1_949, 1_950, 2_900]), [0, 950, 1_950]);
     }
 

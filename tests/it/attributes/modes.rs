@@ -3,7 +3,7 @@
 use tokio::sync::Barrier;
 use zklock::{FencingToken, LockError, WriteGuard, distributed_lock};
 
-use crate::support::{Space, failed, soon};
+use crate::support::{Space, soon};
 
 #[distributed_lock(path = "/catalogue", mode = read, guard = held)]
 async fn meet(others: &Barrier) -> Result<FencingToken, LockError> {
@@ -44,31 +44,5 @@ async fn change(space: &Space) -> Result<(), LockError> {
 async fn a_reading_call_inside_of_a_writing_one_enters_without_another_contender() {
     let space = Space::new();
     soon(zklock::scope(space.client().await, change(&space))).await.unwrap();
-    space.until_empty("/catalogue").await;
-}
-
-#[distributed_lock(path = "/catalogue", mode = write, wait = "60s", guard = held)]
-async fn write(depth: u32, space: &Space) -> Result<FencingToken, LockError> {
-    assert_eq!(space.children("/catalogue").await.len(), 1);
-    if depth > 0 {
-        assert_eq!(Box::pin(write(depth - 1, space)).await?, held.fencing_token());
-    }
-    Ok(held.fencing_token())
-}
-
-#[distributed_lock(path = "/catalogue", mode = read, guard = held)]
-async fn upgrade(space: &Space) -> Result<LockError, LockError> {
-    let error = failed(write(0, space).await);
-    assert_eq!(space.children("/catalogue").await.len(), 1);
-    held.verify().await?;
-    Ok(error)
-}
-
-#[tokio::test]
-async fn a_writing_call_inside_of_a_reading_one_is_refused_without_waiting() {
-    let space = Space::new();
-    // The inner call would wait for longer than `soon` does.
-    let error = soon(zklock::scope(space.client().await, upgrade(&space))).await.unwrap();
-    assert!(matches!(&error, LockError::Upgrade { path, .. } if path == "/catalogue"), "{error}");
     space.until_empty("/catalogue").await;
 }

@@ -2,11 +2,11 @@
 
 use rstest_reuse::apply;
 use zklock::LockError;
-use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
-use super::face::{Face, every_reentrant_lock};
-use crate::requests::{PATIENCE, quiet_client, quiet_client_at, requests};
+use super::face::Face;
+use super::templates::every_reentrant_lock;
+use crate::requests::{PATIENCE, quiet_client, quiet_proxied, requests};
 use crate::support::{Server, failed, until};
 
 /// The requests of a free lock at a path that nobody has used, and then again and again: all of them, and how many are
@@ -19,8 +19,7 @@ const MET: [(u64, [u64; 3]); 4] = [(4, [1, 1, 1]), (4, [0, 1, 1]), (2, [0, 1, 1]
 #[tokio::test]
 async fn free_lock_costs_two_requests_at_a_new_path_and_again_and_nothing_inside(face: Face) {
     let server = Server::start_granting(PATIENCE);
-    let proxy = Proxy::start(server.address()).unwrap();
-    let (client, other) = (quiet_client_at(proxy.connect_string()).await, quiet_client(&server).await);
+    let ((proxy, client), other) = (quiet_proxied(&server).await, quiet_client(&server).await);
     // This creates the parents, too.
     face.of(&other, "/cost/met").take().await.release().await.unwrap();
     let counted = || [Opcode::MULTI, Opcode::CREATE2, Opcode::DELETE].map(|opcode| proxy.requests(opcode));

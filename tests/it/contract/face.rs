@@ -1,61 +1,21 @@
 //! The locks that the contract covers, as one type.
 //!
-//! To add a lock, add a variant to each enum, an arm to each `match` and to `on`, and a value to the
-//! templates.
+//! To add a lock, add a variant to each enum, an arm to each `match` and to `on`, and a value to the templates beside
+//! this module.
 
 use std::ops::Deref;
 use std::time::Duration;
 
-use rstest_reuse::template;
 use tokio::task::JoinHandle;
 use zklock::{
-    Client, LockError, Mode, MultiGuard, MultiLock, Mutex, MutexGuard, Participant, ReadGuard, RwLock,
-    Semaphore, SemaphoreGuard, WriteGuard,
+    Client, Election, LeaderLatch, Leadership, LockError, Mode, MultiGuard, MultiLock, Mutex, MutexGuard,
+    Participant, ReadGuard, RwLock, Semaphore, SemaphoreGuard, WriteGuard,
 };
 
 use crate::support::{Space, soon, until, until_waiting_here};
 
-// Runs a test for each lock that excludes all others.
-#[template]
-#[rstest::rstest]
-pub(super) fn every_lock(
-    #[values(Face::Mutex, Face::Exclusive, Face::Writer, Face::Semaphore, Face::Permits, Face::Multi)]
-    face: Face,
-) {
-}
-
-// Runs a test for each lock, and for the one that readers share.
-#[template]
-#[rstest::rstest]
-pub(super) fn every_lock_and_readers(
-    #[values(
-        Face::Mutex,
-        Face::Exclusive,
-        Face::Reader,
-        Face::Writer,
-        Face::Semaphore,
-        Face::Permits,
-        Face::Multi
-    )]
-    face: Face,
-) {
-}
-
-// Runs a test for each lock that a call may enter again, and for the one that readers share.
-#[template]
-#[rstest::rstest]
-pub(super) fn every_reentrant_lock(
-    #[values(Face::Mutex, Face::Reader, Face::Writer, Face::Multi)] face: Face,
-) {
-}
-
-// Runs a test for each lock that a client passes on from one of its calls to the next.
-#[template]
-#[rstest::rstest]
-pub(super) fn every_passed_lock(
-    #[values(Face::Mutex, Face::Exclusive, Face::Writer, Face::Semaphore)] face: Face,
-) {
-}
+/// A time that no test outlasts.
+pub(super) const LONG: Duration = Duration::from_secs(3_600);
 
 /// A kind of lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +31,8 @@ pub(super) enum Face {
     Permits,
     /// Two mutexes at once.
     Multi,
+    /// A candidate of an election, which does not run again after a loss.
+    Leader,
 }
 
 impl Face {
@@ -86,6 +48,7 @@ impl Face {
                 let lock = client.multi([format!("{path}-too"), path.to_owned()]).unwrap();
                 Lock::Multi(lock, client.mutex(path).unwrap())
             }
+            Self::Leader => Lock::Leader(client.election(path).unwrap().hold_down(LONG)),
         }
     }
 
@@ -97,7 +60,7 @@ impl Face {
             // The waiter takes the third permit, and waits with another node.
             Self::Permits => vec![2 * count.min(2), count.saturating_sub(1)],
             Self::Multi if count == 0 => vec![0, 0],
-            Self::Mutex | Self::Reader | Self::Writer | Self::Multi => vec![count],
+            Self::Mutex | Self::Reader | Self::Writer | Self::Multi | Self::Leader => vec![count],
         };
         let are_contending = || async {
             let mut nodes = Vec::new();
@@ -129,13 +92,14 @@ impl Face {
             Self::Reader => Mode::Read,
             Self::Writer => Mode::Write,
             Self::Semaphore | Self::Permits => Mode::Permit,
+            Self::Leader => Mode::Leader,
         }
     }
 
     /// Returns the parents of all nodes of contenders. Holders have theirs below the first one.
     pub(super) fn parents(self, path: &str) -> Vec<String> {
         match self {
-            Self::Mutex | Self::Reader | Self::Writer => vec![path.to_owned()],
+            Self::Mutex | Self::Reader | Self::Writer | Self::Leader => vec![path.to_owned()],
             Self::Multi => vec![path.to_owned(), format!("{path}-too")],
             Self::Exclusive | Self::Semaphore | Self::Permits => {
                 vec![format!("{path}/leases"), format!("{path}/locks")]
@@ -165,6 +129,8 @@ pub(super) enum Lock {
     Permits(Semaphore, u32),
     /// The multi-lock, and its first member.
     Multi(MultiLock, Mutex),
+    /// Each call runs a candidate of its own.
+    Leader(Election),
 }
 
 impl Lock {
@@ -175,6 +141,10 @@ impl Lock {
             Self::Writer(lock) => lock.write().await.map(Held::Writer),
             Self::Permits(lock, permits) => lock.acquire_many(*permits).await.map(Held::Permits),
             Self::Multi(lock, _) => lock.lock().await.map(Held::Multi),
+            Self::Leader(election) => {
+                let latch = election.clone().latch();
+                latch.leadership().await.map(|term| Held::Leader(latch, term))
+            }
         }
     }
 
@@ -187,6 +157,10 @@ impl Lock {
                 lock.acquire_many_timeout(*permits, wait).await.map(Held::Permits)
             }
             Self::Multi(lock, _) => lock.lock_timeout(wait).await.map(Held::Multi),
+            Self::Leader(election) => {
+                let latch = election.clone().latch();
+                latch.leadership_timeout(wait).await.map(|term| Held::Leader(latch, term))
+            }
         }
     }
 
@@ -197,6 +171,14 @@ impl Lock {
             Self::Writer(lock) => lock.try_write().await?.map(Held::Writer),
             Self::Permits(lock, permits) => lock.try_acquire_many(*permits).await?.map(Held::Permits),
             Self::Multi(lock, _) => lock.try_lock().await?.map(Held::Multi),
+            Self::Leader(election) => {
+                let latch = election.clone().latch();
+                latch.settled().await?;
+                match latch.current() {
+                    Some(term) => Some(Held::Leader(latch, term)),
+                    None => latch.close().await.map(|()| None)?,
+                }
+            }
         })
     }
 
@@ -206,7 +188,7 @@ impl Lock {
             Self::Mutex(lock) => lock.run(async |_| body.await).await,
             Self::Reader(lock) => lock.run_read(async |_| body.await).await,
             Self::Writer(lock) => lock.run_write(async |_| body.await).await,
-            Self::Permits(..) => self.lock().await?.run(body).await,
+            Self::Permits(..) | Self::Leader(_) => self.lock().await?.run(body).await,
             Self::Multi(lock, _) => lock.run(async |_| body.await).await,
         }
     }
@@ -227,6 +209,7 @@ impl Lock {
             Self::Mutex(lock) | Self::Multi(_, lock) => lock.participants().await,
             Self::Reader(lock) | Self::Writer(lock) => lock.participants().await,
             Self::Permits(lock, _) => lock.participants().await,
+            Self::Leader(election) => election.participants().await,
         };
         participants.unwrap()
     }
@@ -245,17 +228,19 @@ pub(super) enum Held {
     Writer(WriteGuard),
     Permits(SemaphoreGuard),
     Multi(MultiGuard),
+    Leader(LeaderLatch, Leadership),
 }
 
-/// Evaluates an expression with a guard of any kind.
+/// Evaluates an expression with a guard of any kind, and another one with a candidate and its term.
 macro_rules! on {
-    ($held:expr, $guard:ident => $result:expr) => {
+    ($held:expr, $guard:ident => $result:expr, ($latch:pat, $term:ident) => $of_term:expr) => {
         match $held {
             Held::Mutex($guard) => $result,
             Held::Reader($guard) => $result,
             Held::Writer($guard) => $result,
             Held::Permits($guard) => $result,
             Held::Multi($guard) => $result,
+            Held::Leader($latch, $term) => $of_term,
         }
     };
 }
@@ -264,13 +249,16 @@ impl Deref for Held {
     type Target = zklock::Held;
 
     fn deref(&self) -> &zklock::Held {
-        on!(self, guard => guard)
+        on!(self, guard => guard, (_, term) => term)
     }
 }
 
 impl Held {
     pub(super) async fn release(self) -> Result<(), LockError> {
-        on!(self, guard => guard.release().await)
+        on!(self, guard => guard.release().await, (latch, term) => {
+            let held = term.verify().await;
+            latch.close().await.and(held)
+        })
     }
 
     /// Goes on as a reader.
@@ -280,14 +268,14 @@ impl Held {
     }
 
     pub(super) async fn revoked(&self) {
-        on!(self, guard => guard.revoked().await)
+        on!(self, guard => guard.revoked().await, (_, term) => panic!("{term:?} is not revoked"))
     }
 
     pub(super) async fn scope<F: Future>(&self, future: F) -> F::Output {
-        on!(self, guard => guard.scope(future).await)
+        on!(self, guard => guard.scope(future).await, (_, term) => term.run(future).await.unwrap())
     }
 
     pub(super) async fn run<F: Future>(&self, body: F) -> Result<F::Output, LockError> {
-        on!(self, guard => guard.run(body).await)
+        on!(self, guard => guard.run(body).await, (_, term) => term.run(body).await)
     }
 }

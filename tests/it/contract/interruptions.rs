@@ -6,7 +6,8 @@ use rstest_reuse::apply;
 use zklock::{Client, LeaseState, LockError};
 
 use super::PATH;
-use super::face::{Face, Held, Lock, every_lock_and_readers};
+use super::face::{Face, Held, Lock};
+use super::templates::every_lock_and_readers;
 use crate::support::frames::{Caller, Frame, Interrupted, Meanwhile};
 use crate::support::{Space, soon, until};
 

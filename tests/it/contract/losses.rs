@@ -9,10 +9,13 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use zklock::{Client, LeaseState, LockError, LossReason, Standing};
 use zklock_testkit::wire::Opcode;
-use zklock_testkit::{How, Proxy};
+use zklock_testkit::{Direction, How, Proxy};
 
 use super::PATH;
-use super::face::{Face, Held, Lock, every_lock_and_readers};
+use super::face::{Face, Held, Lock};
+use super::templates::every_lock_and_readers;
+use crate::recovery::expire_for_the_client_alone;
+use crate::support::session_end::end_session;
 use crate::support::{SOON, Space, failed, soon, until};
 
 const DATA: &str = "/data";
@@ -29,7 +32,10 @@ struct Scene {
 
 impl Scene {
     async fn new(face: Face) -> Self {
-        let space = Space::new();
+        Self::of(Space::new(), face).await
+    }
+
+    async fn of(space: Space, face: Face) -> Self {
         let (proxy, client) = space.proxied().await;
         let (lock, rival) = (face.of(&client, PATH), face.rival().of(&space.client().await, PATH));
         Self { space, proxy, client, lock, rival, face }
@@ -274,5 +280,48 @@ async fn holder_that_goes_while_the_waiter_is_cut_off_is_noticed(face: Face) {
     guard.verify().await.unwrap();
     face.assert_held_once(&scene.space, PATH).await;
     guard.release().await.unwrap();
+    scene.until_nothing_is_left().await;
+}
+
+#[apply(every_lock_and_readers)]
+#[tokio::test]
+async fn lease_of_a_holder_that_is_cut_off_ends_before_its_session(face: Face) {
+    let scene = Scene::of(Space::quick(), face).await;
+    let (guard, waiting) = scene.held_before_rival().await;
+    scene.proxy.blackhole(Direction::Both);
+    let error = failed(soon(guard.run(std::future::pending::<()>())).await);
+    assert!(matches!(error, LockError::Lost { reason: LossReason::LeaseExpired, .. }), "{error}");
+    assert!(!waiting.is_finished(), "the servers still keep the session");
+    let next = soon(waiting).await.unwrap().unwrap();
+    assert!(next.fencing_token() > guard.fencing_token());
+    scene.proxy.heal();
+    next.release().await.unwrap();
+    let again = scene.lock.take().await;
+    assert_eq!(guard.state(), LeaseState::Lost(LossReason::LeaseExpired), "a loss is permanent");
+    again.release().await.unwrap();
+    scene.until_nothing_is_left().await;
+}
+
+#[apply(every_lock_and_readers)]
+#[tokio::test]
+async fn node_of_the_last_session_is_waited_for_like_that_of_another_client(face: Face) {
+    let scene = Scene::new(face).await;
+    let guard = scene.lock.take().await;
+    face.until_contending(&scene.space, PATH, 1).await;
+    let old = expire_for_the_client_alone(&scene.proxy, &scene.client).await;
+    assert_eq!(soon(guard.lost()).await, LossReason::SessionEnded);
+    let lock = face.rival().of(&scene.client, PATH);
+    assert!(lock.try_lock().await.unwrap().is_none());
+    let again = lock.spawn();
+    face.until_contending(&scene.space, PATH, 2).await;
+    assert!(failed(guard.release().await).is_lost());
+    assert!(!again.is_finished());
+    assert_eq!(lock.participants().await[0].session_id, old);
+    end_session(scene.space.server().address(), old);
+    let again = soon(again).await.unwrap().unwrap();
+    let holder = &lock.participants().await[0];
+    assert_eq!(Some(holder.session_id), scene.client.session_id());
+    assert_eq!(holder.fencing_token, again.fencing_token());
+    again.release().await.unwrap();
     scene.until_nothing_is_left().await;
 }

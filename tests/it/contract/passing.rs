@@ -5,18 +5,16 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use rstest_reuse::apply;
 use tokio::task::{JoinHandle, JoinSet};
-use zklock::{Client, Health, LeaseState, LockError, LockEventKind, LossReason, Phase, Queueing};
+use zklock::{Client, Config, Health, LeaseState, LockError, LockEventKind, LossReason, Phase, Queueing};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Hold, How, Proxy};
 
 use super::PATH;
-use super::face::{Face, Held, Lock, every_passed_lock};
+use super::face::{Face, Held, LONG, Lock};
+use super::templates::every_passed_lock;
 use crate::support::{Space, failed, soon, until};
 
 const DATA: &str = "/data";
-/// A time that no test outlasts.
-const LONG: Duration = Duration::from_secs(60);
-
 type Waiting = JoinHandle<Result<Held, LockError>>;
 
 /// A client behind a proxy, whose turns no test outlasts.
@@ -31,9 +29,8 @@ struct Line {
 impl Line {
     async fn new(face: Face) -> Self {
         let space = Space::new();
-        let proxy = Proxy::start(space.server().address()).unwrap();
-        let config = space.config_at(proxy.connect_string()).queueing(Queueing::new(64, LONG));
-        let client = config.connect().await.unwrap();
+        let patient = |config: Config| config.queueing(Queueing::new(64, LONG));
+        let (proxy, client) = space.proxied_with(patient).await;
         let lock = face.of(&client, PATH);
         Self { space, proxy, client, lock, face }
     }

@@ -4,7 +4,8 @@ use rstest_reuse::apply;
 use zklock::LockError;
 
 use super::PATH;
-use super::face::{Face, every_lock_and_readers};
+use super::face::Face;
+use super::templates::every_lock_and_readers;
 use crate::support::{Space, failed, soon, until};
 
 /// Returns the name of the recipe of a lock.
@@ -13,6 +14,7 @@ fn recipe(face: Face) -> &'static str {
         Face::Mutex | Face::Multi => "a mutex",
         Face::Reader | Face::Writer => "a read-write lock",
         Face::Exclusive | Face::Semaphore | Face::Permits => "a semaphore",
+        Face::Leader => "an election",
     }
 }
 
@@ -36,7 +38,8 @@ async fn lock_of_another_recipe_is_refused_while_a_path_is_in_use_and_disturbs_n
         Face::Reader,
         Face::Writer,
         Face::Semaphore,
-        Face::Permits
+        Face::Permits,
+        Face::Leader
     )]
     other: Face,
 ) {

@@ -6,7 +6,8 @@ use rstest_reuse::apply;
 use tokio::sync::Barrier;
 use zklock::{LockError, Phase};
 
-use super::face::{Face, Lock, every_reentrant_lock};
+use super::face::{Face, Lock};
+use super::templates::every_reentrant_lock;
 use super::{PATH, SHORT};
 use crate::support::{Space, failed, soon};
 

@@ -11,7 +11,9 @@ use zklock::{Acl, Client, Config, Events, LockError, LockEventKind, LossReason, 
 use zklock_testkit::How;
 
 use super::ledger::{Listener, name};
-use crate::support::{Space, failed, soon, until};
+use crate::spans::only_wait;
+use crate::spans::recorder::Recorder;
+use crate::support::{Space, failed, soon, spawn_lock, until, until_in_line};
 
 const PATH: &str = "/ends/1";
 
@@ -30,16 +32,23 @@ async fn each_end_of_a_wait_is_told_with_its_cause_and_its_time() {
     let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let held = other.mutex(PATH).unwrap().lock().await.unwrap();
+    let room = other.semaphore("/ends/room", 3).unwrap().acquire().await.unwrap();
     let mut events = client.events();
+    let (recorder, _listening) = Recorder::listen();
+    let span = || only_wait(&recorder);
     let mutex = client.mutex(PATH).unwrap();
     let begun = Instant::now();
     assert!(mutex.try_lock().await.unwrap().is_none());
+    assert_eq!(span().end(), ["contended", "", ""]);
     let contended = end(&mut events).await;
     let LockEventKind::Contended { waited, .. } = contended else { panic!("{contended:?}") };
     assert!(waited > Duration::ZERO && waited <= begun.elapsed(), "{waited:?}");
 
     let wait = Duration::from_millis(50);
-    failed(mutex.lock_timeout(wait).await);
+    let late = failed(mutex.lock_timeout(wait).await);
+    let ended = span();
+    assert_eq!(ended.end(), ["timed_out", "timed_out", "ERROR"]);
+    assert_eq!(ended.field("otel.status_description"), late.to_string());
     let timed_out = end(&mut events).await;
     let LockEventKind::TimedOut { waited, error, .. } = timed_out else { panic!("{timed_out:?}") };
     assert!(waited >= wait && error.is_timeout(), "{waited:?} {error}");
@@ -54,14 +63,15 @@ async fn each_end_of_a_wait_is_told_with_its_cause_and_its_time() {
         } => {}
     }
     drop(waiting);
+    assert_eq!(span().end(), ["cancelled", "", ""]);
     let cancelled = end(&mut events).await;
     let LockEventKind::Cancelled { waited, .. } = cancelled else { panic!("{cancelled:?}") };
     assert!((wait..=begun.elapsed()).contains(&waited), "{waited:?}");
     held.release().await.unwrap();
 
-    let room = other.semaphore("/ends/room", 3).unwrap().acquire().await.unwrap();
     let begun = Instant::now();
     failed(client.semaphore("/ends/room", 4).unwrap().acquire().await);
+    assert_eq!(span().end(), ["refused", "refused", "ERROR"]);
     let refused = end(&mut events).await;
     let LockEventKind::Refused { error: LockError::PermitsDiffer { .. }, waited, .. } = refused else {
         panic!("{refused:?}");
@@ -72,6 +82,7 @@ async fn each_end_of_a_wait_is_told_with_its_cause_and_its_time() {
     client.shutdown(Duration::ZERO).await;
     let begun = Instant::now();
     failed(mutex.lock().await);
+    assert_eq!(span().end(), ["failed", "failed", "ERROR"]);
     let ended = end(&mut events).await;
     let LockEventKind::Failed { error, waited, .. } = ended else { panic!("{ended:?}") };
     assert!(error.is_closed() && waited <= begun.elapsed(), "{error} {waited:?}");
@@ -88,6 +99,7 @@ async fn each_end_of_a_hold_is_told_with_its_cause_and_its_time() {
     let space = Space::new();
     let client = space.client().await;
     let mut events = client.events();
+    let (recorder, _listening) = Recorder::listen();
     let least = Duration::from_millis(20);
     hold_for(&client, least).await.release().await.unwrap();
     let released = end(&mut events).await;
@@ -95,15 +107,14 @@ async fn each_end_of_a_hold_is_told_with_its_cause_and_its_time() {
     assert!(held >= least, "{held:?}");
 
     let guard = hold_for(&client, least).await;
-    let mutex = client.mutex(PATH).unwrap();
-    let next = tokio::spawn(async move { mutex.lock().await });
-    crate::support::until_in_line(&client.mutex(PATH).unwrap(), 1).await;
+    let next = spawn_lock(&client, PATH);
+    until_in_line(&client.mutex(PATH).unwrap(), 1).await;
     guard.release().await.unwrap();
     let passed_on = end(&mut events).await;
     let LockEventKind::PassedOn { held, .. } = passed_on else { panic!("{passed_on:?}") };
     assert!(held >= least, "{held:?}");
 
-    let guard = soon(next).await.unwrap().unwrap();
+    let guard = soon(next).await.unwrap();
     tokio::time::sleep(least).await;
     space.delete_children(PATH).await;
     let lost = end(&mut events).await;
@@ -116,6 +127,18 @@ async fn each_end_of_a_hold_is_told_with_its_cause_and_its_time() {
     failed(guard.release().await);
     drop(hold_for(&client, least).await);
     assert!(matches!(end(&mut events).await, LockEventKind::Released { .. }));
+    let denied = hold_for(&client, least).await;
+    space.forbid_deletes(PATH).await;
+    let error = failed(denied.release().await);
+    space.permit_all(PATH).await;
+    assert!(matches!(end(&mut events).await, LockEventKind::ReleaseFailed { .. }));
+    let spans = recorder.take();
+    let holds: Vec<_> = spans.iter().filter(|span| span.name == "zklock.hold").collect();
+    // A lock that was passed on and then lost was not lost by its first holder.
+    let ends: Vec<_> = holds.iter().map(|span| span.end()[0]).collect();
+    assert_eq!(ends, ["ended", "ended", "lost", "ended", "release_failed"]);
+    assert_eq!(holds[4].end(), ["release_failed", "release_failed", "ERROR"]);
+    assert_eq!(holds[4].field("otel.status_description"), error.to_string());
 }
 
 #[tokio::test]
@@ -209,10 +232,7 @@ async fn all_that_a_client_without_servers_has_begun_ends_with_it() {
         assert!(matches!(begun.kind, LockEventKind::Begun { .. }), "{begun:?}");
         let selector = client.leader_selector("/ends/selector", |_| async {}).unwrap();
         while soon(events.next()).await.unwrap().path != "/ends/selector" {}
-        let waiting = tokio::spawn({
-            let mutex = client.mutex(PATH).unwrap();
-            async move { mutex.lock().await }
-        });
+        let waiting = spawn_lock(&client, PATH);
         while soon(events.next()).await.unwrap().path != PATH {}
         waiting.abort();
         drop(joining);

@@ -9,7 +9,7 @@ use super::relay::{Answers, Attack, Relay};
 use super::{PATH, STALL};
 #[cfg(soak)]
 use crate::support::events::{CONNECTED, event};
-use crate::support::process::{Orders, Process, kibibytes, report};
+use crate::support::process::{Orders, Process, of_process, report};
 use crate::support::{Server, TICK};
 
 /// The test that runs as the client in another process.
@@ -43,7 +43,7 @@ async fn told() {
 
 /// Returns the memory that this process has reserved for data, touched or not, in KiB.
 fn memory() -> u64 {
-    kibibytes("VmData")
+    of_process("VmData")
 }
 
 /// Attacks a client with these bytes until it has taken so many of them, and returns the growth of its memory in KiB.

@@ -2,38 +2,11 @@
 
 use std::time::Duration;
 
-use zklock::{LeaderLatch, LockError, LossReason, Mode, Policy, Standing};
+use zklock::{LossReason, Mode, Policy, Standing};
 
-use crate::support::{PATIENCE, Server, Space, TICK, failed, soon, until, until_leads};
+use crate::support::{PATIENCE, Server, Space, failed, soon};
 
 const PATH: &str = "/sweeper";
-async fn leader_of(latches: &[LeaderLatch]) -> usize {
-    until(|| async { latches.iter().any(LeaderLatch::is_leader) }, "one leads").await;
-    let leaders: Vec<_> = (0..latches.len()).filter(|index| latches[*index].is_leader()).collect();
-    assert_eq!(leaders.len(), 1, "one leads at a time");
-    leaders[0]
-}
-
-#[tokio::test]
-async fn leadership_goes_from_one_to_the_next_in_the_order_of_their_start() {
-    let space = Space::new();
-    let mut latches = Vec::new();
-    for count in 1..=5 {
-        latches.push(space.client().await.leader_latch(PATH).unwrap());
-        space.until_queued(PATH, count).await;
-    }
-    let mut last = None;
-    while !latches.is_empty() {
-        assert_eq!(leader_of(&latches).await, 0);
-        let first = latches.remove(0);
-        let epoch = first.current().unwrap().fencing_token();
-        assert!(Some(epoch) > last);
-        last = Some(epoch);
-        first.close().await.unwrap();
-    }
-    space.until_empty(PATH).await;
-}
-
 #[tokio::test]
 async fn candidates_are_listed_by_their_ids_and_all_see_the_same_leader() {
     let space = Space::new();
@@ -53,18 +26,6 @@ async fn candidates_are_listed_by_their_ids_and_all_see_the_same_leader() {
         );
         assert_eq!(latch.leader().await.unwrap().unwrap().identity, "first");
     }
-    assert!(space.children(PATH).await.iter().all(|name| name.contains("-latch-")));
-}
-
-#[tokio::test]
-async fn a_candidate_has_its_first_answer_when_it_leads_and_when_it_is_known_to_follow() {
-    let space = Space::new();
-    let first = space.client().await.leader_latch(PATH).unwrap();
-    soon(first.settled()).await.unwrap();
-    assert!(first.is_leader());
-    let second = space.client().await.leader_latch(PATH).unwrap();
-    soon(second.settled()).await.unwrap();
-    assert!(!second.is_leader());
 }
 
 #[tokio::test]
@@ -78,41 +39,6 @@ async fn a_candidate_without_a_server_waits_for_its_first_answer_and_has_it_late
     server.resume().unwrap();
     soon(latch.settled()).await.unwrap();
     assert!(latch.is_leader());
-}
-
-#[tokio::test]
-async fn candidates_of_a_client_that_is_shut_down_have_ended_although_no_server_answers() {
-    let server = Server::start();
-    let client = server.client(20 * TICK).await;
-    until_leads(&client, "/led").await;
-    server.pause().unwrap();
-    let candidates = [("/led", client.leader("/led").unwrap()), (PATH, client.leader(PATH).unwrap())];
-    assert!(candidates[1].1.term().await.unwrap().is_none(), "there is no answer yet");
-    soon(client.shutdown(Duration::ZERO)).await;
-    for (at, leader) in candidates.iter().chain(&candidates) {
-        let error = failed(leader.term().await);
-        assert!(matches!(&error, LockError::Closed { path, .. } if path == at), "{error}");
-    }
-}
-
-#[tokio::test]
-async fn a_leader_whose_session_ends_is_told_and_runs_again_behind_the_others() {
-    let space = Space::new();
-    let (one, two) = (space.client().await, space.client().await);
-    let first = one.leader_latch(PATH).unwrap();
-    let term = soon(first.leadership()).await.unwrap();
-    let second = two.leader_latch(PATH).unwrap();
-    space.until_queued(PATH, 2).await;
-    space.end_session_of(&one);
-    soon(term.lost()).await;
-    let next = soon(second.leadership()).await.unwrap();
-    // A session that is ended by force may be confirmed once more before its client is told.
-    until(|| async { !first.is_leader() }, "the first is told").await;
-    assert!(!term.is_leading());
-    assert!(next.fencing_token() > term.fencing_token());
-    second.close().await.unwrap();
-    let again = soon(first.leadership()).await.unwrap();
-    assert!(again.fencing_token() > next.fencing_token());
 }
 
 #[tokio::test]
@@ -182,13 +108,4 @@ async fn changes_are_told_and_end_with_the_latch() {
     latch.close().await.unwrap();
     assert_eq!(soon(changes.next()).await, Some(false));
     assert_eq!(soon(changes.next()).await, None);
-}
-
-#[tokio::test]
-async fn a_latch_that_is_dropped_leaves_the_election() {
-    let space = Space::new();
-    let latch = space.client().await.leader_latch(PATH).unwrap();
-    soon(latch.leadership()).await.unwrap();
-    drop(latch);
-    space.until_empty(PATH).await;
 }

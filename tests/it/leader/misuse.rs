@@ -8,6 +8,7 @@ use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
 use super::refused::close_path;
+use super::select;
 use crate::support::{Space, failed, soon, until_leads};
 
 const PATH: &str = "/sweeper";
@@ -28,11 +29,7 @@ async fn to_join_twice_is_to_join_once() {
 #[tokio::test]
 async fn to_requeue_twice_is_to_run_once_more() {
     let space = Space::new();
-    let (tell, mut terms) = tokio::sync::mpsc::unbounded_channel();
-    let selector = space.client().await.election(PATH).unwrap().select(move |term| {
-        tell.send(term).unwrap();
-        pending::<()>()
-    });
+    let (selector, mut terms) = select(space.client().await.election(PATH).unwrap());
     let first = soon(terms.recv()).await.unwrap();
     assert!(selector.requeue() && !selector.requeue());
     selector.interrupt();

@@ -112,7 +112,7 @@ fn begins() {
 }
 
 #[tokio::test]
-async fn in_a_term_that_is_over_nothing_begins() {
+async fn body_under_a_term_that_is_over_does_not_begin() {
     let space = Space::new();
     let latch = space.client().await.leader_latch(PATH).unwrap();
     let term = soon(latch.leadership()).await.unwrap();

@@ -10,6 +10,7 @@ use zookeeper_client as zk;
 use crate::support::{PATIENCE, Server, Space, TICK, soon, until};
 
 const PATH: &str = "/sweeper";
+
 async fn children(server: &Server) -> usize {
     match server.outsider().await.list_children(PATH).await {
         Err(zk::Error::NoNode) => 0,
@@ -99,4 +100,20 @@ async fn a_hold_down_makes_one_change_of_many_short_outages() {
     let again = soon(latch.leadership()).await.unwrap();
     assert_eq!(again.fencing_token().zxid(), term.fencing_token().zxid(), "with the same node");
     assert_eq!(again.fencing_token().handoff(), 1);
+}
+
+#[tokio::test]
+async fn a_leader_whose_node_is_deleted_while_it_is_cut_off_runs_again_with_one_node() {
+    let space = Space::new();
+    let (proxy, client) = space.proxied().await;
+    let latch = client.election(PATH).unwrap().policy(Policy::GiveUpWhenSuspended).latch();
+    let term = soon(latch.leadership()).await.unwrap();
+    proxy.refuse();
+    proxy.cut(How::Rst);
+    assert_eq!(soon(term.lost()).await, LossReason::Suspended);
+    space.delete_children(PATH).await;
+    proxy.heal();
+    let again = soon(latch.leadership()).await.unwrap();
+    assert!(again.fencing_token().zxid() > term.fencing_token().zxid(), "with another node");
+    assert_eq!(space.children(PATH).await.len(), 1);
 }

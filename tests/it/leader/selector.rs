@@ -1,6 +1,5 @@
 //! Candidates that lead while a callback runs: Curator's `TestLeaderSelector`.
 
-use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -9,6 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use zklock::{Ended, Leadership, LockError};
 
+use super::select;
 use crate::support::{SOON, Space, failed, soon, until};
 
 const PATH: &str = "/sweeper";
@@ -65,11 +65,7 @@ async fn candidates_lead_in_turn_with_rising_epochs() {
 #[tokio::test]
 async fn an_interrupted_callback_is_dropped_and_leads_again_when_it_always_does() {
     let space = Space::new();
-    let (told, mut led) = mpsc::unbounded_channel();
-    let selector = space.client().await.election(PATH).unwrap().auto_requeue().select(move |_| {
-        told.send(()).unwrap();
-        pending::<()>()
-    });
+    let (selector, mut led) = select(space.client().await.election(PATH).unwrap().auto_requeue());
     for _ in 0..3 {
         soon(led.recv()).await.unwrap();
         until(|| async { selector.has_leadership() }, "it leads").await;
@@ -83,11 +79,7 @@ async fn an_interrupted_callback_is_dropped_and_leads_again_when_it_always_does(
 #[tokio::test]
 async fn a_candidate_that_is_interrupted_before_its_callback_begins_runs_again_only_when_asked() {
     let space = Space::new();
-    let (told, mut led) = mpsc::unbounded_channel();
-    let selector = space.client().await.election(PATH).unwrap().select(move |_| {
-        told.send(()).unwrap();
-        pending::<()>()
-    });
+    let (selector, mut led) = select(space.client().await.election(PATH).unwrap());
     // The task of the selector cannot run meanwhile, because it shares this thread.
     let begun = Instant::now();
     while !selector.has_leadership() && begun.elapsed() < SOON {
@@ -108,17 +100,9 @@ async fn a_candidate_that_is_interrupted_before_its_callback_begins_runs_again_o
 async fn callback_whose_session_ends_is_dropped_and_runs_again_behind_the_others_when_asked() {
     let space = Space::new();
     let client = space.client().await;
-    let (told, mut led) = mpsc::unbounded_channel();
-    let first = client.election(PATH).unwrap().select(move |term: Leadership| {
-        told.send(term).unwrap();
-        pending::<()>()
-    });
+    let (first, mut led) = select(client.election(PATH).unwrap());
     let term = soon(led.recv()).await.unwrap();
-    let (told, mut led) = mpsc::unbounded_channel();
-    let second = space.client().await.election(PATH).unwrap().select(move |term: Leadership| {
-        told.send(term).unwrap();
-        pending::<()>()
-    });
+    let (second, mut led) = select(space.client().await.election(PATH).unwrap());
     space.until_queued(PATH, 2).await;
     space.end_session_of(&client);
     soon(term.lost()).await;

@@ -37,7 +37,7 @@ fn waits(client: &Client) -> Result<bool, LockError> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_leader_runs_and_who_follows_returns_what_it_is_told_to() {
+async fn leader_runs_and_a_follower_returns_the_other_value() {
     let space = Space::new();
     let (leader, follower) = (space.client().await, space.client().await);
     let begun = Instant::now();

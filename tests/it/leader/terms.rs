@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
-use zklock::{Ended, Leadership, LossReason};
+use zklock::{Ended, LossReason};
 use zookeeper_client as zk;
 
+use super::select;
 use crate::support::{Space, failed, soon, until};
 
 const PATH: &str = "/sweeper";
@@ -47,13 +48,9 @@ async fn a_selector_whose_runtime_ended_leaves_the_election() {
     let space = Space::new();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let election = space.client().await.election(PATH).unwrap().auto_requeue();
-    let (told, mut led) = mpsc::unbounded_channel();
-    let selector = {
+    let (selector, mut led) = {
         let _inside = runtime.enter();
-        election.select(move |term: Leadership| {
-            told.send(term).unwrap();
-            pending::<()>()
-        })
+        select(election)
     };
     let term = soon(led.recv()).await.unwrap();
     runtime.shutdown_background();

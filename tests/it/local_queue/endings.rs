@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime;
 use tokio::task::JoinSet;
-use zklock::{Config, LockError, Queueing};
-use zklock_testkit::Proxy;
+use zklock::{LockError, Queueing};
 use zklock_testkit::wire::Opcode;
 
 use super::{PATH, lock_and_wait_behind, spawn_lock, until_in_line};
@@ -39,12 +38,12 @@ fn a_grant_goes_on_from_a_runtime_that_is_gone() {
     runtime.block_on(until_in_line(&client, calls + 2));
     runtime.block_on(async {
         guard.release().await.unwrap();
-        soon(last).await.unwrap().unwrap().release().await.unwrap();
+        soon(last).await.unwrap().release().await.unwrap();
     });
     assert!(!behind.is_finished(), "the lock is on its way to a call that does not run");
     drop(gone);
     runtime.block_on(async {
-        soon(behind).await.unwrap().unwrap().release().await.unwrap();
+        soon(behind).await.unwrap().release().await.unwrap();
         space.until_empty(PATH).await;
     });
 }
@@ -52,15 +51,12 @@ fn a_grant_goes_on_from_a_runtime_that_is_gone() {
 #[tokio::test]
 async fn a_holder_that_does_not_listen_for_requests_does_not_pass_the_lock_on_either() {
     let space = Space::new();
-    let proxy = Proxy::start(space.server().address()).unwrap();
     // No bound ends the turn of the client.
     let queueing = Queueing::new(64, Duration::from_secs(60));
-    let config = Config::new(proxy.connect_string()).namespace(&space.namespace).queueing(queueing);
-    let client = config.connect().await.unwrap();
+    let (proxy, client) = space.proxied_with(|config| config.queueing(queueing)).await;
     let (guard, waiting) = lock_and_wait_behind(&client).await;
     let other = space.client().await;
-    let behind = other.mutex(PATH).unwrap();
-    let behind = tokio::spawn(async move { behind.lock().await });
+    let behind = spawn_lock(&other);
     // Other contenders make the client watch its own node.
     super::until_accompanied(&space, &client, PATH).await;
     let asked = client.mutex(PATH).unwrap().participants().await.unwrap().remove(0);
@@ -71,10 +67,10 @@ async fn a_holder_that_does_not_listen_for_requests_does_not_pass_the_lock_on_ei
     client.mutex(PATH).unwrap().participants().await.unwrap();
     let token = guard.fencing_token();
     guard.release().await.unwrap();
-    let guard = soon(behind).await.unwrap().unwrap();
+    let guard = soon(behind).await.unwrap();
     assert!(guard.fencing_token() > token && !waiting.is_finished());
     guard.release().await.unwrap();
-    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    soon(waiting).await.unwrap().release().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,7 +4,7 @@ use zklock::Member;
 use zklock_testkit::wire::Opcode;
 
 use super::{A, B, C, lock, queues, spawn_lock, until_nothing_is_left};
-use crate::support::{Space, soon, until_in_line};
+use crate::support::{Space, soon, spawn_lock_of, until_in_line};
 
 #[tokio::test]
 async fn a_member_that_another_call_of_the_client_holds_is_passed_on_in_memory() {
@@ -36,10 +36,7 @@ async fn a_member_is_passed_on_to_another_call_of_the_client_in_memory() {
     let mutex = client.mutex(B).unwrap();
     assert!(mutex.try_lock().await.unwrap().is_none());
     let before = proxy.requests(Opcode::CREATE2);
-    let waiting = tokio::spawn({
-        let mutex = mutex.clone();
-        async move { mutex.lock().await.unwrap() }
-    });
+    let waiting = spawn_lock_of(&mutex);
     until_in_line(&mutex, 1).await;
     guard.release().await.unwrap();
     let next = soon(waiting).await.unwrap();

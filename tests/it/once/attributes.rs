@@ -58,7 +58,7 @@ async fn busy() -> Result<Option<u8>, LockError> {
 }
 
 #[tokio::test]
-async fn who_finds_the_lock_taken_says_so_unless_the_period_has_begun() {
+async fn call_that_finds_the_lock_taken_says_so_unless_the_period_has_begun() {
     let space = Space::new();
     let client = space.client().await;
     // A holder that never starts may have died.
@@ -77,7 +77,7 @@ async fn slow() -> Result<Option<u8>, LockError> {
 }
 
 #[tokio::test]
-async fn who_waits_for_the_lock_does_not_wait_for_a_body_that_began_the_period() {
+async fn waiting_call_does_not_wait_for_a_body_that_began_the_period() {
     let space = Space::new();
     let holder = space.client().await.mutex("/slow").unwrap().lock().await.unwrap();
     let waits = tokio::spawn(zklock::scope(space.client().await, slow()));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use zklock::{Config, LockError, distributed_lock};
 
 use crate::support::process::{Orders, Process};
-use crate::support::{Server, Space, until};
+use crate::support::{Server, until};
 
 /// The test that runs in another process, where its case does not matter.
 const CALLER: &str = "process::exit::calling_process";
@@ -26,19 +26,11 @@ async fn brief(path: &str) -> Result<usize, LockError> {
 /// Makes one call for the parent process, if there is one, and ends.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calling_process() {
-    let Some((orders, [path])) = Orders::read([PATH]) else {
-        return a_call_in_this_process_leaves_nothing().await;
-    };
+    let Some((orders, [path])) = Orders::read([PATH]) else { return };
     let config = Config::new(orders.connect).namespace(orders.namespace).session_timeout(SESSION);
     let client = config.connect().await.unwrap();
     let called = zklock::scope(client, brief(&path)).await;
     exit(if called.unwrap() == path.len() { 0 } else { 1 });
-}
-
-async fn a_call_in_this_process_leaves_nothing() {
-    let space = Space::new();
-    assert_eq!(zklock::scope(space.client().await, brief("/brief")).await.unwrap(), 6);
-    space.until_empty("/brief").await;
 }
 
 #[tokio::test]

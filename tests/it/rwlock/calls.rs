@@ -34,7 +34,7 @@ async fn a_reader_enters_again_although_a_writer_waits() {
 }
 
 #[tokio::test]
-async fn who_reads_may_not_write_and_is_told_at_once() {
+async fn reader_may_not_write_and_is_told_at_once() {
     let space = Space::new();
     let lock = rwlock(&space.client().await);
     let reader = lock.read().await.unwrap();
@@ -54,7 +54,7 @@ async fn who_reads_may_not_write_and_is_told_at_once() {
 }
 
 #[tokio::test]
-async fn who_reads_inside_of_a_write_may_not_write_there_either() {
+async fn reader_inside_of_a_write_may_not_write_there_either() {
     let space = Space::new();
     let lock = rwlock(&space.client().await);
     let run = lock.run_write(async |writer| {

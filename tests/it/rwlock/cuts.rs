@@ -141,7 +141,7 @@ fn ask(is_asked: ReadGuard, ledger: &'static str) -> JoinHandle<ReadGuard> {
 }
 
 #[tokio::test]
-async fn who_asks_and_writes_during_a_downgrade_hears_of_no_loss() {
+async fn reader_that_asks_and_writes_during_a_downgrade_hears_of_no_loss() {
     for is_applied in [false, true] {
         let scene = Scene::new().await;
         let (writer, node, waiting) = write_and_let_wait(&scene).await;
@@ -177,7 +177,7 @@ async fn who_asks_and_writes_during_a_downgrade_hears_of_no_loss() {
 }
 
 #[tokio::test]
-async fn who_asks_during_a_downgrade_that_is_cut_off_hears_of_no_loss() {
+async fn reader_that_asks_during_a_downgrade_that_is_cut_off_hears_of_no_loss() {
     for cut in Cut::both(Opcode::MULTI) {
         let scene = Scene::new().await;
         let (writer, node, waiting) = write_and_let_wait(&scene).await;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 use zklock::{LeaseState, LockError, LossReason, Mode, Phase, Standing};
-use zklock_testkit::{Direction, Proxy};
+use zklock_testkit::Direction;
 
 use super::{PATH, queue, rwlock, sequence, side, spawn_read, spawn_write, until_waiting, write};
 use crate::support::{Space, failed, soon, until};
@@ -192,8 +192,8 @@ async fn a_downgrade_waits_for_writers_inside_and_says_so() {
 #[tokio::test]
 async fn a_downgrade_takes_one_wait_for_the_writers_inside_and_the_servers_together() {
     let space = Space::new();
-    let (proxy, wait) = (Proxy::start(space.server().address()).unwrap(), Duration::from_secs(2));
-    let client = space.config_at(proxy.connect_string()).default_wait(wait).connect().await.unwrap();
+    let wait = Duration::from_secs(2);
+    let (proxy, client) = space.proxied_with(|config| config.default_wait(wait)).await;
     let outer = write(&client).await;
     let inner = outer.scope(rwlock(&client).write()).await.unwrap();
     proxy.blackhole(Direction::Both);
@@ -230,7 +230,7 @@ async fn a_downgraded_guard_has_a_readers_scope() {
 }
 
 #[tokio::test]
-async fn what_is_lost_is_not_downgraded() {
+async fn lost_lock_is_not_downgraded() {
     let space = Space::new();
     let client = space.client().await;
     let writer = write(&client).await;

@@ -1,79 +1,14 @@
-//! The turns of clients that compete for permits, and the bounds of what they pass on.
+//! The turns of clients that compete for permits, and the bounds of what they pass on. `contract::fairness` has the bound
+//! of grants.
 
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio::task::JoinSet;
-use zklock::{Client, FencingToken, Permits, Queueing, Semaphore, Standing};
+use zklock::{Client, Permits, Queueing, Standing};
 
-use super::passing::{patient, until_in_line};
-use super::{GATE, LEASES, PATH, Room, semaphore, spawn_take, take, until_nothing_is_left};
+use super::passing::until_in_line;
+use super::{GATE, PATH, Room, semaphore, spawn_take, take, until_nothing_is_left};
 use crate::support::{Space, soon, until, until_waiting_here};
-
-/// The tokens of the holders, in their order.
-type Record = Arc<Mutex<Vec<FencingToken>>>;
-
-/// A call that waits until it may release its permit, and then takes one again.
-///
-/// The calls of a client take turns as fast as they can while the barrier is open.
-async fn take_turns_through(semaphore: Semaphore, record: Record, mut open: watch::Receiver<bool>) {
-    loop {
-        let guard = semaphore.acquire_timeout(Duration::MAX).await.unwrap();
-        record.lock().unwrap().push(guard.fencing_token());
-        if open.wait_for(|open| *open).await.is_err() {
-            return;
-        }
-        guard.release().await.unwrap();
-    }
-}
-
-/// Returns the number of holders under each node.
-fn turns(record: &Record) -> Vec<usize> {
-    let record = record.lock().unwrap();
-    record.chunk_by(|a, b| a.zxid() == b.zxid()).map(<[_]>::len).collect()
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_permit_that_others_wait_for_is_passed_on_for_64_grants() {
-    let space = Space::new();
-    let (_proxy, client) = patient(&space).await;
-    // A single one would pass the permit on to its own next call.
-    let outsiders = [semaphore(&space.client().await, 1), semaphore(&space.client().await, 1)];
-    let ((barrier, open), record) = (watch::channel(false), Record::default());
-    let mut tasks = JoinSet::new();
-    tasks.spawn(take_turns_through(semaphore(&client, 1), record.clone(), open.clone()));
-    until(async || turns(&record) == [1], "the first call holds").await;
-    space.until_empty(GATE).await;
-    let mut waiting = spawn_take(&outsiders[0], 1);
-    space.until_queued(LEASES, 2).await;
-    for _ in 0..200 {
-        tasks.spawn(take_turns_through(semaphore(&client, 1), record.clone(), open.clone()));
-    }
-    until_in_line(&client, 1, 200).await;
-    for turn in 1..=3 {
-        // The other client has passed the gate, and this one has no contender while it has all permits.
-        space.until_queued(GATE, 1).await;
-        space.until_queued(LEASES, 2).await;
-        assert_eq!(turns(&record).len(), turn);
-        assert_eq!(turns(&record)[turn - 1], 1, "the barrier is closed");
-        barrier.send_replace(true);
-        let guard = soon(waiting).await.unwrap().unwrap();
-        barrier.send_replace(false);
-        assert_eq!(turns(&record)[turn - 1], 64);
-        // The contender for the next turn passes the gate, and then the other client enters behind it.
-        space.until_queued(LEASES, 2).await;
-        waiting = spawn_take(&outsiders[turn % 2], 1);
-        space.until_queued(GATE, 2).await;
-        guard.release().await.unwrap();
-        until(async || turns(&record).len() == turn + 1, "the client has its turn").await;
-    }
-    tasks.shutdown().await;
-    waiting.abort();
-    // It may have the permit by now.
-    drop(waiting);
-    until_nothing_is_left(&space).await;
-}
 
 #[tokio::test]
 async fn without_time_a_permit_is_released_after_each_grant() {

@@ -9,7 +9,7 @@ use super::{GATE, LEASES, semaphore, spawn_take, take, until_nothing_is_left};
 use crate::support::{Space, failed, soon, until};
 
 #[tokio::test]
-async fn who_came_first_is_served_first_whatever_it_wants() {
+async fn first_contender_is_served_first_whatever_it_wants() {
     let space = Space::new();
     let (one, two) = (semaphore(&space.client().await, 3), semaphore(&space.client().await, 3));
     let three = semaphore(&space.client().await, 3);

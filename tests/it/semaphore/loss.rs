@@ -29,7 +29,7 @@ async fn a_waiter_that_loses_a_permit_it_had_already_takes_all_of_them_anew() {
 }
 
 #[tokio::test]
-async fn those_who_wait_when_their_session_ends_enter_both_queues_again() {
+async fn waiters_whose_session_ends_enter_both_queues_again() {
     let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let guard = take(&semaphore(&client, 2), 2).await;

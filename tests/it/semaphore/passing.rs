@@ -11,10 +11,8 @@ use crate::support::{Space, failed, soon, until_waiting_here};
 
 /// Connects a client through its own proxy, whose turns no test outlasts.
 pub(super) async fn patient(space: &Space) -> (Proxy, Client) {
-    let proxy = Proxy::start(space.server().address()).unwrap();
     let queueing = Queueing::new(64, Duration::from_secs(60));
-    let client = space.config_at(proxy.connect_string()).queueing(queueing).connect().await.unwrap();
-    (proxy, client)
+    space.proxied_with(|config| config.queueing(queueing)).await
 }
 
 /// Waits until this many calls of the client wait in line.

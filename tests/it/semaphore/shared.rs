@@ -221,7 +221,7 @@ async fn a_number_that_may_not_be_read_is_denied_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn who_shares_the_number_and_who_gives_one_find_out_about_each_other() {
+async fn participants_that_share_the_number_and_those_that_give_one_find_out_about_each_other() {
     let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
     let (shared, given) = (semaphore(&client, 3), other.semaphore(PATH, 3).unwrap());

@@ -9,7 +9,7 @@ use zklock::LockError;
 use zookeeper_client as zk;
 
 use super::{GATE, LEASES, PATH, semaphore, spawn_take, take, until_nothing_is_left};
-use crate::support::{Space, failed, soon};
+use crate::support::{Space, failed, sequential, soon};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn as_many_tries_at_once_as_there_are_permits_all_succeed() {
@@ -87,8 +87,7 @@ async fn a_try_that_may_not_list_the_permits_is_denied_and_finds_no_contention()
     }
     // A contender that stays at the gate.
     let prefix = format!("{}/_c_{UUID}-lock-", space.full(GATE));
-    let ephemeral = zk::CreateMode::EphemeralSequential.with_acls(zk::Acls::anyone_all());
-    outsider.create(&prefix, b"", &ephemeral).await.unwrap();
+    outsider.create(&prefix, b"", &sequential()).await.unwrap();
     let error = failed(soon(semaphore(&space.client().await, 3).try_acquire()).await);
     assert!(matches!(&error, LockError::Denied { path, .. } if path == LEASES), "{error}");
     assert_eq!(space.children(GATE).await.len(), 1);

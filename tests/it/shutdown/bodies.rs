@@ -12,7 +12,6 @@ use zklock::{
     Client, Ended, Heartbeat, LeaderSelector, Leadership, LockError, LossReason, Readiness, distributed_lock,
     leader_only,
 };
-use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
 use super::PATH;
@@ -414,10 +413,8 @@ fn not_begun_blocking(client: &Client) -> Result<(), LockError> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_whose_period_begins_during_a_shutdown_runs() {
     let space = Space::new();
-    let proxy = Proxy::start(space.server().address()).unwrap();
     // Heartbeats that are transactions could be taken for the beginning.
-    let config = space.config_at(proxy.connect_string()).heartbeat(Heartbeat::Read);
-    let client = config.connect().await.unwrap();
+    let (proxy, client) = space.proxied_with(|config| config.heartbeat(Heartbeat::Read)).await;
     until_leads(&client, PATH).await;
     let held = proxy.on_reply(Opcode::MULTI).hold();
     let begins = tokio::spawn({

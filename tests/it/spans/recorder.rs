@@ -14,7 +14,7 @@ use tracing_subscriber::registry::{LookupSpan, Registry};
 
 /// The spans of this thread, and of all threads that use its subscriber.
 #[derive(Clone, Default)]
-pub(super) struct Recorder(Arc<Mutex<Log>>);
+pub(crate) struct Recorder(Arc<Mutex<Log>>);
 
 #[derive(Default)]
 struct Log {
@@ -25,20 +25,20 @@ struct Log {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Recorded {
-    pub(super) name: &'static str,
-    pub(super) parent: Option<&'static str>,
-    pub(super) is_closed: bool,
+pub(crate) struct Recorded {
+    pub(crate) name: &'static str,
+    pub(crate) parent: Option<&'static str>,
+    pub(crate) is_closed: bool,
     fields: BTreeMap<&'static str, String>,
 }
 
 impl Recorded {
-    pub(super) fn field(&self, name: &str) -> &str {
+    pub(crate) fn field(&self, name: &str) -> &str {
         self.fields.get(name).map_or("", String::as_str)
     }
 
     /// Returns the outcome, the type of the error and the status for OpenTelemetry.
-    pub(super) fn end(&self) -> [&str; 3] {
+    pub(crate) fn end(&self) -> [&str; 3] {
         ["zklock.outcome", "error.type", "otel.status_code"].map(|name| self.field(name))
     }
 }
@@ -60,7 +60,7 @@ impl Visit for Fields<'_> {
 
 impl Recorder {
     /// Keeps the spans of this thread until the guard is dropped.
-    pub(super) fn listen() -> (Self, DefaultGuard) {
+    pub(crate) fn listen() -> (Self, DefaultGuard) {
         // With two subscribers, `tracing` asks both about a span that another thread uses first.
         static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Registry::default().into());
         LazyLock::force(&ANOTHER);
@@ -70,7 +70,7 @@ impl Recorder {
     }
 
     /// Returns the subscriber for other threads.
-    pub(super) fn subscriber(&self) -> Dispatch {
+    pub(crate) fn subscriber(&self) -> Dispatch {
         Registry::default().with(self.clone()).into()
     }
 
@@ -81,13 +81,13 @@ impl Recorder {
     }
 
     /// Returns the spans of zklock, in the order of their beginnings.
-    pub(super) fn spans(&self) -> Vec<Recorded> {
+    pub(crate) fn spans(&self) -> Vec<Recorded> {
         let log = self.0.lock().unwrap();
         log.spans.iter().filter(|span| span.name.starts_with("zklock.")).cloned().collect()
     }
 
     /// Returns the spans of zklock since the last call.
-    pub(super) fn take(&self) -> Vec<Recorded> {
+    pub(crate) fn take(&self) -> Vec<Recorded> {
         let spans = self.spans();
         let open: Vec<_> = spans.iter().filter(|span| !span.is_closed).collect();
         assert!(open.is_empty(), "{open:?}");
@@ -96,7 +96,7 @@ impl Recorder {
     }
 
     /// Returns the name of the innermost span around the event with this message.
-    pub(super) fn around(&self, message: &str) -> Option<&'static str> {
+    pub(crate) fn around(&self, message: &str) -> Option<&'static str> {
         let log = self.0.lock().unwrap();
         let found: Vec<_> = log.events.iter().filter(|(seen, _)| seen == message).collect();
         let [(_, span)] = found[..] else { panic!("{message}: {found:?}") };
@@ -104,7 +104,7 @@ impl Recorder {
     }
 
     /// Returns the names of the threads on which the subscriber was called.
-    pub(super) fn threads(&self) -> BTreeSet<String> {
+    pub(crate) fn threads(&self) -> BTreeSet<String> {
         self.0.lock().unwrap().threads.clone()
     }
 }

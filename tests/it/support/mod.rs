@@ -3,7 +3,9 @@
 pub(crate) mod diagnosis;
 pub(crate) mod events;
 pub(crate) mod frames;
+mod locks;
 pub(crate) mod logs;
+mod nodes;
 mod polls;
 pub(crate) mod process;
 pub(crate) mod random;
@@ -11,6 +13,7 @@ mod server;
 pub(crate) mod session_end;
 mod waiting;
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -22,6 +25,8 @@ use zookeeper_client as zk;
 
 use session_end::end_session;
 
+pub(crate) use locks::{lock, spawn_lock, spawn_lock_of};
+pub(crate) use nodes::{ephemeral, persistent, sequential};
 pub(crate) use polls::polled;
 pub(crate) use server::{QUICK_TICK, Server, TICK, server};
 pub(crate) use waiting::{SOON, in_time, soon, until};
@@ -86,8 +91,13 @@ impl Space {
 
     /// Connects a client through its own proxy.
     pub(crate) async fn proxied(&self) -> (Proxy, Client) {
+        self.proxied_with(|config| config).await
+    }
+
+    /// Connects a client with other settings through its own proxy.
+    pub(crate) async fn proxied_with(&self, set: impl FnOnce(Config) -> Config) -> (Proxy, Client) {
         let proxy = Proxy::start(self.server.address()).expect("a proxy starts");
-        let config = self.config_at(proxy.connect_string());
+        let config = set(self.config_at(proxy.connect_string()));
         let client = config.connect().await.expect("the server accepts a client");
         (proxy, client)
     }
@@ -118,8 +128,7 @@ impl Space {
     /// Creates and deletes a node below a lock that is no contender's, so that watches on the children fire.
     pub(crate) async fn change_children(&self, path: &str) {
         let (child, outsider) = (format!("{path}/stranger"), self.outsider().await);
-        let mode = zk::CreateMode::Ephemeral.with_acls(zk::Acls::anyone_all());
-        outsider.create(&self.full(&child), b"", &mode).await.expect("the lock has a node");
+        outsider.create(&self.full(&child), b"", &ephemeral()).await.expect("the lock has a node");
         self.delete(&child).await;
     }
 
@@ -174,8 +183,7 @@ impl Space {
 
     /// Returns whether any client watches the data of a node.
     pub(crate) fn is_watched(&self, path: &str) -> bool {
-        let watched = self.server.four_letter("wchp").expect("the server answers");
-        watched.lines().any(|line| line == self.full(path))
+        !self.server.watchers(&self.full(path)).is_empty()
     }
 
     /// Returns whether any client watches the data of a node below this one.
@@ -209,6 +217,14 @@ impl Space {
 }
 
 impl Server {
+    /// Returns the sessions that watch the data of the node with this path.
+    pub(crate) fn watchers(&self, path: &str) -> BTreeSet<i64> {
+        let watches = self.four_letter("wchp").expect("the server answers");
+        let of_node = watches.lines().skip_while(|line| *line != path).skip(1);
+        let sessions = of_node.map_while(|line| line.trim().strip_prefix("0x"));
+        sessions.map(|id| u64::from_str_radix(id, 16).unwrap().cast_signed()).collect()
+    }
+
     /// Returns a configuration with [`QUICK_SESSION`], for a server with [`QUICK_TICK`].
     pub(crate) fn quick_config(&self) -> Config {
         Config::new(self.connect_string()).session_timeout(QUICK_SESSION).tick_time(QUICK_TICK)

@@ -34,7 +34,7 @@ impl Orders {
 }
 
 /// Ends this process if it lives for too long, so that the test that waits for its end fails.
-pub(crate) fn abort_in_time() {
+fn abort_in_time() {
     thread::spawn(|| {
         thread::sleep(LONGEST);
         process::abort();
@@ -47,8 +47,8 @@ pub(crate) fn report(line: &str) {
     writeln!(output, "{line}").and_then(|()| output.flush()).expect("the parent reads");
 }
 
-/// Returns a size of this process in `/proc/self/status`, such as `VmData`, in KiB.
-pub(crate) fn kibibytes(field: &str) -> u64 {
+/// Returns a number of this process in `/proc/self/status`, such as `Threads`, or `VmData` in KiB.
+pub(crate) fn of_process(field: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let size = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
     size.expect("the kernel tells the size").trim().trim_end_matches(" kB").parse().unwrap()

@@ -53,6 +53,16 @@ pub(crate) enum Server {
     Real(ZooKeeper),
 }
 
+/// Evaluates an expression with a server of either kind.
+macro_rules! on {
+    ($of:expr, $server:ident => $result:expr) => {
+        match $of {
+            Server::Embedded($server) => $result,
+            Server::Real($server) => $result,
+        }
+    };
+}
+
 impl Server {
     /// Starts a server for one test, which may stop and kill it. It grants session timeouts of ten seconds at
     /// most.
@@ -92,66 +102,39 @@ impl Server {
     }
 
     pub(crate) fn connect_string(&self) -> &str {
-        match self {
-            Self::Embedded(server) => server.connect_string(),
-            Self::Real(server) => server.connect_string(),
-        }
+        on!(self, server => server.connect_string())
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
-        match self {
-            Self::Embedded(server) => server.address(),
-            Self::Real(server) => server.address(),
-        }
+        on!(self, server => server.address())
     }
 
     pub(crate) fn four_letter(&self, word: &str) -> io::Result<String> {
-        match self {
-            Self::Embedded(server) => server.four_letter(word),
-            Self::Real(server) => server.four_letter(word),
-        }
+        on!(self, server => server.four_letter(word))
     }
 
     pub(crate) fn packets_received(&self) -> u64 {
-        match self {
-            Self::Embedded(server) => server.packets_received(),
-            Self::Real(server) => server.packets_received(),
-        }
+        on!(self, server => server.packets_received())
     }
 
     pub(crate) fn watch_count(&self) -> u64 {
-        match self {
-            Self::Embedded(server) => server.watch_count(),
-            Self::Real(server) => server.watch_count(),
-        }
+        on!(self, server => server.watch_count())
     }
 
     pub(crate) fn pause(&self) -> Result<(), Error> {
-        match self {
-            Self::Embedded(server) => server.pause(),
-            Self::Real(server) => server.pause(),
-        }
+        on!(self, server => server.pause())
     }
 
     pub(crate) fn resume(&self) -> Result<(), Error> {
-        match self {
-            Self::Embedded(server) => server.resume(),
-            Self::Real(server) => server.resume(),
-        }
+        on!(self, server => server.resume())
     }
 
     pub(crate) fn kill(&self) -> Result<(), Error> {
-        match self {
-            Self::Embedded(server) => server.kill(),
-            Self::Real(server) => server.kill(),
-        }
+        on!(self, server => server.kill())
     }
 
     pub(crate) fn restart(&self) -> Result<(), Error> {
-        match self {
-            Self::Embedded(server) => server.restart(),
-            Self::Real(server) => server.restart(),
-        }
+        on!(self, server => server.restart())
     }
 
     /// Restarts the server without any data, session or transaction.

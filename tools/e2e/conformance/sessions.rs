@@ -17,7 +17,7 @@ cases! {
     a_wrong_password_gives_no_session_and_ends_the_connection,
     a_session_that_never_was_or_was_closed_is_expired,
     a_server_that_is_behind_refuses,
-    what_follows_a_close_is_not_done,
+    requests_after_a_close_are_not_done,
     an_abandoned_or_silent_session_expires_after_its_timeout,
     requests_keep_a_session,
 }
@@ -161,7 +161,7 @@ async fn a_server_that_is_behind_refuses(server: &Server) {
     }
 }
 
-async fn what_follows_a_close_is_not_done(server: &Server) {
+async fn requests_after_a_close_are_not_done(server: &Server) {
     let mut client = server.client().await;
     let before = Create::new(server.path("/before"), "", CreateFlags::PERSISTENT);
     let before = client.send(Request::Create(before)).await.unwrap();

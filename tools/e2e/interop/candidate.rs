@@ -4,26 +4,24 @@
 //! parameters in the environment.
 
 use std::future::pending;
-use std::io::Write;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::ChildStdout;
 use std::sync::Arc;
 
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdout, Command};
+use tokio::io::AsyncBufReadExt;
 use zklock::{Client, LeaderLatch, LeaderSelector, Standing};
 
 use crate::peer::{Actor, Peer};
 use crate::record::{Diary, Record};
-use crate::support::{Space, mortal_config, soon};
+use crate::shared::process::{self, Orders, report};
+use crate::support::{Space, mortal_config};
 
 pub(crate) const PATH: &str = "/office";
 /// The mode of a leader in a record.
 pub(crate) const MODE: &str = "exclusive";
 /// The test that runs as a candidate in another process, where its case does not matter.
 const PROCESS: &str = "election::killed_leaders_of_java_and_rust_are_followed_in_turn_and_one_leads_at_a_time::recipe_1___latch__";
-const CONNECT: &str = "ZKLOCK_INTEROP_CANDIDATE_CONNECT";
-const NAMESPACE: &str = "ZKLOCK_INTEROP_CANDIDATE_NAMESPACE";
 const RECIPE: &str = "ZKLOCK_INTEROP_CANDIDATE_RECIPE";
 const ID: &str = "ZKLOCK_INTEROP_CANDIDATE_ID";
 const RECORD: &str = "ZKLOCK_INTEROP_CANDIDATE_RECORD";
@@ -83,27 +81,16 @@ async fn run_with(peer: &Peer, space: &Space, order: &str) -> Actor {
     actor
 }
 
-/// The parameters of a candidate that runs in this process.
-pub(crate) struct Orders {
-    connect: String,
-    namespace: String,
-    recipe: String,
-    id: String,
-    record: String,
-}
-
-impl Orders {
-    /// Returns the parameters, or `None` if the test runs as part of the suite.
-    pub(crate) fn read() -> Option<Self> {
-        let orders = [CONNECT, NAMESPACE, RECIPE, ID, RECORD].map(|name| std::env::var(name).ok());
-        let [connect, namespace, recipe, id, record] = orders;
-        Some(Self { connect: connect?, namespace: namespace?, recipe: recipe?, id: id?, record: record? })
-    }
+/// Returns the parameters of a candidate, or `None` if the test runs as part of the suite.
+pub(crate) fn orders() -> Option<(Orders, [String; 3])> {
+    Orders::read([RECIPE, ID, RECORD])
 }
 
 /// Runs as a candidate, which records when it leads, answers each line of its input with the list of
 /// candidates, and leaves when its input ends.
-pub(crate) async fn run_for_office(Orders { connect, namespace, recipe, id, record }: Orders) {
+pub(crate) async fn run_for_office(
+    (Orders { connect, namespace }, [recipe, id, record]): (Orders, [String; 3]),
+) {
     let diary = Arc::new(Diary::new(Path::new(&record), &id));
     let client = mortal_config(&connect, &namespace).connect().await.unwrap();
     let election = client.election(PATH).unwrap().identity(id).unwrap();
@@ -122,10 +109,9 @@ pub(crate) async fn run_for_office(Orders { connect, namespace, recipe, id, reco
 }
 
 async fn answer(candidate: &Candidate) {
-    let mut orders = BufReader::new(tokio::io::stdin()).lines();
-    let mut answers = std::io::stdout();
+    let mut orders = tokio::io::BufReader::new(tokio::io::stdin()).lines();
     while orders.next_line().await.unwrap().is_some() {
-        writeln!(answers, "{ANSWER}{}", candidate.listed().await).unwrap();
+        report(&format!("{ANSWER}{}", candidate.listed().await));
     }
 }
 
@@ -158,7 +144,7 @@ pub(crate) struct Mortal {
 
 enum Process {
     Java(Peer, Actor),
-    Rust(Child, Lines<BufReader<ChildStdout>>),
+    Rust(process::Process, BufReader<ChildStdout>),
 }
 
 impl Mortal {
@@ -170,19 +156,10 @@ impl Mortal {
     }
 
     pub(crate) fn in_rust(space: &Space, recipe: &str, id: &str, record: &Record) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", PROCESS, "--nocapture"])
-            .env(CONNECT, space.connect_string())
-            .env(NAMESPACE, &space.namespace)
-            .env(RECIPE, recipe)
-            .env(ID, id)
-            .env(RECORD, record.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap()).lines();
+        let record = record.path().display().to_string();
+        let parameters = [(RECIPE, recipe.to_owned()), (ID, id.to_owned()), (RECORD, record)];
+        let mut child = process::Process::start(PROCESS, space, parameters);
+        let output = BufReader::new(child.output());
         Self { id: id.to_owned(), process: Process::Rust(child, output) }
     }
 
@@ -191,15 +168,11 @@ impl Mortal {
         match &mut self.process {
             Process::Java(_, actor) => actor.ask("candidates").await,
             Process::Rust(child, output) => {
-                child.stdin.as_mut().unwrap().write_all(b"candidates\n").await.unwrap();
-                loop {
-                    let line = soon(output.next_line()).await.unwrap();
-                    let line = line.expect("the candidate ended without an answer");
-                    // The test harness prints in front of the first answer.
-                    if let Some((_, answer)) = line.split_once(ANSWER) {
-                        return answer.to_owned();
-                    }
-                }
+                child.tell("candidates");
+                // The test harness prints in front of the first answer.
+                let mut answers = output.lines().map_while(Result::ok);
+                let answer = answers.find_map(|line| Some(line.split_once(ANSWER)?.1.to_owned()));
+                answer.expect("the candidate answers before it ends")
             }
         }
     }
@@ -208,7 +181,7 @@ impl Mortal {
     pub(crate) fn kill(&mut self) {
         match &mut self.process {
             Process::Java(peer, _) => peer.kill(),
-            Process::Rust(child, _) => child.start_kill().unwrap(),
+            Process::Rust(child, _) => child.0.kill().unwrap(),
         }
     }
 
@@ -217,8 +190,8 @@ impl Mortal {
         match &mut self.process {
             Process::Java(_, actor) => drop(actor.ask("leave").await),
             Process::Rust(child, _) => {
-                drop(child.stdin.take());
-                assert!(soon(child.wait()).await.unwrap().success());
+                drop(child.0.stdin.take());
+                assert!(child.0.wait().unwrap().success());
             }
         }
     }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rstest::rstest;
 
-use crate::candidate::{Candidate, MODE, Mortal, Orders, PATH, run_for_office, run_in_java};
+use crate::candidate::{Candidate, MODE, Mortal, PATH, orders, run_for_office, run_in_java};
 use crate::peer::Actor;
 use crate::record::Record;
 use crate::support::{SHORT_SESSION, Space, until};
@@ -105,7 +105,7 @@ async fn leaders_are_killed(recipe: &str) {
 async fn killed_leaders_of_java_and_rust_are_followed_in_turn_and_one_leads_at_a_time(
     #[values("latch", "selector")] recipe: &str,
 ) {
-    match Orders::read() {
+    match orders() {
         Some(orders) => run_for_office(orders).await,
         None => leaders_are_killed(recipe).await,
     }

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use rstest::rstest;
-use zklock::{Client, MutexGuard, Participant, ReadGuard, SemaphoreGuard, Standing, WriteGuard};
+use zklock::{Client, Standing};
 
 use crate::contention::{Contest, Turn};
+use crate::face::{Held, Lock};
 use crate::revocation::{ask_ours, ask_theirs};
 use crate::support::{Space, soon};
 
@@ -26,31 +27,6 @@ pub(crate) enum Kind {
     Write,
     /// Some of three permits.
     Permits(u32),
-}
-
-pub(crate) enum Held {
-    Exclusive(MutexGuard),
-    Read(ReadGuard),
-    Write(WriteGuard),
-    Permits(SemaphoreGuard),
-}
-
-/// Evaluates an expression with the guard, of whichever type it is.
-macro_rules! with {
-    ($held:expr, $guard:pat => $value:expr) => {
-        match $held {
-            Held::Exclusive($guard) => $value,
-            Held::Read($guard) => $value,
-            Held::Write($guard) => $value,
-            Held::Permits($guard) => $value,
-        }
-    };
-}
-
-impl Held {
-    pub(crate) async fn release(self) {
-        with!(self, guard => guard.release().await).unwrap();
-    }
 }
 
 impl Kind {
@@ -88,39 +64,22 @@ impl Kind {
         if matches!(self, Exclusive | Permits(_)) { PERMITS } else { PATH }
     }
 
-    pub(crate) async fn lock(self, client: &Client) -> Held {
+    fn of_client(self, client: &Client) -> Lock {
         match self {
-            Mutex => Held::Exclusive(client.mutex(PATH).unwrap().lock().await.unwrap()),
-            Exclusive => Held::Exclusive(client.exclusive(PATH).unwrap().lock().await.unwrap()),
-            Read => Held::Read(client.rwlock(PATH).unwrap().read().await.unwrap()),
-            Write => Held::Write(client.rwlock(PATH).unwrap().write().await.unwrap()),
-            Permits(count) => {
-                Held::Permits(client.semaphore(PATH, 3).unwrap().acquire_many(count).await.unwrap())
-            }
+            Mutex => Lock::Mutex(client.mutex(PATH).unwrap()),
+            Exclusive => Lock::Mutex(client.exclusive(PATH).unwrap()),
+            Read => Lock::Reader(client.rwlock(PATH).unwrap()),
+            Write => Lock::Writer(client.rwlock(PATH).unwrap()),
+            Permits(count) => Lock::Permits(client.semaphore(PATH, 3).unwrap(), count),
         }
+    }
+
+    pub(crate) async fn lock(self, client: &Client) -> Held {
+        self.of_client(client).lock().await.unwrap()
     }
 
     async fn try_lock(self, client: &Client) -> Option<Held> {
-        match self {
-            Mutex => client.mutex(PATH).unwrap().try_lock().await.unwrap().map(Held::Exclusive),
-            Exclusive => client.exclusive(PATH).unwrap().try_lock().await.unwrap().map(Held::Exclusive),
-            Read => client.rwlock(PATH).unwrap().try_read().await.unwrap().map(Held::Read),
-            Write => client.rwlock(PATH).unwrap().try_write().await.unwrap().map(Held::Write),
-            Permits(count) => {
-                let semaphore = client.semaphore(PATH, 3).unwrap();
-                semaphore.try_acquire_many(count).await.unwrap().map(Held::Permits)
-            }
-        }
-    }
-
-    async fn participants(self, client: &Client) -> Vec<Participant> {
-        let participants = match self {
-            Mutex => client.mutex(PATH).unwrap().participants().await,
-            Exclusive => client.exclusive(PATH).unwrap().participants().await,
-            Read | Write => client.rwlock(PATH).unwrap().participants().await,
-            Permits(_) => client.semaphore(PATH, 3).unwrap().participants().await,
-        };
-        participants.unwrap()
+        self.of_client(client).try_lock().await.unwrap()
     }
 
     /// Waits until a session waits behind the holder.
@@ -148,7 +107,7 @@ async fn round(client: &Client, turn: Turn<'_>) {
     }
     let held = Kind::of(turn.recipe(), turn.mode).lock(client).await;
     turn.section().await;
-    held.release().await;
+    held.release().await.unwrap();
 }
 
 #[rstest]
@@ -184,7 +143,7 @@ async fn the_lock_goes_from_java_to_rust_to_java_in_the_order_of_the_queue(
     first.ask(&format!("release {mode}")).await;
     let second = soon(second).await.unwrap();
     third.assert_busy();
-    second.release().await;
+    second.release().await.unwrap();
     third.answer().await;
     third.ask(&format!("release {mode}")).await;
 }
@@ -204,11 +163,11 @@ async fn the_lock_goes_from_rust_to_java_to_rust_in_the_order_of_the_queue(
     let third = tokio::spawn(async move { kind.lock(&last).await });
     kind.until_third(&space, session_id).await;
     second.assert_busy();
-    first.release().await;
+    first.release().await.unwrap();
     second.answer().await;
     assert!(!third.is_finished());
     second.ask(&format!("release {mode}")).await;
-    soon(third).await.unwrap().release().await;
+    soon(third).await.unwrap().release().await.unwrap();
 }
 
 /// A hold, a call of the other side, and whether the call gets the lock at once.
@@ -241,12 +200,12 @@ async fn holders_of_either_side_keep_out_what_does_not_fit_and_tries_leave_nothi
         if fits {
             theirs.ask(&format!("release {}", wanted.mode())).await;
         }
-        ours.release().await;
+        ours.release().await.unwrap();
         assert!(theirs.try_acquire(&held.mode(), within(true)).await, "{held:?} after {held:?}");
         let ours = wanted.try_lock(&client).await;
         assert_eq!(ours.is_some(), fits, "{wanted:?} beside {held:?}");
         if let Some(ours) = ours {
-            ours.release().await;
+            ours.release().await.unwrap();
         }
         theirs.ask(&format!("release {}", held.mode())).await;
         assert_eq!((space.children(GATE).await.len(), space.children(PERMITS).await.len()), (0, 0));
@@ -277,7 +236,7 @@ async fn both_sides_list_the_same_participants_in_the_same_order(
     if standing == Standing::Holds {
         theirs.answer().await;
     }
-    let listed = held.participants(&client).await;
+    let listed = held.of_client(&client).participants().await;
     let mut observer = space.actor(held.recipe(), PATH).await;
     let mut seen = observer.participants(&held.mode()).await;
     if wanted != held {
@@ -291,8 +250,8 @@ async fn both_sides_list_the_same_participants_in_the_same_order(
     assert_eq!(sessions, [client.session_id(), space.peer().session_id()]);
     assert_eq!([holders[0].standing, holders[1].standing], [Standing::Holds, standing]);
     assert_eq!(holders[0].identity, "a holder in Rust");
-    assert_eq!(holders[0].fencing_token, with!(&guard, guard => guard.fencing_token()));
-    guard.release().await;
+    assert_eq!(holders[0].fencing_token, guard.fencing_token());
+    guard.release().await.unwrap();
     if standing == Standing::Waits {
         theirs.answer().await;
     }
@@ -306,8 +265,8 @@ async fn a_holder_in_rust_is_told_when_java_asks_for_its_lock(
 ) {
     let space = Space::new();
     let held = kind.lock(&space.client("ours").await).await;
-    with!(&held, guard => ask_ours(&space, kind.recipe(), PATH, &kind.mode(), guard).await);
-    held.release().await;
+    ask_ours(&space, kind.recipe(), PATH, &kind.mode(), &held).await;
+    held.release().await.unwrap();
 }
 
 /// Curator's semaphores cannot be revoked.
@@ -319,6 +278,6 @@ async fn a_holder_in_java_is_told_when_rust_asks_for_its_lock(#[values(Mutex, Re
     let mut theirs = space.actor(kind.recipe(), PATH).await;
     theirs.ask(&format!("revocable {mode}")).await;
     theirs.ask(&format!("acquire {mode}")).await;
-    ask_theirs(&client, &kind.participants(&client).await[0], &mut theirs, &mode).await;
+    ask_theirs(&client, &kind.of_client(&client).participants().await[0], &mut theirs, &mode).await;
     assert!(space.children(PATH).await.is_empty());
 }

@@ -4,6 +4,9 @@
 mod candidate;
 mod contention;
 mod election;
+#[path = "../../../tests/it/contract/face.rs"]
+#[allow(dead_code, reason = "the tests of the root package use the rest")]
+mod face;
 #[cfg(soak)]
 mod kazoo;
 mod locks;
@@ -16,5 +19,8 @@ mod record;
 mod revocation;
 mod rwlock;
 mod semaphore;
+#[path = "../../../tests/it/support/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "the tests of the root package use the rest")]
+mod shared;
 mod support;
 mod waiting;

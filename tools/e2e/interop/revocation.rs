@@ -1,22 +1,19 @@
 //! Holders on one side that the other side asks to release.
 
-use tokio::sync::oneshot;
-use zklock::{Client, Guard, Participant};
+use zklock::{Client, Participant};
 
+use crate::face::Held;
 use crate::peer::Actor;
 use crate::support::{Space, soon};
 
-/// Has Java ask a zklock holder to release, and waits until the holder is notified in both ways.
-pub(crate) async fn ask_ours<K>(space: &Space, recipe: &str, path: &str, mode: &str, guard: &Guard<K>) {
-    let (tell, told) = oneshot::channel();
-    guard.on_revoke(move || tell.send(()).unwrap());
+/// Has Java ask a zklock holder to release, and waits until the holder is notified.
+pub(crate) async fn ask_ours(space: &Space, recipe: &str, path: &str, mode: &str, held: &Held) {
     let mut theirs = space.actor(recipe, path).await;
     let (node, _) = theirs.participants(mode).await.remove(0);
     theirs.ask(&format!("revoke {node}")).await;
-    soon(told).await.unwrap();
-    soon(guard.revoked()).await;
+    soon(held.revoked()).await;
     // The holder was only asked to release.
-    assert!(guard.is_held());
+    assert!(held.is_held());
 }
 
 /// Asks a holder in Java to release, which it does when it is told.

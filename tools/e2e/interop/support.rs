@@ -1,53 +1,45 @@
-//! The servers, a namespace and the Java contenders of a test.
+//! A namespace and the Java contenders of a test.
 
-#[path = "../../../tests/it/support/server.rs"]
-#[allow(dead_code, reason = "nothing here stops a server or counts its packets")]
-mod server;
-
+use std::ops::Deref;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tokio::sync::OnceCell;
-use tokio::time::sleep;
 use zklock::{Client, Config, Participant};
-use zookeeper_client as zk;
 
 use crate::peer::{Actor, Peer};
+use crate::shared;
 
-use server::server;
-
+pub(crate) use crate::shared::until_waiting_here;
 pub(crate) use crate::waiting::{SOON, soon, until};
-pub(crate) use server::TICK;
 
-/// The timeout of sessions that are not killed, long enough for a busy machine.
+/// The timeout of the session of the shared Java process, long enough for a busy machine.
 const SESSION: Duration = Duration::from_secs(10);
 /// The timeout of sessions that are killed: short, but longer than a short pause.
 pub(crate) const SHORT_SESSION: Duration = Duration::from_secs(6);
-/// The pause before a question that was not answered is asked again.
-const PAUSE: Duration = Duration::from_millis(5);
 
 /// A test's namespace on a shared server, and its contenders in a shared Java process.
-pub(crate) struct Space {
-    pub(crate) namespace: String,
-    outsider: OnceCell<zk::Client>,
+pub(crate) struct Space(shared::Space);
+
+impl Deref for Space {
+    type Target = shared::Space;
+
+    fn deref(&self) -> &shared::Space {
+        &self.0
+    }
 }
 
 impl Space {
     pub(crate) fn new() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let namespace = format!("/interop-{}", COUNT.fetch_add(1, Ordering::Relaxed));
-        Self { namespace, outsider: OnceCell::new() }
+        Self(shared::Space::new())
     }
 
     pub(crate) fn connect_string(&self) -> &'static str {
-        server().connect_string()
+        self.server().connect_string()
     }
 
     /// Opens a session of zklock.
     pub(crate) async fn client(&self, identity: &str) -> Client {
-        let config = Config::new(self.connect_string()).namespace(&self.namespace).identity(identity);
-        let config = config.session_timeout(SESSION).tick_time(TICK).default_wait(SOON);
+        let config = self.config().identity(identity).default_wait(SOON);
         config.connect().await.expect("the server accepts a client")
     }
 
@@ -67,25 +59,6 @@ impl Space {
         self.peer().actor(recipe, &self.full(path)).await
     }
 
-    /// Lists the nodes below a path, over a separate connection.
-    pub(crate) async fn children(&self, path: &str) -> Vec<String> {
-        let connect = || {
-            // A server that stands still for some seconds keeps the connection.
-            let connector = zk::Client::connector().with_session_timeout(SESSION);
-            connector.with_connection_timeout(SESSION * 3 / 5).connect(self.connect_string())
-        };
-        let connected = self.outsider.get_or_try_init(connect).await.expect("the server accepts a client");
-        let deadline = Instant::now() + SOON;
-        loop {
-            match connected.list_children(&self.full(path)).await {
-                Ok(children) => return children,
-                Err(zk::Error::NoNode) => return Vec::new(),
-                Err(zk::Error::ConnectionLoss) if Instant::now() < deadline => sleep(PAUSE).await,
-                Err(error) => panic!("the server does not list: {error}"),
-            }
-        }
-    }
-
     /// Returns the nodes of a queue in its order, as full paths.
     pub(crate) async fn queue(&self, path: &str) -> Vec<String> {
         let mut nodes = self.children(path).await;
@@ -96,22 +69,12 @@ impl Space {
 
     /// Waits until a session waits for the node at this place of the queue, and therefore watches it.
     pub(crate) async fn until_waits(&self, path: &str, session_id: Option<i64>, place: usize) {
-        let session = format!("0x{:x}", session_id.expect("there is a session"));
+        let session = session_id.expect("there is a session");
         let waits = async || {
-            let watches = server().four_letter("wchp").expect("the server answers");
             let queue = self.queue(path).await;
-            queue.get(place).is_some_and(|node| is_watched(&watches, node, &session))
+            queue.get(place).is_some_and(|node| self.server().watchers(node).contains(&session))
         };
         until(waits, "the waiter watches").await;
-    }
-
-    /// Waits until a path has this many nodes below it.
-    pub(crate) async fn until_queued(&self, path: &str, count: usize) {
-        until(|| async { self.children(path).await.len() == count }, "the queue has its length").await;
-    }
-
-    pub(crate) fn full(&self, path: &str) -> String {
-        format!("{}{path}", self.namespace)
     }
 
     /// Returns the participants below a path as full paths with their identities, the form in which Java
@@ -122,14 +85,7 @@ impl Space {
     }
 }
 
-/// Returns whether a session watches a node. `wchp` prints each watched path on a line, followed by a line
-/// for each session.
-fn is_watched(watches: &str, node: &str, session: &str) -> bool {
-    let mut lines = watches.lines().skip_while(|line| *line != node).skip(1);
-    lines.by_ref().take_while(|line| line.starts_with('\t')).any(|line| line.trim() == session)
-}
-
 /// Returns the configuration of a client that is killed.
 pub(crate) fn mortal_config(connect_string: &str, namespace: &str) -> Config {
-    Config::new(connect_string).namespace(namespace).session_timeout(SHORT_SESSION).tick_time(TICK)
+    Config::new(connect_string).namespace(namespace).session_timeout(SHORT_SESSION).tick_time(shared::TICK)
 }

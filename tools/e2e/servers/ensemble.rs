@@ -1,21 +1,17 @@
 //! Several servers, one of which lags behind the others. Only real servers replicate.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use zklock::{Client, Config, MutexGuard};
+use zklock::Config;
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Direction, Ensemble, How, Proxy, ZooKeeper};
 use zookeeper_client as zk;
 
-use crate::support::{TICK, soon, until};
+use crate::support::{TICK, lock, soon, spawn_lock, until};
 
 const PATH: &str = "/fleet";
 /// The number of ticks for which a paused follower keeps its place in the ensemble.
 const SYNC_LIMIT: u32 = 40;
-
-async fn lock(client: &Client) -> MutexGuard {
-    soon(client.mutex(PATH).unwrap().lock_timeout(Duration::MAX)).await.unwrap()
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_contender_that_was_created_is_found_by_way_of_a_server_that_lags_behind() {
@@ -26,16 +22,13 @@ async fn a_contender_that_was_created_is_found_by_way_of_a_server_that_lags_behi
     let config = Config::new(format!("{},{}", near.connect_string(), far.connect_string()));
     let config = config.session_timeout(20 * TICK).tick_time(TICK).sync_limit(SYNC_LIMIT * TICK);
     let client = config.connect().await.unwrap();
-    lock(&client).await.release().await.unwrap();
+    lock(&client, PATH).await.release().await.unwrap();
 
     let creates = || near.requests(Opcode::CREATE2) + far.requests(Opcode::CREATE2);
     let before = creates();
     follower.pause().unwrap();
     let lost = near.on_reply(Opcode::CREATE2).cut(How::Fin);
-    let locking = tokio::spawn({
-        let client = client.clone();
-        async move { lock(&client).await }
-    });
+    let locking = spawn_lock(&client, PATH);
     soon(lost.struck()).await;
     near.refuse();
     near.cut(How::Rst);
@@ -60,16 +53,13 @@ async fn a_contender_whose_creation_is_not_committed_yet_is_found_by_way_of_the_
     let config = Config::new(format!("{},{}", near.connect_string(), far.connect_string()));
     let config = config.session_timeout(20 * TICK).tick_time(TICK).sync_limit(SYNC_LIMIT * TICK);
     let client = config.connect().await.unwrap();
-    lock(&client).await.release().await.unwrap();
+    lock(&client, PATH).await.release().await.unwrap();
 
     // Two of five servers are no quorum, so the leader proposes the contender, and cannot commit it.
     let creates = || near.requests(Opcode::CREATE2) + far.requests(Opcode::CREATE2);
     let before = creates();
     followers[1..].iter().for_each(|follower| follower.pause().unwrap());
-    let locking = tokio::spawn({
-        let client = client.clone();
-        async move { lock(&client).await }
-    });
+    let locking = spawn_lock(&client, PATH);
     until(|| async { creates() > before }, "the contender is being created").await;
     near.refuse();
     near.cut(How::Fin);
@@ -95,8 +85,8 @@ async fn assert_told_first(cut: impl FnOnce(&Ensemble, &ZooKeeper, &Proxy)) {
         config.connect().await.unwrap()
     };
     let (holder, waiter) = (connect(proxy.connect_string()).await, connect(leader.connect_string()).await);
-    let guard = lock(&holder).await;
-    let waiting = tokio::spawn(async move { (lock(&waiter).await, Instant::now()) });
+    let guard = lock(&holder, PATH).await;
+    let waiting = tokio::spawn(async move { (lock(&waiter, PATH).await, Instant::now()) });
     let participants = async || holder.mutex(PATH).unwrap().participants().await.unwrap().len();
     until(|| async { participants().await == 2 }, "the other client waits").await;
     cut(&ensemble, follower, &proxy);

@@ -6,7 +6,7 @@ mod postgresql;
 use tokio_postgres::types::ToSql;
 use zklock::FencingToken;
 
-use crate::support::{Space, until, until_in_line};
+use crate::support::{Space, spawn_lock_of, until, until_in_line};
 
 use self::page::statements;
 use self::postgresql::{Database, blocked};
@@ -116,10 +116,7 @@ async fn an_earlier_holder_of_the_same_node_is_refused() {
     let client = space.client().await;
     let mutex = client.mutex("/ledger").unwrap();
     let early = mutex.lock().await.unwrap();
-    let next = tokio::spawn({
-        let mutex = mutex.clone();
-        async move { mutex.lock().await.unwrap() }
-    });
+    let next = spawn_lock_of(&mutex);
     until_in_line(&mutex, 1).await;
     let token = early.fencing_token();
     early.release().await.unwrap();

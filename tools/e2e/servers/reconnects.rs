@@ -1,13 +1,11 @@
 //! Sessions whose connections break again and again, at servers that replicate.
 
-use std::time::Duration;
-
 use tokio::task::JoinSet;
 use zklock::{Client, Config, LeaseState};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Ensemble, How, Proxy};
 
-use crate::support::{soon, until};
+use crate::support::{soon, spawn_lock, until};
 
 const RECONNECTS: u64 = if cfg!(soak) { 1_000 } else { 30 };
 /// The requests that are under way when the connection breaks.
@@ -32,10 +30,7 @@ async fn a_session_and_its_locks_are_kept_over_many_connections() {
     let other = Config::new(ensemble.connect_string()).connect().await.unwrap();
     let (held, session) = (client.mutex("/held").unwrap().lock().await.unwrap(), client.session_id());
     let front = other.mutex("/waited").unwrap().lock().await.unwrap();
-    let mut waiting = tokio::spawn({
-        let mutex = client.mutex("/waited").unwrap();
-        async move { mutex.lock_timeout(Duration::MAX).await.unwrap() }
-    });
+    let mut waiting = spawn_lock(&client, "/waited");
     let sum = |opcode| proxies.iter().map(|proxy| proxy.requests(opcode)).sum::<u64>();
     for number in 1..=RECONNECTS {
         let asking = ask(&client);

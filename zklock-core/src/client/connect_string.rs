@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn wrong_part_of_a_connect_string_is_named() {
         for (text, named) in [
             ("", "it is not set"),
             (" ", "it is not set"),

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_known_until_its_period_is_over() {
+    fn written_start_is_known_until_its_period_is_over() {
         let (cache, hour) = (PeriodCache::default(), period(Duration::from_secs(3_600)));
         assert!(!cache.is_closed(&path("/a"), hour));
         cache.note(&path("/a"), start(0, hour), hour, Instant::now());

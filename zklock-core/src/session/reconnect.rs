@@ -511,7 +511,13 @@ mod tests {
             // It is not given up while the other one is away, and one that all of them refuse is.
             proxies[1].refuse();
             proxies[1].cut(How::Rst);
-            sleep(SECOND * 3).await;
+            let rounds = proxies[0].replies(Opcode::AUTH) + 4;
+            let refused = async {
+                while proxies[0].replies(Opcode::AUTH) < rounds {
+                    sleep(SECOND / 100).await;
+                }
+            };
+            timeout(SECOND * 20, refused).await.unwrap();
             assert!(!session.is_over());
             refuse_credentials(&proxies[1]);
             proxies[1].heal();

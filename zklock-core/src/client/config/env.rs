@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_malformed_is_named() {
+    fn missing_or_malformed_variable_is_named() {
         for (variables, message) in [
             (vec![], "invalid setting `ZKLOCK_CONNECT`: it is not set"),
             (

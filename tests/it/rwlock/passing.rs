@@ -1,52 +1,33 @@
 //! The calls of one client at one read-write lock.
 
-use std::time::Duration;
-
-use tokio::task::JoinHandle;
-use zklock::{Client, ReadGuard, RwLock, WriteGuard};
+use zklock::Client;
 use zklock_testkit::wire::Opcode;
 
-use super::requests_for_locks;
+use super::{PATH, queue, rwlock, side, spawn_read, spawn_write};
+use crate::local_queue::{requests_for_locks, until_accompanied};
 use crate::support::{Space, soon, until, until_waiting_here};
 
-const PATH: &str = "/shelf";
-
-fn shelf(client: &Client) -> RwLock {
-    client.rwlock(PATH).unwrap()
-}
-
-fn spawn_read(client: &Client) -> JoinHandle<ReadGuard> {
-    let lock = shelf(client);
-    tokio::spawn(async move { lock.read_timeout(Duration::MAX).await.unwrap() })
-}
-
-fn spawn_write(client: &Client) -> JoinHandle<WriteGuard> {
-    let lock = shelf(client);
-    tokio::spawn(async move { lock.write_timeout(Duration::MAX).await.unwrap() })
-}
-
 async fn until_in_line(client: &Client, count: u32) {
-    let lock = shelf(client);
+    let lock = rwlock(client);
     until_waiting_here(async || lock.participants().await, count).await;
 }
 
 /// Returns the roles of the nodes in the queue, in its order.
 async fn roles(space: &Space) -> Vec<&'static str> {
-    let mut nodes = space.children(PATH).await;
-    nodes.sort_unstable_by_key(|node| node[node.len() - 10..].to_owned());
-    nodes.iter().map(|node| if node.contains("__READ__") { "read" } else { "write" }).collect()
+    let is_reader = |node: &String| side(node) == "__READ__";
+    queue(space).await.iter().map(|node| if is_reader(node) { "read" } else { "write" }).collect()
 }
 
 #[tokio::test]
 async fn a_hundred_readers_share_one_node_and_only_the_first_costs_requests() {
     let space = Space::new();
     let (proxy, client) = space.proxied().await;
-    let first = shelf(&client).read().await.unwrap();
+    let first = rwlock(&client).read().await.unwrap();
     until(async || proxy.replies(Opcode::GET_CHILDREN) > 0, "the holder has looked around").await;
     let requests = requests_for_locks(&proxy);
     let mut readers = Vec::new();
     for _ in 0..100 {
-        readers.push(shelf(&client).read().await.unwrap());
+        readers.push(rwlock(&client).read().await.unwrap());
     }
     assert_eq!(requests_for_locks(&proxy), requests);
     assert_eq!(roles(&space).await, ["read"]);
@@ -65,7 +46,7 @@ async fn a_hundred_readers_share_one_node_and_only_the_first_costs_requests() {
 async fn writers_and_readers_follow_each_other_under_one_writers_node() {
     let space = Space::new();
     let client = space.client().await;
-    let writer = shelf(&client).write().await.unwrap();
+    let writer = rwlock(&client).write().await.unwrap();
     let readers = [spawn_read(&client), spawn_read(&client)];
     until_in_line(&client, 2).await;
     let last = spawn_write(&client);
@@ -92,12 +73,12 @@ async fn writers_and_readers_follow_each_other_under_one_writers_node() {
 async fn a_local_writer_enters_behind_local_readers_and_is_not_overtaken() {
     let space = Space::new();
     let client = space.client().await;
-    let reader = shelf(&client).read().await.unwrap();
+    let reader = rwlock(&client).read().await.unwrap();
     let writing = spawn_write(&client);
     until(async || roles(&space).await == ["read", "write"], "the writer has a place").await;
     let late = spawn_read(&client);
     until_in_line(&client, 2).await;
-    assert!(shelf(&client).try_read().await.unwrap().is_none());
+    assert!(rwlock(&client).try_read().await.unwrap().is_none());
     reader.release().await.unwrap();
     let writer = soon(writing).await.unwrap();
     assert!(!late.is_finished());
@@ -110,7 +91,7 @@ async fn a_local_writer_enters_behind_local_readers_and_is_not_overtaken() {
 async fn readers_under_a_writers_node_let_other_clients_readers_in_when_their_time_is_over() {
     let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
-    let writer = shelf(&client).write().await.unwrap();
+    let writer = rwlock(&client).write().await.unwrap();
     let reading = spawn_read(&client);
     until_in_line(&client, 1).await;
     writer.release().await.unwrap();
@@ -129,9 +110,9 @@ async fn readers_under_a_writers_node_let_other_clients_readers_in_when_their_ti
 async fn readers_beyond_the_bound_get_a_node_of_their_own_and_do_not_wait_for_readers() {
     let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
-    let mut readers = vec![shelf(&client).read().await.unwrap()];
-    let foreign = shelf(&other).read().await.unwrap();
-    super::until_accompanied(&space, &client, PATH).await;
+    let mut readers = vec![rwlock(&client).read().await.unwrap()];
+    let foreign = rwlock(&other).read().await.unwrap();
+    until_accompanied(&space, &client, PATH).await;
     // The first readers stay, as if their work waited for that of the last one.
     for _ in 0..150 {
         readers.push(soon(spawn_read(&client)).await.unwrap());
@@ -149,13 +130,13 @@ async fn readers_beyond_the_bound_get_a_node_of_their_own_and_do_not_wait_for_re
 async fn a_local_writer_waits_for_a_reader_of_a_downgraded_lock() {
     let space = Space::new();
     let (client, other) = (space.client().await, space.client().await);
-    let writer = shelf(&client).write().await.unwrap();
+    let writer = rwlock(&client).write().await.unwrap();
     let writing = spawn_write(&client);
     until_in_line(&client, 1).await;
     let reader = writer.downgrade().await.unwrap();
     until(async || roles(&space).await == ["read", "write"], "the writer has a place of its own").await;
     assert!(!writing.is_finished());
-    assert!(shelf(&other).try_read().await.unwrap().is_none(), "a writer waits in front");
+    assert!(rwlock(&other).try_read().await.unwrap().is_none(), "a writer waits in front");
     reader.release().await.unwrap();
     soon(writing).await.unwrap().release().await.unwrap();
     assert_eq!(space.children(PATH).await, [""; 0]);
