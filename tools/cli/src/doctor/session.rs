@@ -9,30 +9,21 @@ use zookeeper_client as zk;
 use crate::connection::{Server, Settings};
 
 /// The findings of the session at one server.
-#[derive(Clone, Debug)]
 pub(super) struct Findings {
     /// The session timeout that the server granted.
     pub(super) granted: Duration,
-    pub(super) reads: RoundTrips,
-    pub(super) writes: RoundTrips,
-    /// The permissions, or the reason why they are not known.
-    pub(super) access: Result<Access, String>,
-}
-
-/// The permissions in the namespace.
-#[derive(Clone, Debug)]
-pub(super) struct Access {
-    /// The nearest node of the namespace that exists. It decides who may create the rest.
-    pub(super) node: String,
-    /// The permissions that this client lacks there. Without the one to create, that to delete cannot be tried.
-    pub(super) denied: Vec<&'static str>,
+    /// The times that half of all reads, 99 % of them, and all of them do not exceed.
+    pub(super) reads: [Duration; 3],
+    pub(super) writes: [Duration; 3],
+    /// The nearest node of the namespace that exists, which decides who may create the rest, and the permissions that this
+    /// client lacks there; or the reason why they are not known. Without the one to create, that to delete cannot be tried.
+    pub(super) access: Result<(String, Vec<&'static str>), String>,
 }
 
 /// The reason why there are no findings, and what to do if the reason does not say it.
-#[derive(Clone, Debug)]
 pub(super) struct NoSession {
     pub(super) reason: String,
-    pub(super) advice: Option<String>,
+    pub(super) advice: Option<&'static str>,
 }
 
 impl From<String> for NoSession {
@@ -40,10 +31,6 @@ impl From<String> for NoSession {
         Self { reason, advice: None }
     }
 }
-
-/// Round trips: those that half of all do not exceed, those that 99 % of them do not, and the longest.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RoundTrips(pub(super) [Duration; 3]);
 
 /// A session, and the time in which each question to it must be answered.
 struct Session {
@@ -79,7 +66,7 @@ async fn find_reason(config: Config) -> Result<(), NoSession> {
         }
         Err(error @ LockError::AuthFailed { .. }) => {
             let advice = "correct the credentials here, or the users or the keytab at the server";
-            Err(NoSession { reason: error.to_string(), advice: Some(advice.to_owned()) })
+            Err(NoSession { reason: error.to_string(), advice: Some(advice) })
         }
         Err(LockError::Connect { reason, .. } | LockError::Tls { reason, .. }) => Err(reason.into()),
         Err(error) => Err(error.to_string().into()),
@@ -116,7 +103,7 @@ impl Session {
         &self,
         count: usize,
         request: impl AsyncFn() -> Result<(), zk::Error>,
-    ) -> Result<RoundTrips, String> {
+    ) -> Result<[Duration; 3], String> {
         let (began, mut times) = (Instant::now(), Vec::with_capacity(count));
         while times.is_empty() || (times.len() < count && began.elapsed() < self.within) {
             let sent = Instant::now();
@@ -125,11 +112,11 @@ impl Session {
         }
         times.sort_unstable();
         let last = times.len() - 1;
-        Ok(RoundTrips([50, 99, 100].map(|percent| times[(last * percent).div_ceil(100)])))
+        Ok([50, 99, 100].map(|percent| times[(last * percent).div_ceil(100)]))
     }
 
     /// Tries each permission, in transactions that fail afterwards, so that nothing is left of them.
-    async fn access(&self, root: &str) -> Result<Access, String> {
+    async fn access(&self, root: &str) -> Result<(String, Vec<&'static str>), String> {
         let parent = self.existing(root).await?;
         let node = if parent.is_empty() { "/".to_owned() } else { parent.clone() };
         let mut denied = Vec::new();
@@ -145,7 +132,7 @@ impl Session {
             Err(zk::Error::NoAuth) => denied.push("read"),
             Err(error) => return Err(error.to_string()),
         }
-        Ok(Access { node, denied })
+        Ok((node, denied))
     }
 
     async fn existing(&self, root: &str) -> Result<String, String> {
