@@ -20,7 +20,7 @@ async fn a_further_signal_ends_a_command_that_cannot_release_its_lock() {
         let zklock = zklock.env("ZKLOCK_DEFAULT_WAIT", "60s");
         let script = "trap 'exit 5' TERM; echo $$; while :; do sleep 0.01; done";
         let mut running = zklock.shell(script).start();
-        let program: i32 = running.line().parse().unwrap();
+        let program = running.process();
         proxy.blackhole(Direction::Both);
         running.signal(Signal::SIGTERM);
         until(async || state(program).is_none(), "the program has ended").await;

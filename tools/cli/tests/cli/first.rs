@@ -42,8 +42,7 @@ async fn orphans_that_end_are_reaped_and_do_not_end_the_program() {
     kill(Pid::from_raw(orphan), Signal::SIGKILL).unwrap();
     until(async || state(orphan).is_none(), "the orphan is reaped").await;
     assert!(is_alive(program));
-    running.signal(Signal::SIGTERM);
-    assert_eq!(running.code().await, -15);
+    running.ends_by(Signal::SIGTERM).await;
 }
 
 #[tokio::test]
@@ -61,7 +60,6 @@ async fn orphans_of_the_last_term_are_reaped_while_another_process_leads() {
     assert!(crate::support::soon(latch.leadership()).await.unwrap().is_leading());
     // Before it is a candidate again, a signal could still end the last term.
     space.until_queued("/boss", 2).await;
-    running.signal(Signal::SIGTERM);
-    assert_eq!(running.code().await, -15);
+    running.ends_by(Signal::SIGTERM).await;
     latch.close().await.unwrap();
 }

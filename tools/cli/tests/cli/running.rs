@@ -135,6 +135,22 @@ impl Running {
         }
     }
 
+    /// Sends a signal, by which it ends.
+    pub(crate) async fn ends_by(&mut self, signal: Signal) {
+        self.signal(signal);
+        assert_eq!(self.code().await, -(signal as i32));
+    }
+
+    /// Reads the number of a process from its next line.
+    #[track_caller]
+    pub(crate) fn process(&mut self) -> i32 {
+        let line = self.line();
+        line.rsplit(' ')
+            .next()
+            .and_then(|word| word.parse().ok())
+            .expect("a process is at the end of the line")
+    }
+
     /// Waits until it has ended, and returns its code.
     pub(crate) async fn code(&mut self) -> i32 {
         let deadline = Instant::now() + SOON;
