@@ -143,11 +143,7 @@ impl Model {
     /// Opens a session on a connection, as a client would, and returns its id.
     pub fn open_session(&mut self, connection: ConnectionId, timeout: Duration, now: Duration) -> i64 {
         let timeout = timeout.as_millis().try_into().unwrap_or(i32::MAX);
-        let (last_zxid_seen, session_id) = (0, 0);
-        let (password, read_only) = (None, Some(false));
-        let request =
-            ConnectRequest { protocol_version: 0, last_zxid_seen, timeout, session_id, password, read_only };
-        self.connect(connection, &request, now);
+        self.connect(connection, &ConnectRequest::with_timeout(timeout), now);
         self.session_of(connection).unwrap_or_default()
     }
 

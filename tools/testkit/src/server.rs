@@ -1,6 +1,6 @@
 //! The embedded server: a ZooKeeper server inside this process.
 //!
-//! This module may use only `error`, `four_letter`, `model`, `ports` and `wire`.
+//! This module may use only `error`, `four_letter`, `listener`, `model`, `ports` and `wire`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::listener::{Listener, accept};
 use crate::model::SessionView;
 use crate::wire::{ErrorCode, Stat};
 use crate::{Error, four_letter};
@@ -15,13 +16,11 @@ use crate::{Error, four_letter};
 mod builder;
 mod connection;
 mod core;
-mod listener;
 mod state;
 mod words;
 
 pub use builder::EmbeddedServerBuilder;
 use core::Core;
-use listener::Listener;
 
 /// The time limit for an answer, so that a paused server cannot block its owner forever.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
@@ -53,7 +52,7 @@ pub struct EmbeddedServer {
 impl EmbeddedServer {
     fn new(listen: SocketAddr, core: Core) -> Result<Self, Error> {
         let core = Arc::new(core);
-        let listener = Listener::start(listen, &core)?;
+        let listener = serve(listen, &core)?;
         let address = listener.address();
         let connect_string = address.to_string();
         Ok(Self { address, connect_string, core, listener: Mutex::new(Some(listener)) })
@@ -117,7 +116,7 @@ impl EmbeddedServer {
     ///
     /// # Errors
     ///
-    /// Returns no error today; [`ZooKeeper::kill`](crate::ZooKeeper::kill) of a real server can fail.
+    /// Returns no error today; that of a real server can fail.
     pub fn kill(&self) -> Result<(), Error> {
         let mut listener = self.listener();
         drop(listener.take());
@@ -150,7 +149,7 @@ impl EmbeddedServer {
         // The old listener must be gone before the new one takes its port.
         drop(listener.take());
         prepare(&self.core);
-        *listener = Some(Listener::start(self.address, &self.core)?);
+        *listener = Some(serve(self.address, &self.core)?);
         Ok(())
     }
 
@@ -238,4 +237,21 @@ impl EmbeddedServer {
     fn listener(&self) -> std::sync::MutexGuard<'_, Option<Listener>> {
         self.listener.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Accepts connections, and keeps the model's time.
+fn serve(address: SocketAddr, core: &Arc<Core>) -> Result<Listener, Error> {
+    let served = Arc::clone(core);
+    let listener = Listener::start("zk-server", address, async move |listener| {
+        let connections = async {
+            loop {
+                served.until_running().await;
+                let (stream, peer) = accept(&listener).await;
+                tokio::spawn(connection::serve(Arc::clone(&served), stream, peer));
+            }
+        };
+        tokio::join!(served.keep_time(), connections)
+    })?;
+    core.address.get_or_init(|| listener.address());
+    Ok(listener)
 }

@@ -14,10 +14,11 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::error::tail;
-use crate::installation::Kerberos;
-use crate::supervisor::{DIRECTORY_PREFIX, Supervisor};
-use crate::{Error, eventually, ports};
+use crate::real::installation::Kerberos;
+use crate::real::ports;
+use crate::real::supervisor::{DIRECTORY_PREFIX, Supervisor};
+use crate::real::tail;
+use crate::{Error, eventually};
 
 /// The realm, which no other one can be confused with.
 const REALM: &str = "ZKLOCK.TEST";
@@ -118,7 +119,7 @@ impl Kdc {
         let keytab = self.files.next_file("keytab");
         let export = format!("ktadd -q -k {} {name}", keytab.display());
         let query =
-            |text: &str| self.files.run(self.files.programs.admin(), [OsStr::new("-q"), OsStr::new(text)]);
+            |text: &str| self.files.run(&self.files.programs.admin, [OsStr::new("-q"), OsStr::new(text)]);
         // The program reports failures in its output alone.
         let created = query(&format!("addprinc -randkey {name}"))?.contains(" created.");
         if created {
@@ -161,7 +162,7 @@ impl Kdc {
             self.files.configure(address).map_err(Error::io("write the settings of the KDC"))?;
             if !self.files.path("principal").exists() {
                 let arguments = ["create", "-r", REALM, "-s", "-P", "master"].map(OsStr::new);
-                self.files.run(self.files.programs.database(), arguments)?;
+                self.files.run(&self.files.programs.database, arguments)?;
             }
             let mut supervisor = self.supervisor.lock().unwrap_or_else(PoisonError::into_inner);
             supervisor.end_server().map_err(Error::io("end the KDC"))?;
@@ -206,7 +207,7 @@ impl Principal {
         arguments.extend(["-k", "-t"].map(OsStr::new));
         arguments.extend([self.keytab.as_os_str(), OsStr::new("-c"), cache.as_os_str()]);
         arguments.push(OsStr::new(&self.name));
-        self.files.run(self.files.programs.login(), arguments)?;
+        self.files.run(&self.files.programs.login, arguments)?;
         Ok(cache)
     }
 

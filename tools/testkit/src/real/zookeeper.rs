@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::error::tail;
-use crate::supervisor::Supervisor;
+use crate::real::supervisor::Supervisor;
+use crate::real::tail;
 use crate::{Error, eventually, four_letter};
 
 mod builder;

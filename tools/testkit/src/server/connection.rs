@@ -21,9 +21,6 @@ use crate::wire::{
     ConnectRequest, Frames, Malformed, Reader, Record, Request, RequestHeader, Writer, frames,
 };
 
-/// The pause before the next attempt to accept a connection.
-pub(super) const RETRY: Duration = Duration::from_millis(10);
-
 /// The time limit for the first frame of a connection: `zookeeper.nio.sessionlessCnxnTimeout`.
 const FIRST_FRAME_WITHIN: Duration = Duration::from_secs(10);
 

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use super::relay::Relay;
 use super::{Ensemble, Link};
-use crate::zookeeper::ZooKeeperBuilder;
-use crate::{Error, Installation, ZooKeeper, ports};
+use crate::real::ports;
+use crate::real::zookeeper::ZooKeeperBuilder;
+use crate::{Error, Installation, ZooKeeper};
 
 /// The options of an [`Ensemble`].
 #[derive(Debug, Clone)]

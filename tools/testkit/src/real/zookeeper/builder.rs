@@ -16,8 +16,9 @@ use super::secure::SecurePort;
 use super::{ZooKeeper, write_private};
 #[cfg(feature = "tls")]
 use crate::Tls;
-use crate::supervisor::{DIRECTORY_PREFIX, Supervisor};
-use crate::{Error, Installation, ports};
+use crate::real::ports;
+use crate::real::supervisor::{DIRECTORY_PREFIX, Supervisor};
+use crate::{Error, Installation};
 
 /// The class that ZooKeeper's own script runs: a standalone server unless its settings name other servers.
 const MAIN_CLASS: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
