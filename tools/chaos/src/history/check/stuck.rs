@@ -13,7 +13,7 @@ use super::Bounds;
 use super::tokens::class;
 
 /// The number of calls in vain that show that a lock or a process is stuck, and of grants that show that others are not.
-const CALLS: usize = 3;
+pub(crate) const CALLS: usize = 3;
 
 /// Checks that no place in a lock stays free while calls wait for it in vain, as it does behind a node that nobody
 /// withdraws.
