@@ -37,7 +37,8 @@
 pub mod conversation;
 mod error;
 mod eventually;
-mod four_letter;
+#[doc(hidden)]
+pub mod four_letter;
 #[doc(hidden)]
 pub mod impostor;
 mod listener;

@@ -34,7 +34,7 @@ use acl::Identities;
 use sessions::Sessions;
 pub use settings::{Settings, TtlNodes};
 use tree::Tree;
-pub use view::{ConnectionView, SessionView};
+pub use view::SessionView;
 use watches::Watches;
 
 use crate::session_password;
@@ -102,7 +102,8 @@ impl Model {
     pub fn open(&mut self, from: IpAddr) -> ConnectionId {
         let id = ConnectionId(self.next_connection);
         self.next_connection += 1;
-        self.connections.insert(id, Connection::new(from));
+        let connection = Connection { session: None, identities: Identities::of_address(from) };
+        self.connections.insert(id, connection);
         id
     }
 
@@ -352,14 +353,7 @@ pub enum Message {
 /// The state of a connection.
 #[derive(Clone, Debug)]
 struct Connection {
-    from: IpAddr,
     /// The attached session: `None` before the first frame, and after a session was refused.
     session: Option<i64>,
     identities: Identities,
-}
-
-impl Connection {
-    fn new(from: IpAddr) -> Self {
-        Self { from, session: None, identities: Identities::of_address(from) }
-    }
 }

@@ -23,7 +23,7 @@ mod trigger;
 pub use counts::Counts;
 pub use fault::How;
 pub use link::Direction;
-use link::{Admission, Link, Passage};
+use link::Link;
 pub use rule::{Hold, Rule, RuleBuilder};
 use state::State;
 use trigger::Matcher;
@@ -158,7 +158,7 @@ impl Proxy {
     /// not at all if its client has gone by then. To lose the frames on their way to clients, call
     /// [`cut`](Self::cut) before healing the link.
     pub fn blackhole(&self, direction: Direction) {
-        self.change(|link| link.change(direction, |lane| lane.passage = Passage::Blackhole));
+        self.change(|link| link.change(direction, |lane| lane.is_blackhole = true));
     }
 
     /// Delays everything in a direction, until the link is healed. This replaces an earlier delay.
@@ -170,7 +170,7 @@ impl Proxy {
     ///
     /// The proxy still listens, so connecting may succeed; the first read or write then fails.
     pub fn refuse(&self) {
-        self.change(|link| link.admission = Admission::Refuse);
+        self.change(|link| link.refuses = true);
     }
 
     /// Ends the effects of [`blackhole`](Self::blackhole), [`delay`](Self::delay) and [`refuse`](Self::refuse). Rules

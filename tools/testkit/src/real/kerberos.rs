@@ -10,21 +10,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use tempfile::TempDir;
 
+use crate::Error;
 use crate::real::installation::Kerberos;
 use crate::real::ports;
 use crate::real::supervisor::{DIRECTORY_PREFIX, Supervisor};
 use crate::real::tail;
-use crate::{Error, eventually};
 
 /// The realm, which no other one can be confused with.
 const REALM: &str = "ZKLOCK.TEST";
-
-/// The time limit for the start.
-const START_WITHIN: Duration = Duration::from_secs(30);
 
 /// A running key distribution center (KDC) of Kerberos, with a realm of its own.
 ///
@@ -167,20 +163,11 @@ impl Kdc {
             let mut supervisor = self.supervisor.lock().unwrap_or_else(PoisonError::into_inner);
             supervisor.end_server().map_err(Error::io("end the KDC"))?;
             supervisor.start().map_err(Error::io("start the KDC"))?;
-            self.wait_until_ready(&supervisor, address)
-        })
-    }
-
-    fn wait_until_ready(&self, supervisor: &Supervisor, address: SocketAddr) -> Result<(), Error> {
-        let log = || tail(&fs::read_to_string(self.files.path("server.log")).unwrap_or_default());
-        let attempt = || match supervisor.server_has_exited() {
-            true => Some(Err(Error::Exited { log: log() })),
+            let log = || fs::read_to_string(self.files.path("server.log")).unwrap_or_default();
             // It listens before it has everything else, so its log has to say so.
-            false => (log().contains("commencing operation") && TcpStream::connect(address).is_ok())
-                .then_some(Ok(())),
-        };
-        let late = || Err(Error::NotReady { waited: START_WITHIN, log: log() });
-        eventually(START_WITHIN, attempt).unwrap_or_else(late)
+            let is_ready = || log().contains("commencing operation") && TcpStream::connect(address).is_ok();
+            supervisor.wait_until_ready(is_ready, log)
+        })
     }
 }
 
