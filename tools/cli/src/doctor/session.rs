@@ -1,5 +1,6 @@
 //! The session of a doctor at one server.
 
+use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 use tokio::time::{sleep, timeout};
@@ -40,21 +41,22 @@ struct Session {
 
 /// Looks at one server. Returns the reason if it opens no session.
 pub(super) async fn look(server: &Server, settings: &Settings) -> Result<Findings, NoSession> {
-    let config = settings.config_of(server).map_err(|failure| failure.to_string())?;
+    let config = settings.config_of(server).map_err(text)?;
     find_reason(config.clone()).await?;
     let client = connect(server, settings, config).await?;
-    let granted = client.session_timeout();
-    let session = Session { client, within: settings.default_wait };
-    let client = &session.client;
-    let reads = session.round_trips(READS, async || client.check_stat("/").await.map(drop)).await?;
+    let session = Session { client: client.clone(), within: settings.default_wait };
+    let read = async || client.check_stat("/").await.map(drop);
     let write = async || {
         let mut writer = client.new_multi_writer();
         writer.add_check_version("/", -1)?;
         writer.commit().await.map(drop).map_err(zk::Error::from)
     };
-    let writes = session.round_trips(WRITES, write).await?;
-    let access = session.access(&settings.root).await;
-    Ok(Findings { granted, reads, writes, access })
+    Ok(Findings {
+        granted: client.session_timeout(),
+        reads: session.round_trips(READS, read).await?,
+        writes: session.round_trips(WRITES, write).await?,
+        access: session.access(&settings.root).await,
+    })
 }
 
 /// Connects as locks do, which finds the reason of a failure that the client library does not tell.
@@ -78,7 +80,7 @@ async fn connect(server: &Server, settings: &Settings, config: Config) -> Result
         .with_session_timeout(settings.session_timeout)
         .with_connection_timeout(settings.connect_timeout / 8)
         .with_fail_eagerly();
-    let connector = config.equip(connector).await.map_err(|error| error.to_string())?;
+    let connector = config.equip(connector).await.map_err(text)?;
     let scheme = if settings.is_encrypted() { "tcp+tls://" } else { "" };
     let address = format!("{scheme}{}", server.address);
     let attempts = async {
@@ -90,11 +92,15 @@ async fn connect(server: &Server, settings: &Settings, config: Config) -> Result
             }
         }
     };
-    within(settings.connect_timeout, attempts).await?.map_err(|error| error.to_string())
+    within(settings.connect_timeout, attempts).await?.map_err(text)
 }
 
 async fn within<T>(time: Duration, answer: impl Future<Output = T>) -> Result<T, String> {
     timeout(time, answer).await.map_err(|_| "no answer in time".to_owned())
+}
+
+fn text(error: impl Display) -> String {
+    error.to_string()
 }
 
 impl Session {
@@ -107,7 +113,7 @@ impl Session {
         let (began, mut times) = (Instant::now(), Vec::with_capacity(count));
         while times.is_empty() || (times.len() < count && began.elapsed() < self.within) {
             let sent = Instant::now();
-            within(self.within, request()).await?.map_err(|error| error.to_string())?;
+            within(self.within, request()).await?.map_err(text)?;
             times.push(sent.elapsed());
         }
         times.sort_unstable();
@@ -157,11 +163,10 @@ impl Session {
         let options = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
         let node = format!("{parent}/{NAME}");
         let mut writer = self.client.new_multi_writer();
-        let added = writer.add_create(&node, b"", &options);
-        let added = added.and_then(|()| writer.add_delete(&node, None));
+        writer.add_create(&node, b"", &options).map_err(text)?;
+        writer.add_delete(&node, None).map_err(text)?;
         // The node is gone.
-        let added = added.and_then(|()| writer.add_check_version(&node, -1));
-        added.map_err(|error| error.to_string())?;
+        writer.add_check_version(&node, -1).map_err(text)?;
         match within(self.within, writer.commit()).await? {
             Err(zk::MultiWriteError::OperationFailed { index, source }) => Ok((index, source)),
             Err(error) => Err(zk::Error::from(error).to_string()),
