@@ -35,10 +35,9 @@ async fn orphans_that_end_are_reaped_and_do_not_end_the_program() {
     let space = Space::new();
     // The inner shell ends at once, and its child has no parent any more.
     let script = "sh -c 'sleep 1000 & echo orphan $!'; echo program $$; exec sleep 1000";
-    let pid = |line: String| line.rsplit(' ').next().unwrap().parse::<i32>().unwrap();
     let mut running = adopting(space.zklock("exec /a").shell(script)).start();
-    let orphan = pid(running.line_with("orphan "));
-    let program = pid(running.line_with("program "));
+    let orphan = running.process_with("orphan ");
+    let program = running.process_with("program ");
     kill(Pid::from_raw(orphan), Signal::SIGKILL).unwrap();
     until(async || state(orphan).is_none(), "the orphan is reaped").await;
     assert!(is_alive(program));
@@ -51,7 +50,7 @@ async fn orphans_of_the_last_term_are_reaped_while_another_process_leads() {
     let client = space.client().await;
     let script = "trap '' TERM; sh -c 'sleep 1000 & echo orphan $!'; sleep 1000 & wait";
     let mut running = adopting(space.zklock("lead /boss --grace 1s").shell(script)).start();
-    let orphan: i32 = running.line_with("orphan ").rsplit(' ').next().unwrap().parse().unwrap();
+    let orphan = running.process_with("orphan ");
     let latch = client.leader_latch("/boss").unwrap();
     space.until_queued("/boss", 2).await;
     let leader = space.zklock("resign /boss --yes").run();

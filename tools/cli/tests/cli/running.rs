@@ -144,11 +144,14 @@ impl Running {
     /// Reads the number of a process from its next line.
     #[track_caller]
     pub(crate) fn process(&mut self) -> i32 {
-        let line = self.line();
-        line.rsplit(' ')
-            .next()
-            .and_then(|word| word.parse().ok())
-            .expect("a process is at the end of the line")
+        self.process_with("")
+    }
+
+    /// Reads the number of a process from the end of its next line that contains this text.
+    #[track_caller]
+    pub(crate) fn process_with(&mut self, text: &str) -> i32 {
+        let line = self.line_with(text);
+        line.rsplit(' ').next().and_then(|word| word.parse().ok()).expect("a process ends the line")
     }
 
     /// Waits until it has ended, and returns its code.

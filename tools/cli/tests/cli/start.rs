@@ -183,7 +183,7 @@ async fn a_start_that_is_suspended_goes_on_when_the_shell_resumes_it() {
     terminal.types("fg\n");
     terminal.line_with("ready");
     terminal.types("a line\n");
-    until(async || space.children("/a").await.is_empty(), "the lock is released").await;
+    space.until_queued("/a", 0).await;
     terminal.types("exit 0\n");
     assert_eq!(terminal.code().await, 0);
 }
