@@ -32,7 +32,7 @@ use std::time::Duration;
 
 use acl::Identities;
 use sessions::Sessions;
-pub use settings::{Settings, TtlNodes};
+pub use settings::Settings;
 use tree::Tree;
 pub use view::SessionView;
 use watches::Watches;

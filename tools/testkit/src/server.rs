@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::listener::{Listener, accept};
-use crate::model::SessionView;
+use crate::model::{Model, SessionView};
 use crate::wire::{ErrorCode, Stat};
 use crate::{Error, four_letter};
 
@@ -27,7 +27,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// A ZooKeeper server inside this process, which ends when this value is dropped.
 ///
-/// It speaks the client protocol of ZooKeeper 3.9 on top of a [`Model`](crate::model::Model), keeps
+/// It speaks the client protocol of ZooKeeper 3.9 on top of a [`Model`], keeps
 /// everything in memory, and listens only on a loopback address. It runs on its own thread, so it can be used
 /// from any runtime or none. It starts within milliseconds.
 ///
@@ -132,7 +132,7 @@ impl EmbeddedServer {
     ///
     /// Returns [`Error::Io`] if another program has taken the port in the meantime.
     pub fn restart(&self) -> Result<(), Error> {
-        self.start_again(Core::restart)
+        self.start_again(Model::restart)
     }
 
     /// Starts the server again with the same port and without any data, session or transaction.
@@ -141,14 +141,14 @@ impl EmbeddedServer {
     ///
     /// Returns [`Error::Io`] if another program has taken the port in the meantime.
     pub fn restart_empty(&self) -> Result<(), Error> {
-        self.start_again(Core::restart_empty)
+        self.start_again(Model::restart_empty)
     }
 
-    fn start_again(&self, prepare: impl FnOnce(&Core)) -> Result<(), Error> {
+    fn start_again(&self, prepare: fn(&mut Model, Duration)) -> Result<(), Error> {
         let mut listener = self.listener();
         // The old listener must be gone before the new one takes its port.
         drop(listener.take());
-        prepare(&self.core);
+        self.core.start_again(prepare);
         *listener = Some(serve(self.address, &self.core)?);
         Ok(())
     }

@@ -3,7 +3,7 @@
 use crate::wire::Opcode;
 
 /// The kind of a frame, for rules and counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Request(Opcode),
     Reply(Opcode),
@@ -29,7 +29,7 @@ pub(super) enum Matcher {
 }
 
 impl Matcher {
-    fn matches(self, kind: Kind) -> bool {
+    pub(super) fn matches(self, kind: Kind) -> bool {
         match self {
             Self::Request(opcode) => kind == Kind::Request(opcode),
             Self::AnyRequest => matches!(kind, Kind::Request(_)),
