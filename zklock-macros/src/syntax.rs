@@ -32,9 +32,14 @@ impl Errors {
         self.0.map_or(Ok(()), Err)
     }
 
-    /// Returns the tokens that make the compiler report every mistake.
+    /// Returns the tokens that make the compiler report every mistake, in the order of their places in the source.
     pub(crate) fn to_compile_errors(&self) -> TokenStream {
-        self.0.as_ref().map(Error::to_compile_error).unwrap_or_default()
+        let mut errors: Vec<_> = self.0.clone().into_iter().flatten().collect();
+        errors.sort_by_key(|error| {
+            let start = error.span().start();
+            (start.line, start.column)
+        });
+        errors.iter().map(Error::to_compile_error).collect()
     }
 }
 
@@ -186,6 +191,25 @@ mod tests {
         let shown = errors.to_compile_errors().to_string();
         assert!(shown.contains("\"one\"") && shown.contains("\"two\""), "{shown}");
         assert_eq!(errors.finish().unwrap_err().into_iter().count(), 2);
+    }
+
+    #[test]
+    fn mistakes_are_reported_in_the_order_of_the_source() {
+        let words: Vec<Ident> = "a\nb c".parse::<TokenStream>().unwrap().into_iter().map(word).collect();
+        let mut errors = Errors::default();
+        for nth in [2, 0, 1] {
+            errors.push(Error::new_spanned(&words[nth], &words[nth]));
+        }
+        let shown = errors.to_compile_errors().to_string();
+        let places: Vec<_> = ["\"a\"", "\"b\"", "\"c\""].map(|text| shown.find(text)).into();
+        assert!(places.is_sorted() && places[0].is_some(), "{shown}");
+    }
+
+    fn word(token: TokenTree) -> Ident {
+        match token {
+            TokenTree::Ident(word) => word,
+            other => panic!("{other} is no word"),
+        }
     }
 
     #[test]

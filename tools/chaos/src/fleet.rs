@@ -38,6 +38,8 @@ struct Member {
     links: Links,
     process: Process,
     life: Life,
+    /// The numbers of the faults for which this incarnation stands still. The last one that ends lets it go on.
+    stops: Vec<u64>,
 }
 
 enum Life {
@@ -65,7 +67,7 @@ impl Fleet {
         let mut members = Vec::new();
         for number in 0..processes {
             let (links, process) = (Links::start(servers)?, Process { number, incarnation: 0 });
-            members.push(Member { links, process, life: Life::Ended });
+            members.push(Member { links, process, life: Life::Ended, stops: Vec::new() });
         }
         Ok(Self { orders, skew, journal: journal.clone(), members })
     }
@@ -120,9 +122,12 @@ impl Fleet {
         Ok(())
     }
 
-    /// Stops a process that runs.
-    pub(crate) fn stop(&mut self, number: usize) -> io::Result<()> {
+    /// Stops a process until the fault with this number ends.
+    pub(crate) fn stop(&mut self, number: usize, fault: u64) -> io::Result<()> {
         let member = &mut self.members[number];
+        if !matches!(member.life, Life::Ended) {
+            member.stops.push(fault);
+        }
         if let Life::Runs(child) = &member.life {
             self.journal.note(Source::Campaign, Event::ProcessStopped { process: member.process });
             kill_process(Pid::from_child(child), Signal::STOP)?;
@@ -131,9 +136,17 @@ impl Fleet {
         Ok(())
     }
 
+    /// Ends the stop of the fault with this number. The process goes on if no other fault stops it.
+    pub(crate) fn restore(&mut self, number: usize, fault: u64) -> io::Result<()> {
+        let stops = &mut self.members[number].stops;
+        stops.retain(|stop| *stop != fault);
+        if stops.is_empty() { self.go_on(number) } else { Ok(()) }
+    }
+
     /// Lets a process go on that stands still.
     pub(crate) fn go_on(&mut self, number: usize) -> io::Result<()> {
         let member = &mut self.members[number];
+        member.stops.clear();
         if let Life::Stopped(child) = &member.life {
             kill_process(Pid::from_child(child), Signal::CONT)?;
             self.journal.note(Source::Campaign, Event::ProcessContinued { process: member.process });
@@ -226,6 +239,7 @@ impl Life {
 impl Member {
     fn end(&mut self) {
         self.life = Life::Ended;
+        self.stops.clear();
         self.process.incarnation += 1;
     }
 
@@ -248,3 +262,42 @@ impl Drop for Fleet {
 
 /// The pause between two looks at a process that is to end.
 const PAUSE: Duration = Duration::from_millis(20);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::Pace;
+
+    #[test]
+    fn a_process_goes_on_when_the_last_of_its_stops_ends() {
+        let directory = tempfile::tempdir().unwrap();
+        let process = Process { number: 0, incarnation: 0 };
+        let orders = Orders {
+            connect: String::new(),
+            process,
+            directory: directory.path().to_owned(),
+            service: ([127, 0, 0, 1], 0).into(),
+            seed: 0,
+            tasks: 1,
+            rate: 1_000,
+            pace: Pace::Varied,
+            workloads: Vec::new(),
+        };
+        let journal = Journal::create(directory.path(), Source::Campaign).unwrap();
+        let mut fleet = Fleet::start(orders, None, &journal, &[], 1).unwrap();
+        fleet.members[0].life = Life::Runs(Command::new("sleep").arg("1000").spawn().unwrap());
+        fleet.stop(0, 1).unwrap();
+        fleet.stop(0, 2).unwrap();
+        fleet.restore(0, 1).unwrap();
+        assert!(matches!(fleet.members[0].life, Life::Stopped(_)));
+        fleet.restore(0, 2).unwrap();
+        assert!(matches!(fleet.members[0].life, Life::Runs(_)));
+        // The stop of an incarnation that was killed does not end that of the next one.
+        fleet.stop(0, 3).unwrap();
+        fleet.kill(0).unwrap();
+        fleet.members[0].life = Life::Runs(Command::new("sleep").arg("1000").spawn().unwrap());
+        fleet.stop(0, 4).unwrap();
+        fleet.restore(0, 3).unwrap();
+        assert!(matches!(fleet.members[0].life, Life::Stopped(_)));
+    }
+}

@@ -43,8 +43,6 @@ pub(crate) enum Pace {
     /// Mostly short, and sometimes so long that a lock can be lost.
     #[default]
     Varied,
-    /// All of them some milliseconds, for as many holds as possible.
-    Full,
     /// Lengths as in the default, but half of the calls are given up soon.
     Hasty,
 }

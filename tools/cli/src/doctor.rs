@@ -1,29 +1,27 @@
 //! `zklock doctor`: looks at each server of the list, and says what to change.
 //!
-//! It speaks to one server at a time, in sessions of its own, and leaves nothing behind on the servers. Each question
-//! has a bound.
-//!
-//! * [`words`]: the four-letter words, which servers may answer or not.
-//! * [`session`]: the session: its timeout, round trips, and the permissions in the namespace.
+//! It speaks to one server at a time, in sessions of its own ([`session`]), and leaves nothing behind on the servers. Each
+//! question has a bound.
 //!
 //! Uses the floors below: `program`, `connection`, `output` and `exit`.
 
 mod session;
-mod words;
 
-use std::fmt;
+use std::fmt::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
-use crate::connection::{Server, Settings};
+use crate::connection::Settings;
 use crate::exit::{Code, Failure};
 use crate::output::Output;
 use crate::program::{End, Signals};
 
-use self::session::{Access, Findings, NoSession, RoundTrips};
-use self::words::Words;
+use self::session::{Findings, NoSession};
 
 /// Looks at each server until a signal ends it, and tells the most severe finding by the exit code.
 pub(crate) async fn doctor(settings: Settings, output: &Output) -> Result<End, Failure> {
@@ -40,13 +38,17 @@ async fn look(settings: &Settings, output: &Output) -> Result<ExitCode, Failure>
         // The words are asked for unencrypted.
         let words = match settings.is_encrypted() {
             true => Words::default(),
-            false => words::ask(&server.address, settings.connect_timeout).await,
+            false => Words::of(&server.address, settings.connect_timeout).await,
         };
         let session = session::look(server, settings).await;
+        let advice = match &session {
+            Ok(found) => advice(settings, &words, found),
+            Err(none) => none.advice.iter().map(|advice| (*advice).to_owned()).collect(),
+        };
         is_reached &= session.is_ok();
-        let report = Report::new(server, settings, words, session);
-        is_good &= report.advice.is_empty();
-        output.result(&report, &report.json()).await?;
+        is_good &= advice.is_empty();
+        let report = Report { name: &server.name, settings, words, session, advice };
+        output.result(report.text(), &report.json()).await?;
     }
     Ok(match (is_reached, is_good) {
         (true, true) => ExitCode::SUCCESS,
@@ -55,54 +57,91 @@ async fn look(settings: &Settings, output: &Output) -> Result<ExitCode, Failure>
     })
 }
 
+/// Makes each check of the settings. Returns what to change.
+fn advice(settings: &Settings, words: &Words, found: &Findings) -> Vec<String> {
+    let (granted, asked) = (found.granted, settings.session_timeout);
+    let raise = |name: &str, theirs: Option<Duration>, ours: Duration| {
+        let theirs = theirs.filter(|theirs| *theirs > ours)?;
+        Some(format!("set {name} to {theirs:?}, which is the server's; it is {ours:?} here"))
+    };
+    let checks = [
+        raise("tick_time", words.tick_time(), settings.tick_time),
+        raise("sync_limit", words.sync_limit(), settings.sync_limit),
+        (granted != asked)
+            .then(|| format!("set session_timeout to {granted:?}: the server does not grant {asked:?}")),
+        match &found.access {
+            Ok((_, denied)) if denied.is_empty() => None,
+            Ok((node, denied)) => {
+                Some(format!("permit this client to {} nodes at {node}", denied.join(", ")))
+            }
+            Err(reason) => Some(format!("find out why nodes cannot be looked at: {reason}")),
+        },
+        // A heartbeat is due every tenth of the session timeout.
+        (found.writes[1] > granted / 10).then(|| SLOW.to_owned()),
+    ];
+    checks.into_iter().flatten().collect()
+}
+
+const SLOW: &str = "a write takes longer than the time between two heartbeats: find the slow disk or network";
+
 /// The report about one server.
 struct Report<'a> {
-    server: &'a Server,
+    name: &'a str,
     settings: &'a Settings,
     words: Words,
     session: Result<Findings, NoSession>,
     advice: Vec<String>,
-    /// A difference from the settings that does no harm.
-    note: Option<String>,
 }
 
-impl<'a> Report<'a> {
-    fn new(
-        server: &'a Server,
-        settings: &'a Settings,
-        words: Words,
-        session: Result<Findings, NoSession>,
-    ) -> Self {
-        let advice = match &session {
-            Ok(findings) => advice(settings, &words, findings),
-            Err(none) => none.advice.iter().cloned().collect(),
-        };
-        let ours = settings.tick_time;
-        let note = words.tick_time().filter(|tick| *tick < ours).map(|tick| {
-            format!("tick_time is {ours:?} here and {tick:?} at the server: locks are lost that much earlier")
-        });
-        Self { server, settings, words, session, advice, note }
+impl Report<'_> {
+    fn text(&self) -> String {
+        let (words, mut rows) = (&self.words, Vec::new());
+        if words.version().is_some() || self.session.is_ok() {
+            let unknown = || "unknown: no answer, which is not asked for on an encrypted port".to_owned();
+            let mode = words.mode().map(|mode| format!(" ({mode})")).unwrap_or_default();
+            rows.push(("version", words.version().map_or_else(unknown, |of| format!("{of}{mode}"))));
+            rows.push(("tick time", words.tick_time().map_or_else(unknown, |tick| format!("{tick:?}"))));
+        }
+        match &self.session {
+            Err(none) => rows.push(("session", format!("none: {}", none.reason))),
+            Ok(found) => rows.extend([
+                (
+                    "session",
+                    format!("asked {:?}, granted {:?}", self.settings.session_timeout, found.granted),
+                ),
+                ("reads", times(found.reads)),
+                ("writes", times(found.writes)),
+                ("access", access(found)),
+            ]),
+        }
+        rows.extend(self.note().map(|note| ("to look at", note)));
+        rows.extend(self.advice.iter().map(|advice| ("to change", advice.clone())));
+        let mut text = format!("{}\n", self.name);
+        for (name, value) in rows {
+            // Writing to a text cannot fail.
+            let _ = writeln!(text, "  {name:<11} {value}");
+        }
+        text
     }
 
     fn json(&self) -> Value {
         let ms = |duration: Duration| duration.as_secs_f64() * 1_000.0;
-        let trips = |RoundTrips(trips): &RoundTrips| {
+        let trips = |trips: [Duration; 3]| {
             let [median, most, longest] = trips.map(ms);
             json!({"p50_ms": median, "p99_ms": most, "longest_ms": longest})
         };
         let session = self.session.as_ref().ok().map(|found| {
-            let access = found.access.as_ref().ok();
             json!({
                 "granted_ms": ms(found.granted),
-                "reads": trips(&found.reads),
-                "writes": trips(&found.writes),
-                "namespace": access.map(|access| &access.node),
-                "denied": access.map(|access| &access.denied),
+                "reads": trips(found.reads),
+                "writes": trips(found.writes),
+                "namespace": found.access.as_ref().ok().map(|(node, _)| node),
+                "denied": found.access.as_ref().ok().map(|(_, denied)| denied),
                 "namespace_error": found.access.as_ref().err(),
             })
         });
         json!({
-            "server": self.server.name,
+            "server": self.name,
             "version": self.words.version(),
             "mode": self.words.mode(),
             "tick_time_ms": self.words.tick_time().map(ms),
@@ -110,80 +149,97 @@ impl<'a> Report<'a> {
             "session": session,
             "error": self.session.as_ref().err().map(|none| &none.reason),
             "advice": self.advice,
-            "notes": self.note.as_slice(),
+            "notes": self.note().as_slice(),
         })
     }
-}
 
-/// Compares the settings with the findings.
-fn advice(settings: &Settings, words: &Words, found: &Findings) -> Vec<String> {
-    let mut advice = Vec::new();
-    for (name, theirs, ours) in [
-        ("tick_time", words.tick_time(), settings.tick_time),
-        ("sync_limit", words.sync_limit(), settings.sync_limit),
-    ] {
-        if let Some(theirs) = theirs.filter(|theirs| *theirs > ours) {
-            advice.push(format!("set {name} to {theirs:?}, which is the server's; it is {ours:?} here"));
-        }
-    }
-    if found.granted != settings.session_timeout {
-        let (granted, asked) = (found.granted, settings.session_timeout);
-        advice.push(format!("set session_timeout to {granted:?}: the server does not grant {asked:?}"));
-    }
-    match &found.access {
-        Ok(Access { denied, .. }) if denied.is_empty() => {}
-        Ok(Access { node, denied }) => {
-            advice.push(format!("permit this client to {} nodes at {node}", denied.join(", ")));
-        }
-        Err(reason) => advice.push(format!("find out why nodes cannot be looked at: {reason}")),
-    }
-    // A heartbeat is due every tenth of the session timeout.
-    let RoundTrips([_, most_writes, _]) = found.writes;
-    if most_writes > found.granted / 10 {
-        advice.push(
-            "a write takes longer than the time between two heartbeats: find the slow disk or network".into(),
-        );
-    }
-    advice
-}
-
-impl fmt::Display for Report<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { server, settings, words, session, .. } = self;
-        writeln!(f, "{}", server.name)?;
-        let mut line = |name: &str, value: &dyn fmt::Display| writeln!(f, "  {name:<11} {value}");
-        if words.version().is_some() || session.is_ok() {
-            let unknown = || "unknown: no answer, which is not asked for on an encrypted port".to_owned();
-            let mode = words.mode().map(|mode| format!(" ({mode})")).unwrap_or_default();
-            line("version", &words.version().map_or_else(unknown, |of| format!("{of}{mode}")))?;
-            line("tick time", &words.tick_time().map_or_else(unknown, |tick| format!("{tick:?}")))?;
-        }
-        match session {
-            Err(none) => line("session", &format_args!("none: {}", none.reason))?,
-            Ok(found) => {
-                let (asked, granted) = (settings.session_timeout, found.granted);
-                line("session", &format_args!("asked {asked:?}, granted {granted:?}"))?;
-                for (name, RoundTrips([median, most, longest])) in
-                    [("reads", found.reads), ("writes", found.writes)]
-                {
-                    let times = format_args!(
-                        "half within {median:.1?}, 99 % within {most:.1?}, all within {longest:.1?}"
-                    );
-                    line(name, &times)?;
-                }
-                line(
-                    "access",
-                    &found.access.as_ref().map_or_else(|reason| format!("unknown: {reason}"), access),
-                )?;
-            }
-        }
-        self.note.iter().try_for_each(|note| writeln!(f, "  to look at  {note}"))?;
-        self.advice.iter().try_for_each(|advice| writeln!(f, "  to change   {advice}"))
+    /// Returns a difference from the settings that does no harm.
+    fn note(&self) -> Option<String> {
+        let ours = self.settings.tick_time;
+        let theirs = self.words.tick_time().filter(|theirs| *theirs < ours)?;
+        Some(format!(
+            "tick_time is {ours:?} here and {theirs:?} at the server: locks are lost that much earlier"
+        ))
     }
 }
 
-fn access(Access { node, denied }: &Access) -> String {
-    let [create, read, delete] =
-        ["create", "read", "delete"].map(|name| if denied.contains(&name) { "denied" } else { "granted" });
-    format!("at {node}: create {create}, read {read}, delete {delete}")
+fn times([median, most, longest]: [Duration; 3]) -> String {
+    format!("half within {median:.1?}, 99 % within {most:.1?}, all within {longest:.1?}")
+}
+
+fn access(found: &Findings) -> String {
+    let (node, denied) = match &found.access {
+        Ok(access) => access,
+        Err(reason) => return format!("unknown: {reason}"),
+    };
+    let rows = ["create", "read", "delete"].map(|name| match denied.contains(&name) {
+        true => format!("{name} denied"),
+        false => format!("{name} granted"),
+    });
+    format!("at {node}: {}", rows.join(", "))
+}
+
+/// The lines of a server's answers to `srvr` and `conf`, if it is permitted to give them.
+#[derive(Default)]
+struct Words(String);
+
+impl Words {
+    /// Asks a server. A word that it does not answer is left out.
+    async fn of(server: &str, within: Duration) -> Self {
+        let ask = async |word: &str| -> std::io::Result<String> {
+            let mut stream = TcpStream::connect(server).await?;
+            stream.write_all(word.as_bytes()).await?;
+            let mut answer = Vec::new();
+            stream.take(LONGEST).read_to_end(&mut answer).await?;
+            Ok(String::from_utf8_lossy(&answer).into_owned())
+        };
+        let (srvr, conf) = tokio::join!(timeout(within, ask("srvr")), timeout(within, ask("conf")));
+        let answers = [srvr, conf].map(|answer| answer.ok().and_then(Result::ok).unwrap_or_default());
+        Self(answers.join("\n"))
+    }
+
+    /// Returns the rest of the line that begins like this.
+    fn value(&self, begin: &str) -> Option<&str> {
+        self.0.lines().find_map(|line| line.strip_prefix(begin)).map(str::trim)
+    }
+
+    fn version(&self) -> Option<&str> {
+        self.value("Zookeeper version: ")?.split(',').next()
+    }
+
+    /// Returns the role of the server in its ensemble.
+    fn mode(&self) -> Option<&str> {
+        self.value("Mode: ")
+    }
+
+    fn tick_time(&self) -> Option<Duration> {
+        self.value("tickTime=")?.parse().ok().map(Duration::from_millis)
+    }
+
+    /// Returns how far the server may be behind its leader. A server without an ensemble states nothing.
+    fn sync_limit(&self) -> Option<Duration> {
+        let ticks: u32 = self.value("syncLimit=")?.parse().ok()?;
+        self.tick_time()?.checked_mul(ticks).filter(|limit| !limit.is_zero())
+    }
+}
+
+/// No answer is longer.
+const LONGEST: u64 = 64 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_read_and_refusals_leave_nothing() {
+        let srvr = "Zookeeper version: 3.8.0-5a02a05eddb59aee6ac762f7ea82e92a68eb9c0f, built on 2022-02-25\n\
+                    Latency min/avg/max: 0/0.0/0\nMode: follower\nNode count: 5\n";
+        let words = Words(format!("{srvr}clientPort=2181\ntickTime=2000\nsyncLimit=5\n"));
+        assert_eq!(words.version(), Some("3.8.0-5a02a05eddb59aee6ac762f7ea82e92a68eb9c0f"));
+        assert_eq!(words.mode(), Some("follower"));
+        assert_eq!(words.tick_time(), Some(Duration::from_secs(2)));
+        assert_eq!(words.sync_limit(), Some(Duration::from_secs(10)));
+        let refused = Words("conf is not executed because it is not in the whitelist.\n".to_owned());
+        assert_eq!((refused.version(), refused.mode(), refused.tick_time()), (None, None, None));
+    }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::json;
+use zklock::__private::unless_begun;
 use zklock::{Client, Config, LockError};
 
 use crate::arguments::Exec;
@@ -99,23 +100,15 @@ impl Once {
 
 /// Takes the lock, unless the period begins first: its holder may run the program for long.
 async fn take(client: &Client, options: &Exec, once: Option<&Once>) -> Result<Option<Lock>, Failure> {
-    let Some(Once { tick, period }) = once else { return lock::take(client, options).await.map(Some) };
-    // This checks the path and the period without a request.
-    if client.is_begun(tick, *period)? {
-        return Ok(None);
-    }
-    let taken = tokio::select! {
-        biased;
-        taken = lock::take(client, options) => taken,
-        () = client.until_begun(tick, *period) => return Ok(None),
+    let taking = lock::take(client, options);
+    let taken = match once {
+        Some(once) => unless_begun(client, (&once.tick, once.period), taking).await,
+        None => taking.await.map(Some),
     };
-    match taken {
-        Err(failure) if failure.code() == Code::Contended => {
-            let has_begun = client.has_begun(tick, *period).await.unwrap_or(false);
-            if has_begun { Ok(None) } else { Err(failure) }
-        }
-        taken => taken.map(Some),
-    }
+    taken.map_err(|error| match options.patience.no_wait && error.is_contended() {
+        true => Failure::new(Code::Contended, format!("lock {} is held by others", options.path)),
+        false => error.into(),
+    })
 }
 
 fn skip(options: &Exec, output: &Output) -> ExitCode {

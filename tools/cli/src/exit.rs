@@ -5,6 +5,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use serde::Serialize;
 use zklock::LockError;
 
 /// An exit code of this program's own.
@@ -12,7 +13,10 @@ use zklock::LockError;
 /// The codes are those of `sysexits.h`, as with flock(1), so that they are not those that programs usually return. A
 /// lost lock has the first code behind them. Programs that cannot be run have the codes of a shell and of env(1), and
 /// those that a signal ended the codes of a shell, 128 and the number of the signal, unless it ends this process, too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// In JSON, they have these names in lower case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Code {
     /// `EX_USAGE`: the command line is wrong, or an argument cannot be what it says.
     Usage = 64,
@@ -37,22 +41,6 @@ pub(crate) enum Code {
 }
 
 impl Code {
-    /// The name of the code in JSON.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Usage => "usage",
-            Self::Unavailable => "unavailable",
-            Self::Failed => "failed",
-            Self::Output => "output",
-            Self::Contended => "contended",
-            Self::Denied => "denied",
-            Self::Config => "config",
-            Self::Lost => "lost",
-            Self::CannotRun => "cannot_run",
-            Self::NotFound => "not_found",
-        }
-    }
-
     pub(crate) fn number(self) -> u8 {
         self as u8
     }

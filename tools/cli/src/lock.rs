@@ -1,6 +1,6 @@
 //! A lock of any kind, as the options of a command name it.
 //!
-//! Uses the floors below: `arguments` and `exit`.
+//! Uses the floor below: `arguments`.
 
 use std::ops::Deref;
 use std::time::Duration;
@@ -8,7 +8,6 @@ use std::time::Duration;
 use zklock::{Client, Held, LockError, MutexGuard, ReadGuard, SemaphoreGuard, WriteGuard};
 
 use crate::arguments::{Exec, Patience, Side};
-use crate::exit::{Code, Failure};
 
 /// A held lock of any kind.
 pub(crate) enum Lock {
@@ -19,7 +18,7 @@ pub(crate) enum Lock {
 }
 
 /// Takes the lock that the options describe.
-pub(crate) async fn take(client: &Client, options: &Exec) -> Result<Lock, Failure> {
+pub(crate) async fn take(client: &Client, options: &Exec) -> Result<Lock, LockError> {
     let Exec { path, patience, .. } = options;
     let wait = patience.wait.unwrap_or(Duration::MAX);
     let held = match (options.mode, options.permits.zip(options.of)) {
@@ -41,7 +40,7 @@ pub(crate) async fn take(client: &Client, options: &Exec) -> Result<Lock, Failur
             taken(patience, lock.try_lock(), lock.lock_timeout(wait)).await?.map(Lock::Mutex)
         }
     };
-    held.ok_or_else(|| Failure::new(Code::Contended, format!("lock {path} is held by others")))
+    held.ok_or_else(|| LockError::contended(path.clone()))
 }
 
 async fn taken<G>(

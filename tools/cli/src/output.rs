@@ -95,7 +95,7 @@ impl Output {
     /// Tells why the command has no result.
     pub(crate) fn fail(&self, failure: &Failure) {
         let (code, message) = (failure.code(), failure.to_string());
-        let event = json!({"event": "error", "kind": code.name(), "code": code.number(), "message": message});
+        let event = json!({"event": "error", "kind": code, "code": code.number(), "message": message});
         self.tell(message, &event);
     }
 }

@@ -3,7 +3,7 @@
 //! ZooKeeper, Curator, Java, PostgreSQL and promtool are installed first if they are missing and `apt-get` can
 //! install them.
 //!
-//! `cargo run -p zklock-testkit --example with_zookeeper -- COMMAND [ARGUMENT…]`
+//! `cargo run -p zklock-testkit --features real --example with_zookeeper -- COMMAND [ARGUMENT…]`
 //!
 //! With `--tls` in front of the command, the connection is encrypted, and the server requires a client certificate. The
 //! files are in `ZKLOCK_TLS_CA`, `ZKLOCK_TLS_CERTIFICATE` and `ZKLOCK_TLS_KEY`. This needs the feature `tls`.

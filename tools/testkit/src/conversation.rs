@@ -16,13 +16,15 @@ use tokio_util::codec::Framed;
 
 use crate::wire::{
     ConnectRequest, ConnectResponse, ErrorCode, Frames, Opcode, Reader, Record, ReplyHeader, Request,
-    RequestHeader, Response, WatchEvent, Writer, xid,
+    RequestHeader, Response, WatchEvent, Writer, frames, xid,
 };
 
 mod error;
-mod greeting;
 
 pub use error::ConversationError;
+
+/// The largest frame that a server may send, in bytes; the server's own limit is only for frames it receives.
+const LARGEST_ANSWER: usize = 64 << 20;
 
 /// The time limit for the next frame of a server.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
@@ -72,8 +74,18 @@ impl Conversation {
     /// Returns [`ConversationError::NoSession`] if the session has ended or the password is wrong, and
     /// [`ConversationError::Closed`] if the server refuses the request.
     pub async fn connect(server: SocketAddr, request: ConnectRequest) -> Result<Self, ConversationError> {
-        let stream = greeting::dial(server).await?;
-        let (session, unanswered, events) = (ConnectResponse::none(), Vec::new(), VecDeque::new());
+        let stream = TcpStream::connect(server).await?;
+        stream.set_nodelay(true)?;
+        let stream = Framed::new(stream, frames(LARGEST_ANSWER));
+        // The answer has not arrived yet.
+        let session = ConnectResponse {
+            protocol_version: 0,
+            timeout: 0,
+            session_id: 0,
+            password: None,
+            read_only: None,
+        };
+        let (unanswered, events) = (Vec::new(), VecDeque::new());
         let mut new = Self { stream, session, next_xid: 1, unanswered, is_closing: false, events };
         new.send_frame(request.to_bytes()).await?;
         new.session = ConnectResponse::from_bytes(new.frame().await?)?;

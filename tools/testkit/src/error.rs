@@ -2,7 +2,6 @@
 //!
 //! This module may use only `packages`.
 
-use std::ffi::OsStr;
 use std::io;
 use std::time::Duration;
 
@@ -133,16 +132,4 @@ impl Error {
     pub(crate) fn io(action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action, source }
     }
-
-    /// Creates a [`Self::BadLocation`].
-    pub(crate) fn bad_location(variable: &'static str, value: &OsStr, missing: &'static str) -> Self {
-        Self::BadLocation { variable, value: value.to_string_lossy().into_owned(), missing }
-    }
-}
-
-/// Returns the last lines of a log, few enough for a message.
-pub(crate) fn tail(log: &str) -> String {
-    const LINES: usize = 40;
-    let lines: Vec<&str> = log.lines().collect();
-    lines[lines.len().saturating_sub(LINES)..].join("\n")
 }

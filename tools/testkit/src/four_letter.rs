@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// Sends a four-letter word to a server, and returns the answer once the server has closed the connection.
-pub(crate) fn ask(server: SocketAddr, word: &str, within: Duration) -> io::Result<String> {
+pub fn ask(server: SocketAddr, word: &str, within: Duration) -> io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&server, within)?;
     stream.set_read_timeout(Some(within))?;
     stream.write_all(word.as_bytes())?;

@@ -32,9 +32,9 @@ use std::time::Duration;
 
 use acl::Identities;
 use sessions::Sessions;
-pub use settings::{Settings, TtlNodes};
+pub use settings::Settings;
 use tree::Tree;
-pub use view::{ConnectionView, SessionView};
+pub use view::SessionView;
 use watches::Watches;
 
 use crate::session_password;
@@ -102,7 +102,8 @@ impl Model {
     pub fn open(&mut self, from: IpAddr) -> ConnectionId {
         let id = ConnectionId(self.next_connection);
         self.next_connection += 1;
-        self.connections.insert(id, Connection::new(from));
+        let connection = Connection { session: None, identities: Identities::of_address(from) };
+        self.connections.insert(id, connection);
         id
     }
 
@@ -143,11 +144,7 @@ impl Model {
     /// Opens a session on a connection, as a client would, and returns its id.
     pub fn open_session(&mut self, connection: ConnectionId, timeout: Duration, now: Duration) -> i64 {
         let timeout = timeout.as_millis().try_into().unwrap_or(i32::MAX);
-        let (last_zxid_seen, session_id) = (0, 0);
-        let (password, read_only) = (None, Some(false));
-        let request =
-            ConnectRequest { protocol_version: 0, last_zxid_seen, timeout, session_id, password, read_only };
-        self.connect(connection, &request, now);
+        self.connect(connection, &ConnectRequest::with_timeout(timeout), now);
         self.session_of(connection).unwrap_or_default()
     }
 
@@ -356,14 +353,7 @@ pub enum Message {
 /// The state of a connection.
 #[derive(Clone, Debug)]
 struct Connection {
-    from: IpAddr,
     /// The attached session: `None` before the first frame, and after a session was refused.
     session: Option<i64>,
     identities: Identities,
-}
-
-impl Connection {
-    fn new(from: IpAddr) -> Self {
-        Self { from, session: None, identities: Identities::of_address(from) }
-    }
 }

@@ -1,15 +1,12 @@
 //! A proxy that injects faults between clients and a server.
 //!
-//! This module may use only `error`, `eventually`, `ports` and `wire`.
+//! This module may use only `error`, `listener`, `ports` and `wire`.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::mpsc;
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
+use crate::listener::{Listener, accept};
 use crate::wire::Opcode;
 use crate::{Error, ports};
 
@@ -18,7 +15,6 @@ mod conversation;
 mod counts;
 mod fault;
 mod link;
-mod listen;
 mod rule;
 mod state;
 mod stream;
@@ -27,7 +23,7 @@ mod trigger;
 pub use counts::Counts;
 pub use fault::How;
 pub use link::Direction;
-use link::{Admission, Link, Passage};
+use link::Link;
 pub use rule::{Hold, Rule, RuleBuilder};
 use state::State;
 use trigger::Matcher;
@@ -43,11 +39,11 @@ use trigger::Matcher;
 /// Here the reply to the next create is lost, along with its connection, after the node was created:
 ///
 /// ```no_run
-/// use zklock_testkit::{How, Proxy, ZooKeeper, wire::Opcode};
+/// use zklock_testkit::{EmbeddedServer, How, Proxy, wire::Opcode};
 ///
 /// # async fn example() -> Result<(), zklock_testkit::Error> {
-/// let zookeeper = ZooKeeper::start()?;
-/// let proxy = Proxy::start(zookeeper.address())?;
+/// let server = EmbeddedServer::start()?;
+/// let proxy = Proxy::start(server.address())?;
 /// let lost = proxy.on_reply(Opcode::CREATE2).cut(How::Fin);
 /// // … a client of `proxy.connect_string()` creates a node …
 /// lost.struck().await;
@@ -63,11 +59,9 @@ use trigger::Matcher;
 /// connections.
 #[derive(Debug)]
 pub struct Proxy {
-    address: SocketAddr,
     connect_string: String,
     state: Arc<State>,
-    end: CancellationToken,
-    thread: Option<JoinHandle<()>>,
+    listener: Listener,
 }
 
 impl Proxy {
@@ -77,18 +71,15 @@ impl Proxy {
     ///
     /// Returns [`Error::Io`] if the system has no port or no thread left.
     pub fn start(server: SocketAddr) -> Result<Self, Error> {
-        let listener = TcpListener::bind((ports::loopback(), 0)).map_err(Error::io("bind a proxy"))?;
-        let address = listener.local_addr().map_err(Error::io("find the port of a proxy"))?;
-        let (state, end) = (Arc::new(State::new(server)), CancellationToken::new());
-        let (ready, is_ready) = mpsc::channel();
-        let run = {
-            let (state, end) = (Arc::clone(&state), end.clone());
-            move || listen::run(listener, state, end, ready)
-        };
-        let name = format!("zk-proxy-{}", address.port());
-        let thread = thread::Builder::new().name(name).spawn(run).map_err(Error::io("start a proxy"))?;
-        is_ready.recv().expect("the thread reports its start").map_err(Error::io("start a proxy"))?;
-        Ok(Self { address, connect_string: address.to_string(), state, end, thread: Some(thread) })
+        let state = Arc::new(State::new(server));
+        let served = Arc::clone(&state);
+        let listener = Listener::start("zk-proxy", (ports::loopback(), 0).into(), async move |listener| {
+            loop {
+                let (client, _) = accept(&listener).await;
+                tokio::spawn(connection::serve(Arc::clone(&served), client));
+            }
+        })?;
+        Ok(Self { connect_string: listener.address().to_string(), state, listener })
     }
 
     /// Returns the address that clients connect to, as `ADDRESS:PORT`.
@@ -98,7 +89,7 @@ impl Proxy {
 
     /// Returns the address that clients connect to.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.listener.address()
     }
 
     /// Makes a rule for requests with this opcode.
@@ -167,7 +158,7 @@ impl Proxy {
     /// not at all if its client has gone by then. To lose the frames on their way to clients, call
     /// [`cut`](Self::cut) before healing the link.
     pub fn blackhole(&self, direction: Direction) {
-        self.change(|link| link.change(direction, |lane| lane.passage = Passage::Blackhole));
+        self.change(|link| link.change(direction, |lane| lane.is_blackhole = true));
     }
 
     /// Delays everything in a direction, until the link is healed. This replaces an earlier delay.
@@ -179,7 +170,7 @@ impl Proxy {
     ///
     /// The proxy still listens, so connecting may succeed; the first read or write then fails.
     pub fn refuse(&self) {
-        self.change(|link| link.admission = Admission::Refuse);
+        self.change(|link| link.refuses = true);
     }
 
     /// Ends the effects of [`blackhole`](Self::blackhole), [`delay`](Self::delay) and [`refuse`](Self::refuse). Rules
@@ -220,15 +211,5 @@ impl Proxy {
     /// Returns how many connections were accepted, including ended ones but not refused ones.
     pub fn connections(&self) -> u64 {
         self.counts().connections()
-    }
-}
-
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        self.end.cancel();
-        if let Some(thread) = self.thread.take() {
-            // A panic of the thread was printed when it happened.
-            let _ = thread.join();
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! The embedded server: a ZooKeeper server inside this process.
 //!
-//! This module may use only `error`, `four_letter`, `model`, `ports` and `wire`.
+//! This module may use only `error`, `four_letter`, `listener`, `model`, `ports` and `wire`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -8,27 +8,26 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::model::SessionView;
+use crate::listener::{Listener, accept};
+use crate::model::{Model, SessionView};
 use crate::wire::{ErrorCode, Stat};
 use crate::{Error, four_letter};
 
 mod builder;
 mod connection;
 mod core;
-mod listener;
 mod state;
 mod words;
 
 pub use builder::EmbeddedServerBuilder;
 use core::Core;
-use listener::Listener;
 
 /// The time limit for an answer, so that a paused server cannot block its owner forever.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// A ZooKeeper server inside this process, which ends when this value is dropped.
 ///
-/// It speaks the client protocol of ZooKeeper 3.9 on top of a [`Model`](crate::model::Model), keeps
+/// It speaks the client protocol of ZooKeeper 3.9 on top of a [`Model`], keeps
 /// everything in memory, and listens only on a loopback address. It runs on its own thread, so it can be used
 /// from any runtime or none. It starts within milliseconds.
 ///
@@ -53,7 +52,7 @@ pub struct EmbeddedServer {
 impl EmbeddedServer {
     fn new(listen: SocketAddr, core: Core) -> Result<Self, Error> {
         let core = Arc::new(core);
-        let listener = Listener::start(listen, &core)?;
+        let listener = serve(listen, &core)?;
         let address = listener.address();
         let connect_string = address.to_string();
         Ok(Self { address, connect_string, core, listener: Mutex::new(Some(listener)) })
@@ -117,7 +116,7 @@ impl EmbeddedServer {
     ///
     /// # Errors
     ///
-    /// Returns no error today; [`ZooKeeper::kill`](crate::ZooKeeper::kill) of a real server can fail.
+    /// Returns no error today; that of a real server can fail.
     pub fn kill(&self) -> Result<(), Error> {
         let mut listener = self.listener();
         drop(listener.take());
@@ -133,7 +132,7 @@ impl EmbeddedServer {
     ///
     /// Returns [`Error::Io`] if another program has taken the port in the meantime.
     pub fn restart(&self) -> Result<(), Error> {
-        self.start_again(Core::restart)
+        self.start_again(Model::restart)
     }
 
     /// Starts the server again with the same port and without any data, session or transaction.
@@ -142,15 +141,15 @@ impl EmbeddedServer {
     ///
     /// Returns [`Error::Io`] if another program has taken the port in the meantime.
     pub fn restart_empty(&self) -> Result<(), Error> {
-        self.start_again(Core::restart_empty)
+        self.start_again(Model::restart_empty)
     }
 
-    fn start_again(&self, prepare: impl FnOnce(&Core)) -> Result<(), Error> {
+    fn start_again(&self, prepare: fn(&mut Model, Duration)) -> Result<(), Error> {
         let mut listener = self.listener();
         // The old listener must be gone before the new one takes its port.
         drop(listener.take());
-        prepare(&self.core);
-        *listener = Some(Listener::start(self.address, &self.core)?);
+        self.core.start_again(prepare);
+        *listener = Some(serve(self.address, &self.core)?);
         Ok(())
     }
 
@@ -238,4 +237,21 @@ impl EmbeddedServer {
     fn listener(&self) -> std::sync::MutexGuard<'_, Option<Listener>> {
         self.listener.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Accepts connections, and keeps the model's time.
+fn serve(address: SocketAddr, core: &Arc<Core>) -> Result<Listener, Error> {
+    let served = Arc::clone(core);
+    let listener = Listener::start("zk-server", address, async move |listener| {
+        let connections = async {
+            loop {
+                served.until_running().await;
+                let (stream, peer) = accept(&listener).await;
+                tokio::spawn(connection::serve(Arc::clone(&served), stream, peer));
+            }
+        };
+        tokio::join!(served.keep_time(), connections)
+    })?;
+    core.address.get_or_init(|| listener.address());
+    Ok(listener)
 }

@@ -2,27 +2,29 @@
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
-use std::net;
+use std::net::{self, SocketAddr};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use futures_util::{SinkExt, StreamExt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
+use tokio_util::codec::Framed;
+use zklock_testkit::conversation::ConversationError;
 use zklock_testkit::wire::{
-    ConnectResponse, Create, CreateFlags, ErrorCode, EventType, Opcode, Record, ReplyHeader, Request,
-    Response, SetData, WatchEvent, xid,
+    ConnectRequest, ConnectResponse, Create, CreateFlags, Delete, ErrorCode, EventType, Frames, Opcode,
+    Record, ReplyHeader, Request, RequestHeader, Response, SetData, WatchEvent, Writer, frames,
 };
-use zklock_testkit::{Direction, EmbeddedServer, How, Proxy, eventually};
-
-#[path = "proxy/client.rs"]
-mod client;
-
-use client::{CREATE, Client, Framed, SOON, Session, connect_request, create, request_frame};
+use zklock_testkit::{Conversation, Direction, EmbeddedServer, How, Proxy, Rule, eventually};
 
 const RESET: Result<(), ErrorKind> = Err(ErrorKind::ConnectionReset);
 const IN_ORDER: Result<(), ErrorKind> = Ok(());
+/// The longest wait for an event that must happen.
+const SOON: Duration = Duration::from_secs(20);
+/// The opcode of [`create`].
+const CREATE: Opcode = Opcode::CREATE;
 
 fn server() -> &'static EmbeddedServer {
     static SERVER: OnceLock<EmbeddedServer> = OnceLock::new();
@@ -33,9 +35,42 @@ fn proxy() -> Proxy {
     Proxy::start(server().address()).unwrap()
 }
 
+async fn open(address: SocketAddr) -> Conversation {
+    Conversation::open(address).await.unwrap()
+}
+
+/// Connects to the session of another connection.
+async fn attach(proxy: &Proxy, to: &Conversation) -> Result<Conversation, ConversationError> {
+    Conversation::connect(proxy.address(), ConnectRequest::attach(to.session())).await
+}
+
 /// Opens a direct connection, which shows the state of the server.
-async fn observer() -> Client {
-    Client::open(server().address()).await
+async fn observer() -> Conversation {
+    open(server().address()).await
+}
+
+/// Sends a request, and waits for its answer, which must be the next frame except for events.
+async fn ask(client: &mut Conversation, request: Request) -> Result<Response, ErrorCode> {
+    client.call(request).await.unwrap().outcome
+}
+
+async fn exists(client: &mut Conversation, path: &str) -> bool {
+    match ask(client, Request::Exists { path: path.into(), watch: false }).await {
+        Ok(_) => true,
+        Err(error) => {
+            assert_eq!(error, ErrorCode::NO_NODE);
+            false
+        }
+    }
+}
+
+fn create(path: &str) -> Request {
+    Request::Create(Create::new(path, "", CreateFlags::EPHEMERAL))
+}
+
+/// Waits for the end of a connection, before which no frame may come.
+async fn ends(client: &mut Conversation) {
+    assert_eq!(client.until_closed().await.unwrap(), []);
 }
 
 /// Waits for an event that must happen.
@@ -56,37 +91,63 @@ async fn wait_until(what: &str, mut state: impl FnMut() -> bool) {
 /// A client behind a proxy, and the server's end of its connection, which the test plays.
 struct Played {
     proxy: Proxy,
-    client: Framed,
-    server: Framed,
+    client: End,
+    server: End,
 }
 
-const SESSION: i64 = 7;
+/// The frames of one end of a connection.
+type End = Framed<TcpStream, Frames>;
+
+fn framed(stream: TcpStream) -> End {
+    Framed::new(stream, frames(64 << 20))
+}
+
+/// Returns the next frame, or `None` at the end of the stream.
+async fn receive(end: &mut End) -> std::io::Result<Option<Bytes>> {
+    Ok(soon(end.next()).await.transpose()?.map(|frame| frame.freeze()))
+}
+
+/// Returns how a stream ends. No frame may come before its end.
+async fn end(end: &mut End) -> Result<(), ErrorKind> {
+    receive(end).await.map(|frame| assert_eq!(frame, None)).map_err(|error| error.kind())
+}
 
 impl Played {
     async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let proxy = Proxy::start(listener.local_addr().unwrap()).unwrap();
-        let mut client = Framed::new(TcpStream::connect(proxy.address()).await.unwrap());
-        let session = Session { id: 0, password: Bytes::new() };
-        client.send(connect_request(&session).to_bytes()).await.unwrap();
-        let mut server = Framed::new(listener.accept().await.unwrap().0);
-        assert_eq!(server.receive().await.unwrap(), Some(connect_request(&session).to_bytes()));
+        let client = framed(TcpStream::connect(proxy.address()).await.unwrap());
+        let mut played = Self { proxy, client, server: framed(listener.accept().await.unwrap().0) };
+        played.sends(ConnectRequest::default().to_bytes()).await;
         let response = ConnectResponse {
             protocol_version: 0,
             timeout: 1,
-            session_id: SESSION,
+            session_id: 7,
             password: None,
             read_only: None,
         };
-        server.send(response.to_bytes()).await.unwrap();
-        assert_eq!(client.receive().await.unwrap(), Some(response.to_bytes()));
-        Self { proxy, client, server }
+        played.answers(response.to_bytes()).await;
+        played
     }
 
-    async fn ask(&mut self, xid: i32) {
-        self.client.send(ping(xid)).await.unwrap();
-        assert_eq!(self.server.receive().await.unwrap(), Some(ping(xid)));
+    /// Sends a frame to the server, where it arrives.
+    async fn sends(&mut self, frame: Bytes) {
+        self.client.send(frame.clone()).await.unwrap();
+        assert_eq!(receive(&mut self.server).await.unwrap(), Some(frame));
     }
+
+    /// Sends a frame to the client, where it arrives.
+    async fn answers(&mut self, frame: Bytes) {
+        self.server.send(frame.clone()).await.unwrap();
+        assert_eq!(receive(&mut self.client).await.unwrap(), Some(frame));
+    }
+}
+
+fn request_frame(xid: i32, request: &Request) -> Bytes {
+    let mut writer = Writer::default();
+    RequestHeader { xid, opcode: request.opcode() }.write(&mut writer);
+    request.write(&mut writer);
+    writer.finish()
 }
 
 fn ping(xid: i32) -> Bytes {
@@ -97,46 +158,33 @@ fn answer(xid: i32) -> Bytes {
     ReplyHeader { xid, zxid: 1, error: ErrorCode::OK }.to_bytes()
 }
 
-/// Returns how a stream ends. No frame may come before its end.
-async fn end(framed: &mut Framed) -> Result<(), ErrorKind> {
-    framed.receive().await.map(|frame| assert_eq!(frame, None)).map_err(|error| error.kind())
-}
+/// A path, a rule for its create, whether the node exists and the connection ends then, and the number of replies.
+type Case = (&'static str, fn(&Proxy) -> Rule, [bool; 2], u64);
 
 #[tokio::test]
-async fn a_create_whose_reply_is_lost_has_created() {
-    let proxy = proxy();
-    let mut client = Client::open(proxy.address()).await;
-    let lost = proxy.on_reply(CREATE).cut(How::Fin);
-    client.send(&create("/lost-reply")).await;
-    assert_eq!(client.end().await, IN_ORDER);
-    assert_eq!(lost.hits(), 1);
-    assert!(observer().await.exists("/lost-reply").await);
-    let mut back = Client::attach(proxy.address(), &client.session).await.unwrap().unwrap();
-    assert_eq!(back.session.id, client.session.id);
-    assert_eq!(back.ask(create("/lost-reply")).await, Err(ErrorCode::NODE_EXISTS));
-}
-
-#[tokio::test]
-async fn a_create_that_is_cut_has_not_created() {
-    let proxy = proxy();
-    let mut client = Client::open(proxy.address()).await;
-    let cut = proxy.on_request(CREATE).cut(How::Rst);
-    client.send(&create("/cut-request")).await;
-    assert_eq!(client.end().await, RESET);
-    assert_eq!(cut.hits(), 1);
-    let mut back = Client::attach(proxy.address(), &client.session).await.unwrap().unwrap();
-    assert!(!back.exists("/cut-request").await);
-    back.ask(create("/cut-request")).await.unwrap();
-}
-
-#[tokio::test]
-async fn a_discarded_request_never_reaches_the_server() {
-    let proxy = proxy();
-    let mut client = Client::open(proxy.address()).await;
-    let discarded = proxy.on_request(CREATE).discard();
-    client.send(&create("/discarded-request")).await;
-    assert!(!client.exists("/discarded-request").await);
-    assert_eq!((discarded.hits(), proxy.requests(CREATE), proxy.replies(CREATE)), (1, 1, 0));
+async fn a_fault_of_a_create_has_its_effect_on_the_node_and_on_the_connection() {
+    let cases: [Case; 4] = [
+        ("/lost-reply", |proxy| proxy.on_reply(CREATE).cut(How::Fin), [true, true], 1),
+        ("/cut-request", |proxy| proxy.on_request(CREATE).cut(How::Rst), [false, true], 0),
+        ("/discarded-request", |proxy| proxy.on_request(CREATE).discard(), [false, false], 0),
+        ("/discarded-reply", |proxy| proxy.on_reply(CREATE).discard(), [true, false], 1),
+    ];
+    for (path, arm, [is_created, has_ended], replies) in cases {
+        let proxy = proxy();
+        let mut client = open(proxy.address()).await;
+        let rule = arm(&proxy);
+        client.send(create(path)).await.unwrap();
+        if has_ended {
+            ends(&mut client).await;
+            let back = attach(&proxy, &client).await.unwrap();
+            assert_eq!(back.session_id(), client.session_id());
+            client = back;
+        }
+        assert_eq!(exists(&mut client, path).await, is_created, "{path}");
+        assert_eq!((rule.hits(), proxy.requests(CREATE), proxy.replies(CREATE)), (1, 1, replies), "{path}");
+        let again = ask(&mut client, create(path)).await;
+        assert_eq!(again.err(), is_created.then_some(ErrorCode::NODE_EXISTS), "{path}");
+    }
 }
 
 #[tokio::test]
@@ -145,60 +193,48 @@ async fn a_discarded_request_is_not_taken_for_one_that_was_answered() {
     let discarded = played.proxy.on_request(CREATE).discard();
     played.client.send(request_frame(1, &create("/never-answered"))).await.unwrap();
     soon(discarded.struck()).await;
-    played.ask(1).await;
-    played.server.send(answer(1)).await.unwrap();
-    assert_eq!(played.client.receive().await.unwrap(), Some(answer(1)));
+    played.sends(ping(1)).await;
+    played.answers(answer(1)).await;
     assert_eq!((played.proxy.replies(CREATE), played.proxy.replies(Opcode::PING)), (0, 1));
-}
-
-#[tokio::test]
-async fn a_discarded_reply_leaves_the_connection_open() {
-    let proxy = proxy();
-    let mut client = Client::open(proxy.address()).await;
-    let discarded = proxy.on_reply(CREATE).discard();
-    client.send(&create("/discarded-reply")).await;
-    assert!(client.exists("/discarded-reply").await);
-    assert_eq!((discarded.hits(), proxy.requests(CREATE), proxy.replies(CREATE)), (1, 1, 1));
 }
 
 #[tokio::test]
 async fn a_lost_notification_is_not_seen() {
     let proxy = proxy();
-    let mut client = Client::open(proxy.address()).await;
+    let mut client = open(proxy.address()).await;
     let discarded = proxy.on_notification().discard();
-    client.ask(create("/notification")).await.unwrap();
+    ask(&mut client, create("/notification")).await.unwrap();
     for version in 0..2 {
-        client.ask(Request::Exists { path: "/notification".into(), watch: true }).await.unwrap();
+        ask(&mut client, Request::Exists { path: "/notification".into(), watch: true }).await.unwrap();
         let set = SetData { path: "/notification".into(), data: None, version };
-        observer().await.ask(Request::SetData(set)).await.unwrap();
+        ask(&mut observer().await, Request::SetData(set)).await.unwrap();
         if version == 0 {
             soon(discarded.struck()).await;
         }
     }
-    let (header, body) = client.reply().await;
-    assert_eq!(header.xid, xid::NOTIFICATION);
     let expected = WatchEvent { event: EventType::DataChanged, path: "/notification".into() };
-    assert_eq!(WatchEvent::from_bytes(body), Ok(expected));
+    assert_eq!(client.event().await.unwrap(), expected);
     assert_eq!((discarded.hits(), proxy.notifications()), (1, 2));
 }
 
 #[tokio::test]
 async fn a_held_create_arrives_when_it_is_released_though_its_client_has_gone() {
     let proxy = proxy();
-    let mut client = Client::open(proxy.address()).await;
+    let mut client = open(proxy.address()).await;
     let held = proxy.on_request(CREATE).hold();
-    client.send(&create("/held")).await;
+    client.send(create("/held")).await.unwrap();
     soon(held.struck()).await;
-    assert_eq!(proxy.sessions(), [client.session.id]);
+    assert_eq!(proxy.sessions(), [client.session_id()]);
     proxy.cut(How::Rst);
     assert_eq!(proxy.sessions(), [0_i64; 0]);
-    assert_eq!(client.end().await, RESET);
+    ends(&mut client).await;
     let mut observer = observer().await;
-    assert!(!observer.exists("/held").await);
+    assert!(!exists(&mut observer, "/held").await);
     held.release();
-    observer.wait_for("/held").await;
-    let mut back = Client::attach(proxy.address(), &client.session).await.unwrap().unwrap();
-    assert_eq!(back.ask(create("/held")).await, Err(ErrorCode::NODE_EXISTS));
+    let arrives = async { while !exists(&mut observer, "/held").await {} };
+    soon(arrives).await;
+    let mut back = attach(&proxy, &client).await.unwrap();
+    assert_eq!(ask(&mut back, create("/held")).await, Err(ErrorCode::NODE_EXISTS));
     assert_eq!(held.hits(), 1);
 }
 
@@ -207,15 +243,15 @@ async fn a_held_reply_holds_those_behind_it_until_the_rules_are_cleared() {
     let mut played = Played::start().await;
     let held = played.proxy.on_any_reply().hold();
     for xid in 1..=2 {
-        played.ask(xid).await;
+        played.sends(ping(xid)).await;
         played.server.send(answer(xid)).await.unwrap();
     }
     soon(held.struck()).await;
     wait_until("both replies arrive", || played.proxy.replies(Opcode::PING) == 2).await;
-    assert_eq!(played.client.stream.try_read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    assert_eq!(played.client.get_ref().try_read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
     played.proxy.clear();
     for xid in 1..=2 {
-        assert_eq!(played.client.receive().await.unwrap(), Some(answer(xid)));
+        assert_eq!(receive(&mut played.client).await.unwrap(), Some(answer(xid)));
     }
 }
 
@@ -230,7 +266,7 @@ async fn a_delayed_frame_delays_those_behind_it() {
         played.client.send(ping(xid)).await.unwrap();
     }
     for xid in 1..=3 {
-        assert_eq!(played.server.receive().await.unwrap(), Some(ping(xid)));
+        assert_eq!(receive(&mut played.server).await.unwrap(), Some(ping(xid)));
     }
     assert!(start.elapsed() >= DELAY);
     let start = Instant::now();
@@ -238,7 +274,7 @@ async fn a_delayed_frame_delays_those_behind_it() {
         played.server.send(answer(xid)).await.unwrap();
     }
     for xid in 1..=3 {
-        assert_eq!(played.client.receive().await.unwrap(), Some(answer(xid)));
+        assert_eq!(receive(&mut played.client).await.unwrap(), Some(answer(xid)));
     }
     assert!(start.elapsed() >= DELAY);
 }
@@ -248,10 +284,10 @@ async fn rewritten_frames_are_passed_on() {
     let mut played = Played::start().await;
     played.proxy.on_request(Opcode::PING).rewrite(|_| ping(9).to_vec());
     played.client.send(ping(1)).await.unwrap();
-    assert_eq!(played.server.receive().await.unwrap(), Some(ping(9)));
+    assert_eq!(receive(&mut played.server).await.unwrap(), Some(ping(9)));
     played.proxy.on_any_reply().rewrite(|body| body[..2].to_vec());
     played.server.send(answer(9)).await.unwrap();
-    assert_eq!(played.client.receive().await.unwrap(), Some(answer(9).slice(..2)));
+    assert_eq!(receive(&mut played.client).await.unwrap(), Some(answer(9).slice(..2)));
     assert_eq!((played.proxy.replies(Opcode::PING), played.proxy.counts().replies_total()), (0, 2));
 }
 
@@ -262,16 +298,16 @@ async fn truncated_frames_end_their_connection() {
     played.proxy.on_request(Opcode::PING).truncate(3);
     played.client.send(ping(1)).await.unwrap();
     let mut received = Vec::new();
-    soon(played.server.stream.read_to_end(&mut received)).await.unwrap();
+    soon(played.server.get_mut().read_to_end(&mut received)).await.unwrap();
     assert_eq!(received, expected(&ping(1), 3));
     assert_eq!(end(&mut played.client).await, IN_ORDER);
 
     let mut played = Played::start().await;
     played.proxy.on_reply(Opcode::PING).truncate(100);
-    played.ask(1).await;
+    played.sends(ping(1)).await;
     played.server.send(answer(1)).await.unwrap();
     let mut received = Vec::new();
-    soon(played.client.stream.read_to_end(&mut received)).await.unwrap();
+    soon(played.client.get_mut().read_to_end(&mut received)).await.unwrap();
     assert_eq!(received, expected(&answer(1), 16));
     assert_eq!(end(&mut played.server).await, IN_ORDER);
 }
@@ -287,11 +323,11 @@ async fn rules_strike_the_frames_they_count_to_and_the_first_wins() {
     }
     soon(second.struck_times(2)).await;
     for _ in 4..=5 {
-        assert_eq!(played.server.receive().await.unwrap(), Some(ping(9)));
+        assert_eq!(receive(&mut played.server).await.unwrap(), Some(ping(9)));
     }
     assert_eq!([second.hits(), first.hits(), all.hits()], [2, 1, 2]);
     played.proxy.clear();
-    played.ask(6).await;
+    played.sends(ping(6)).await;
 }
 
 #[tokio::test]
@@ -313,9 +349,9 @@ async fn both_sides_see_how_a_connection_is_cut() {
 #[tokio::test]
 async fn each_side_sees_how_the_other_ends() {
     for (how, expected) in [(How::Fin, IN_ORDER), (How::Rst, RESET)] {
-        let quit = |framed: Framed| {
+        let quit = |framed: End| {
             if how == How::Rst {
-                framed.stream.set_zero_linger().unwrap();
+                framed.get_ref().set_zero_linger().unwrap();
             }
         };
         let Played { proxy, client, mut server } = Played::start().await;
@@ -331,28 +367,28 @@ async fn each_side_sees_how_the_other_ends() {
 #[tokio::test]
 async fn nothing_reaches_the_server_through_a_blackhole_until_it_heals() {
     let proxy = proxy();
-    let mut client = Client::open(proxy.address()).await;
+    let mut client = open(proxy.address()).await;
     let mut observer = observer().await;
     proxy.blackhole(Direction::ToServer);
-    let xid = client.send(&create("/blackhole-to-server")).await;
+    let xid = client.send(create("/blackhole-to-server")).await.unwrap();
     wait_until("the request arrives", || proxy.requests(CREATE) == 1).await;
-    assert!(!observer.exists("/blackhole-to-server").await);
+    assert!(!exists(&mut observer, "/blackhole-to-server").await);
     proxy.heal();
-    assert_eq!(client.reply().await.0.xid, xid);
-    assert!(observer.exists("/blackhole-to-server").await);
+    client.reply(xid).await.unwrap();
+    assert!(exists(&mut observer, "/blackhole-to-server").await);
 }
 
 #[tokio::test]
 async fn nothing_reaches_clients_through_a_blackhole() {
     let proxy = proxy();
-    let mut client = Client::open(proxy.address()).await;
+    let mut client = open(proxy.address()).await;
     proxy.blackhole(Direction::ToClient);
-    client.send(&create("/blackhole-to-client")).await;
+    client.send(create("/blackhole-to-client")).await.unwrap();
     wait_until("the reply arrives", || proxy.replies(CREATE) == 1).await;
-    assert!(observer().await.exists("/blackhole-to-client").await);
+    assert!(exists(&mut observer().await, "/blackhole-to-client").await);
     proxy.cut(How::Fin);
     // The reply came before the cut, so the client would see it first.
-    assert_eq!(client.end().await, IN_ORDER);
+    ends(&mut client).await;
 }
 
 #[tokio::test]
@@ -361,7 +397,7 @@ async fn the_end_of_a_connection_does_not_pass_a_blackhole() {
     proxy.blackhole(Direction::Both);
     drop(client);
     wait_until("the session has gone", || proxy.sessions().is_empty()).await;
-    assert_eq!(server.stream.try_read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    assert_eq!(server.get_ref().try_read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
     proxy.heal();
     assert_eq!(end(&mut server).await, IN_ORDER);
 }
@@ -397,9 +433,8 @@ async fn a_slow_link_takes_its_time_in_each_direction() {
     for (direction, delays) in cases {
         played.proxy.delay(direction, DELAY);
         let start = Instant::now();
-        played.ask(1).await;
-        played.server.send(answer(1)).await.unwrap();
-        assert_eq!(played.client.receive().await.unwrap(), Some(answer(1)));
+        played.sends(ping(1)).await;
+        played.answers(answer(1)).await;
         assert!(start.elapsed() >= DELAY * delays, "{direction:?}");
         played.proxy.heal();
     }
@@ -407,38 +442,38 @@ async fn a_slow_link_takes_its_time_in_each_direction() {
     played.client.send(ping(2)).await.unwrap();
     wait_until("the request arrives", || played.proxy.requests(Opcode::PING) == 4).await;
     played.proxy.heal();
-    assert_eq!(played.server.receive().await.unwrap(), Some(ping(2)));
+    assert_eq!(receive(&mut played.server).await.unwrap(), Some(ping(2)));
 }
 
 #[tokio::test]
 async fn new_connections_are_refused_until_the_link_heals() {
     let proxy = proxy();
-    let mut client = Client::open(proxy.address()).await;
+    let mut client = open(proxy.address()).await;
     proxy.refuse();
-    let refused = Client::attach(proxy.address(), &client.session).await;
-    let refused = refused.err().expect("the connection is refused").kind();
-    assert!(matches!(refused, ErrorKind::ConnectionReset | ErrorKind::BrokenPipe), "{refused}");
-    client.ask(Request::Ping).await.unwrap();
+    let refused = attach(&proxy, &client).await.expect_err("the connection is refused");
+    assert!(matches!(refused, ConversationError::Closed), "{refused}");
+    ask(&mut client, Request::Ping).await.unwrap();
     assert_eq!(proxy.connections(), 1);
     proxy.heal();
-    Client::open(proxy.address()).await;
+    open(proxy.address()).await;
     assert_eq!(proxy.connections(), 2);
 }
 
 #[tokio::test]
 async fn counts_are_exact() {
     let proxy = proxy();
-    Client::open(proxy.address()).await.ask(Request::Ping).await.unwrap();
+    ask(&mut open(proxy.address()).await, Request::Ping).await.unwrap();
     let before = proxy.counts();
-    let mut client = Client::open(proxy.address()).await;
-    client.ask(create("/counted")).await.unwrap();
-    client.ask(Request::GetData { path: "/counted".into(), watch: true }).await.unwrap();
-    assert!(!client.exists("/not-counted").await);
-    client.ask(Request::Ping).await.unwrap();
-    client.ask(Request::Ping).await.unwrap();
-    observer().await.ask(Request::Delete(delete("/counted"))).await.unwrap();
-    assert_eq!(client.reply().await.0.xid, xid::NOTIFICATION);
-    client.ask(Request::CloseSession).await.unwrap();
+    let mut client = open(proxy.address()).await;
+    ask(&mut client, create("/counted")).await.unwrap();
+    ask(&mut client, Request::GetData { path: "/counted".into(), watch: true }).await.unwrap();
+    assert!(!exists(&mut client, "/not-counted").await);
+    ask(&mut client, Request::Ping).await.unwrap();
+    ask(&mut client, Request::Ping).await.unwrap();
+    let delete = Delete { path: "/counted".into(), version: -1 };
+    ask(&mut observer().await, Request::Delete(delete)).await.unwrap();
+    client.event().await.unwrap();
+    ask(&mut client, Request::CloseSession).await.unwrap();
     let counts = proxy.counts() - before;
     let expected = [
         (Opcode::CREATE_SESSION, 1),
@@ -457,47 +492,43 @@ async fn counts_are_exact() {
     assert_eq!(proxy.requests_total(), 9);
 }
 
-fn delete(path: &str) -> zklock_testkit::wire::Delete {
-    zklock_testkit::wire::Delete { path: path.into(), version: -1 }
-}
-
 #[tokio::test]
 async fn malformed_frames_end_their_connection_only() {
     let proxy = proxy();
-    let mut other = Client::open(proxy.address()).await;
+    let mut other = open(proxy.address()).await;
     let negative_length = &[0xff; 8][..];
     let half_a_header = &[0, 0, 0, 4, 0, 0, 0, 1][..];
     for bytes in [negative_length, half_a_header] {
-        let mut client = Client::open(proxy.address()).await;
-        client.wire.stream.write_all(bytes).await.unwrap();
-        assert_eq!(client.end().await, IN_ORDER);
-        let mut first = Framed::new(TcpStream::connect(proxy.address()).await.unwrap());
-        first.stream.write_all(bytes).await.unwrap();
+        let mut client = open(proxy.address()).await;
+        client.send_bytes(bytes).await.unwrap();
+        ends(&mut client).await;
+        let mut first = framed(TcpStream::connect(proxy.address()).await.unwrap());
+        first.get_mut().write_all(bytes).await.unwrap();
         assert_eq!(end(&mut first).await, IN_ORDER);
 
         let mut played = Played::start().await;
-        played.server.stream.write_all(bytes).await.unwrap();
+        played.server.get_mut().write_all(bytes).await.unwrap();
         assert_eq!(end(&mut played.client).await, IN_ORDER);
         assert_eq!(end(&mut played.server).await, IN_ORDER);
     }
-    other.ask(Request::Ping).await.unwrap();
+    ask(&mut other, Request::Ping).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_long_list_passes() {
     const CHILDREN: usize = 1600;
     let proxy = proxy();
-    let mut client = Client::open(proxy.address()).await;
+    let mut client = open(proxy.address()).await;
     let persistent = |path: String| Request::Create(Create::new(path, Bytes::new(), CreateFlags::PERSISTENT));
-    client.ask(persistent("/long".into())).await.unwrap();
+    ask(&mut client, persistent("/long".into())).await.unwrap();
     for child in 0..CHILDREN {
-        client.send(&persistent(format!("/long/{child:01000}"))).await;
+        client.send(persistent(format!("/long/{child:01000}"))).await.unwrap();
     }
-    for _ in 0..CHILDREN {
-        assert_eq!(client.reply().await.0.error, ErrorCode::OK);
+    for xid in 2..2 + CHILDREN as i32 {
+        client.reply(xid).await.unwrap().outcome.unwrap();
     }
     let list = Request::GetChildren { path: "/long".into(), watch: false };
-    let Ok(Response::Children(names)) = client.ask(list).await else { panic!("no list") };
+    let Ok(Response::Children(names)) = ask(&mut client, list).await else { panic!("no list") };
     assert_eq!(names.len(), CHILDREN);
     assert!(names.iter().map(String::len).sum::<usize>() > 3 << 19);
 }
@@ -530,7 +561,7 @@ async fn a_server_that_does_not_run_resets_clients() {
     let proxy = Proxy::start(unused).unwrap();
     // The reset may come before the connection is reported as open.
     let ended = match TcpStream::connect(proxy.address()).await {
-        Ok(client) => end(&mut Framed::new(client)).await,
+        Ok(client) => end(&mut framed(client)).await,
         Err(error) => Err(error.kind()),
     };
     assert_eq!(ended, RESET);
@@ -539,7 +570,7 @@ async fn a_server_that_does_not_run_resets_clients() {
 #[tokio::test]
 async fn a_dropped_proxy_leaves_nothing() {
     let proxy = proxy();
-    let mut client = Client::open(proxy.address()).await;
+    let mut client = open(proxy.address()).await;
     let address = proxy.address();
     let thread = format!("zk-proxy-{}\n", address.port());
     let runs = || {
@@ -550,9 +581,9 @@ async fn a_dropped_proxy_leaves_nothing() {
     assert!(runs());
     proxy.blackhole(Direction::Both);
     proxy.on_request(Opcode::PING).hold();
-    client.send(&Request::Ping).await;
+    client.send(Request::Ping).await.unwrap();
     drop(proxy);
     assert!(eventually(SOON, || (!runs()).then_some(())).is_some());
     assert_eq!(TcpStream::connect(address).await.unwrap_err().kind(), ErrorKind::ConnectionRefused);
-    assert!(matches!(client.end().await, IN_ORDER | RESET));
+    ends(&mut client).await;
 }

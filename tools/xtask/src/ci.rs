@@ -89,6 +89,7 @@ fn checks() -> Vec<Step> {
         .env("RUSTDOCFLAGS", "-D warnings"),
         Step::cargo(&format!("test --locked --package zklock --doc --features {features},testing")),
         Step::cargo(&format!("test --locked --package zklock-core --features {features}")),
+        Step::cargo("clippy --locked --package zklock-testkit -- -D warnings"),
         Step::cargo("clippy --locked --package zklock-testkit --all-features -- -D warnings"),
         Step::cargo("test --locked --package zklock-testkit --all-features --features zookeeper-client/tls"),
         Step::cargo(WITH_TLS).ends_with(EXAMPLES[0].2),

@@ -33,7 +33,7 @@ def main():
         ready.acquire()
     before = counters(options["server"])
     start = time.monotonic()
-    ends.value = start + float(options.get("seconds", math.inf))
+    ends.value = start + float(options.get("nanos", math.inf)) / 1e9
     go.set()
     records = [results.get() for _ in processes]
     elapsed = max(end for _, _, end in records) - start

@@ -1,8 +1,10 @@
 //! The counters of the server.
 
-use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::io;
+use std::net::ToSocketAddrs;
 use std::time::Duration;
+
+use zklock_testkit::four_letter;
 
 use crate::Failure;
 
@@ -41,12 +43,7 @@ impl Counters {
 
 fn mntr(server: &str) -> io::Result<String> {
     let address = server.to_socket_addrs()?.next().ok_or(io::ErrorKind::NotFound)?;
-    let mut stream = TcpStream::connect_timeout(&address, ANSWER_WITHIN)?;
-    stream.set_read_timeout(Some(ANSWER_WITHIN))?;
-    stream.write_all(b"mntr")?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    Ok(answer)
+    four_letter::ask(address, "mntr", ANSWER_WITHIN)
 }
 
 const REQUESTS: &str = "zk_packets_received";

@@ -37,9 +37,9 @@ impl Entrant {
         place: Place,
     ) -> Result<Self, Failure> {
         let lock = Lock::new(&options, &place)?;
-        let held = match &lock {
-            Lock::Reentrant(mutex, _) => Some(mutex.lock().await?),
-            _ => None,
+        let held = match lock.reentrant() {
+            Some(mutex) => Some(mutex.lock().await?),
+            None => None,
         };
         let entrant = Self { options, session, place, lock, held };
         let (body, until) = (Body::new(Duration::ZERO), Until::Time(Instant::now() + WARM_UP));

@@ -5,7 +5,6 @@ use std::time::Duration;
 use crate::counters::Counted;
 use crate::entrant::Record;
 use crate::options::{Options, Scenario, name};
-use crate::percentile::percentile;
 
 pub(crate) struct Figures {
     /// In ascending order.
@@ -53,4 +52,11 @@ impl Figures {
     fn longest_run(&self) -> usize {
         self.sessions.chunk_by(|one, next| one == next).map(<[_]>::len).max().unwrap_or_default()
     }
+}
+
+/// Returns a percentile of durations in ascending order, by nearest rank, in microseconds.
+fn percentile(sorted: &[Duration], per_mille: usize) -> f64 {
+    let rank = (sorted.len() * per_mille).div_ceil(1000);
+    let duration = rank.checked_sub(1).and_then(|index| sorted.get(index));
+    duration.map_or(f64::NAN, |duration| duration.as_secs_f64() * 1e6)
 }

@@ -1,6 +1,6 @@
 //! One operation: a lock is taken, held and released.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use zklock::{Client, Config, Guard, MultiLock, Mutex, RwLock, Semaphore, distributed_lock};
@@ -61,122 +61,109 @@ impl Sessions {
 }
 
 /// The lock that a task takes, and the way in which it does.
-pub(crate) enum Lock {
-    Mutex(Mutex, Release),
-    Run(Mutex),
-    /// The name of the mutex that the annotated function takes.
-    Attribute(String),
+pub(crate) struct Lock {
+    kind: Kind,
+    through: Through,
+    release: Release,
+}
+
+enum Kind {
+    /// A mutex, and the name by which the annotated function takes it.
+    Mutex(Mutex, String),
     /// Held all the time, so that each operation enters it again.
-    Reentrant(Mutex, Release),
-    Rw(RwLock, Release),
-    Semaphore(Semaphore, Release),
-    Multi(MultiLock, Release),
-    Fresh(Fresh),
+    Reentrant(Mutex),
+    Rw(RwLock),
+    Semaphore(Semaphore),
+    Multi(MultiLock),
+    /// Locks that are taken once each, at paths that have no node before, and the first part of their names.
+    Fresh(Client, String),
+    FreshMulti(Client, String),
     Raw(Raw),
 }
 
 impl Lock {
     pub(crate) fn new(options: &Options, place: &Place) -> Result<Self, Failure> {
-        let release = options.release;
-        let (client, own) = match place {
-            Place::Zklock(client, own) => (client, own),
-            Place::Raw(raw) => return Ok(Self::Raw(raw.clone())),
+        let kind = match place {
+            Place::Raw(raw) => Kind::Raw(raw.clone()),
+            Place::Zklock(client, own) => match options.scenario {
+                Scenario::Mutex => Kind::Mutex(client.mutex(path(SHARED))?, SHARED.to_owned()),
+                Scenario::Distinct | Scenario::Raw => Kind::Mutex(client.mutex(path(own))?, own.clone()),
+                Scenario::Reentrant => Kind::Reentrant(client.mutex(path(own))?),
+                Scenario::Rw => Kind::Rw(client.rwlock(path(SHARED))?),
+                Scenario::Semaphore => Kind::Semaphore(client.semaphore(path(SHARED), PERMITS)?),
+                Scenario::Multi => Kind::Multi(client.multi([path("a"), path("b")])?),
+                Scenario::Fresh => Kind::Fresh(client.clone(), own.clone()),
+                Scenario::FreshMulti => Kind::FreshMulti(client.clone(), own.clone()),
+            },
         };
-        Ok(match options.scenario {
-            Scenario::Mutex => Self::mutex(options, client, SHARED)?,
-            Scenario::Distinct | Scenario::Raw => Self::mutex(options, client, own)?,
-            Scenario::Reentrant => Self::Reentrant(client.mutex(path(own))?, release),
-            Scenario::Rw => Self::Rw(client.rwlock(path(SHARED))?, release),
-            Scenario::Semaphore => Self::Semaphore(client.semaphore(path(SHARED), PERMITS)?, release),
-            Scenario::Multi => Self::Multi(client.multi([path("a"), path("b")])?, release),
-            Scenario::Fresh | Scenario::FreshMulti => Self::Fresh(Fresh::new(options, client, own)),
-        })
+        Ok(Self { kind, through: options.through, release: options.release })
     }
 
-    /// Returns the mutex of this name.
-    fn mutex(options: &Options, client: &Client, name: &str) -> Result<Self, Failure> {
-        Ok(match options.through {
-            Through::Guard => Self::Mutex(client.mutex(path(name))?, options.release),
-            Through::Run => Self::Run(client.mutex(path(name))?),
-            Through::Attribute => Self::Attribute(name.to_owned()),
-        })
+    /// Returns the mutex of a task that holds it all the time.
+    pub(crate) fn reentrant(&self) -> Option<&Mutex> {
+        match &self.kind {
+            Kind::Reentrant(mutex) => Some(mutex),
+            _ => None,
+        }
     }
 
     /// Performs one operation, which is a read or a write depending on its number if the lock has both.
     pub(crate) async fn operate(&self, number: u32, body: &Body) -> Result<Entered, Failure> {
-        Ok(match self {
-            Self::Mutex(mutex, release) => hold(mutex.lock().await?, *release, body).await?,
-            Self::Run(mutex) => mutex.run(async |_held| body.run().await).await?,
-            Self::Attribute(name) => critical_section(name, body).await?,
-            Self::Reentrant(mutex, release) => enter_again(mutex, *release, body).await?,
-            Self::Rw(lock, release) if number.is_multiple_of(READS_AND_A_WRITE) => {
-                hold(lock.write().await?, *release, body).await?
+        match &self.kind {
+            Kind::Mutex(mutex, name) => self.enter(mutex, name, body).await,
+            Kind::Reentrant(mutex) => {
+                let first = self.hold(mutex.lock().await?, body).await?;
+                for _ in 1..ENTRIES_PER_SAMPLE {
+                    self.release(mutex.lock().await?).await?;
+                }
+                Ok(first)
             }
-            Self::Rw(lock, release) => hold(lock.read().await?, *release, body).await?,
-            Self::Semaphore(semaphore, release) => hold(semaphore.acquire().await?, *release, body).await?,
-            Self::Multi(locks, release) => hold(locks.lock().await?, *release, body).await?,
-            Self::Fresh(fresh) => fresh.operate(body).await?,
-            Self::Raw(raw) => raw.operate(body).await?,
-        })
-    }
-}
-
-/// Locks that are taken once each, at paths that have no node before.
-pub(crate) struct Fresh {
-    client: Client,
-    own: String,
-    scenario: Scenario,
-    release: Release,
-    through: Through,
-    taken: AtomicU32,
-}
-
-impl Fresh {
-    fn new(options: &Options, client: &Client, own: &str) -> Self {
-        Self {
-            client: client.clone(),
-            own: own.to_owned(),
-            scenario: options.scenario,
-            release: options.release,
-            through: options.through,
-            taken: AtomicU32::new(0),
+            Kind::Rw(lock) if number.is_multiple_of(READS_AND_A_WRITE) => {
+                self.hold(lock.write().await?, body).await
+            }
+            Kind::Rw(lock) => self.hold(lock.read().await?, body).await,
+            Kind::Semaphore(semaphore) => self.hold(semaphore.acquire().await?, body).await,
+            Kind::Multi(locks) => self.hold(locks.lock().await?, body).await,
+            Kind::Fresh(client, own) => {
+                let name = format!("{own}-{}", next());
+                self.enter(&client.mutex(path(&name))?, &name, body).await
+            }
+            Kind::FreshMulti(client, own) => {
+                let path = path(&format!("{own}-{}", next()));
+                let locks = client.multi([format!("{path}-a"), format!("{path}-b")])?;
+                self.hold(locks.lock().await?, body).await
+            }
+            Kind::Raw(raw) => raw.operate(body).await,
         }
     }
 
-    async fn operate(&self, body: &Body) -> Result<Entered, Failure> {
-        let name = format!("{}-{}", self.own, self.taken.fetch_add(1, Ordering::Relaxed));
-        let path = path(&name);
-        if self.scenario == Scenario::FreshMulti {
-            let locks = self.client.multi([format!("{path}-a"), format!("{path}-b")])?;
-            return hold(locks.lock().await?, self.release, body).await;
-        }
+    async fn enter(&self, mutex: &Mutex, name: &str, body: &Body) -> Result<Entered, Failure> {
         match self.through {
-            Through::Guard => hold(self.client.mutex(path)?.lock().await?, self.release, body).await,
-            Through::Run => Ok(self.client.mutex(path)?.run(async |_held| body.run().await).await?),
-            Through::Attribute => critical_section(&name, body).await,
+            Through::Guard => self.hold(mutex.lock().await?, body).await,
+            Through::Run => Ok(mutex.run(async |_held| body.run().await).await?),
+            Through::Attribute => critical_section(name, body).await,
         }
     }
-}
 
-async fn hold<K>(guard: Guard<K>, release: Release, body: &Body) -> Result<Entered, Failure> {
-    let entered = body.run().await;
-    match release {
-        Release::Awaited => guard.release().await?,
-        Release::Background => drop(guard),
+    async fn hold<K>(&self, guard: Guard<K>, body: &Body) -> Result<Entered, Failure> {
+        let entered = body.run().await;
+        self.release(guard).await?;
+        Ok(entered)
     }
-    Ok(entered)
-}
 
-async fn enter_again(mutex: &Mutex, release: Release, body: &Body) -> Result<Entered, Failure> {
-    let first = hold(mutex.lock().await?, release, body).await?;
-    for _ in 1..ENTRIES_PER_SAMPLE {
-        let guard = mutex.lock().await?;
-        match release {
+    async fn release<K>(&self, guard: Guard<K>) -> Result<(), Failure> {
+        match self.release {
             Release::Awaited => guard.release().await?,
             Release::Background => drop(guard),
         }
+        Ok(())
     }
-    Ok(first)
+}
+
+/// Returns the number of a path that was not used yet.
+fn next() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 #[distributed_lock(path = "/locks/{name}", wait = forever)]

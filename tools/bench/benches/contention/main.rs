@@ -10,11 +10,8 @@
 //! * `lock`, `raw`: one operation, and the paths that it uses.
 //! * `entrant`: one task, which repeats operations.
 //! * `body`: the critical section.
-//! * `curator`, `Contention.java`: the same scenarios with Curator.
-//! * `kazoo`, `contention.py`: mutexes with kazoo.
-//! * `other`: the run of a program in another language.
-//! * `figures`, `percentile`, `counters`: the result, and the counters of the server.
-//! * `parents`: the nodes above those that a measurement uses.
+//! * `other`, `Contention.java`, `contention.py`: the same scenarios with Curator, and mutexes with kazoo.
+//! * `figures`, `counters`: the result, and the counters of the server.
 
 #![allow(clippy::print_stdout, reason = "the result goes to standard output")]
 
@@ -36,15 +33,11 @@ use crate::program::Failure;
 
 mod body;
 mod counters;
-mod curator;
 mod entrant;
 mod figures;
-mod kazoo;
 mod lock;
 mod options;
 mod other;
-mod parents;
-mod percentile;
 #[path = "../program/mod.rs"]
 mod program;
 mod raw;
@@ -65,8 +58,8 @@ fn measure(options: Options) -> Result<String, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let is_fresh = options.is_fresh();
     let line = match options.client {
-        Contender::Curator => curator::measure(&options, &server, &namespace)?,
-        Contender::Kazoo => kazoo::measure(&options, &server, &namespace)?,
+        Contender::Curator => other::curator(&options, &server, &namespace)?,
+        Contender::Kazoo => other::kazoo(&options, &server, &namespace)?,
         Contender::Zklock => {
             let bench =
                 Bench { options: Arc::new(options), server: server.clone(), namespace: namespace.clone() };

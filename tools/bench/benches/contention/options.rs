@@ -154,27 +154,30 @@ impl Options {
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let is_mutex = matches!(self.scenario, Scenario::Mutex | Scenario::Distinct | Scenario::Fresh);
         let is_raw = self.scenario == Scenario::Raw;
-        let is_default = self.through == Through::Guard && self.release == Release::Awaited;
-        if !is_mutex && self.through != Through::Guard {
-            return Err("only `mutex`, `distinct` and `fresh` take `--through`".into());
-        }
-        if self.through != Through::Guard && self.release != Release::Awaited {
-            return Err("`--release` needs `--through guard`".into());
-        }
-        if (is_raw || self.client != Contender::Zklock) && !is_default {
-            return Err("only zklock takes `--through` and `--release`".into());
-        }
-        if self.client != Contender::Curator && self.instances != Instances::Task {
-            return Err("only Curator takes `--instances`".into());
-        }
-        if is_raw && self.client != Contender::Zklock {
-            return Err("`raw` is neither Curator nor kazoo".into());
-        }
+        let (is_guard, is_awaited) = (self.through == Through::Guard, self.release == Release::Awaited);
+        let is_other = self.client != Contender::Zklock;
         let is_plain = self.pause().is_zero() && self.hold().is_zero();
-        if self.client == Contender::Kazoo && !(is_mutex && is_plain) {
-            return Err("kazoo takes only mutexes, without `--hold` and `--pause`".into());
+        let refusals = [
+            (!is_mutex && !is_guard, "only `mutex`, `distinct` and `fresh` take `--through`"),
+            (!is_guard && !is_awaited, "`--release` needs `--through guard`"),
+            (
+                (is_raw || is_other) && !(is_guard && is_awaited),
+                "only zklock takes `--through` and `--release`",
+            ),
+            (
+                self.client != Contender::Curator && self.instances != Instances::Task,
+                "only Curator takes `--instances`",
+            ),
+            (is_raw && is_other, "`raw` is neither Curator nor kazoo"),
+            (
+                self.client == Contender::Kazoo && !(is_mutex && is_plain),
+                "kazoo takes only mutexes, without `--hold` and `--pause`",
+            ),
+        ];
+        match refusals.into_iter().find(|(is_refused, _)| *is_refused) {
+            Some((_, why)) => Err(why.into()),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     pub(crate) fn hold(&self) -> Duration {

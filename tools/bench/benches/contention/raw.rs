@@ -5,7 +5,6 @@ use zookeeper_client::{Acls, Client, CreateMode, Error};
 
 use crate::Failure;
 use crate::body::{Body, Entered};
-use crate::parents::create_with_parents;
 
 /// A session, and a node that exists.
 #[derive(Clone)]
@@ -20,7 +19,9 @@ pub(crate) async fn connect(server: &str, root: &str, sessions: u32) -> Result<V
     for _ in 0..sessions {
         clients.push(Client::connect(server).await?);
     }
-    create_with_parents(&clients[0], root).await?;
+    // The server deletes containers some time after their last child.
+    let container = CreateMode::Container.with_acls(Acls::anyone_all());
+    clients[0].mkdir(root, &container).await?;
     Ok(clients)
 }
 

@@ -82,7 +82,7 @@ impl<'a> Player<'a> {
                 let number = chronicle.began(&fault, &format!("at {}", fleet.process(process)));
                 match *blow {
                     Blow::Kill => fleet.kill(process)?,
-                    Blow::Stop => fleet.stop(process)?,
+                    Blow::Stop => fleet.stop(process, number)?,
                     Blow::Skew(rate) => {
                         fleet.kill(process)?;
                         fleet.run(process, Clock::Skewed(rate))?;
@@ -116,7 +116,7 @@ impl<'a> Player<'a> {
     fn end(&mut self, number: u64, fault: &Fault) -> io::Result<()> {
         match &fault.strike {
             Strike::Process(process, Blow::Kill) => self.fleet.run(*process, Clock::True),
-            Strike::Process(process, Blow::Stop) => self.fleet.go_on(*process),
+            Strike::Process(process, Blow::Stop) => self.fleet.restore(*process, number),
             Strike::Impair(processes, _) => {
                 processes.clone().for_each(|process| self.fleet.links_mut(process).restore(number));
                 Ok(())

@@ -9,7 +9,7 @@
 //! | `waits` | calls end within their bounds |
 //! | `stuck` | a place in a lock that nobody holds can be taken, and a process gets locks while others do |
 //! | `outcomes` | each call has exactly one outcome, and nothing is left at the end |
-//! | `periods` | work starts at most once per period |
+//! | `periods` | work starts at most once per period, and starts if it is tried again and again |
 
 mod exclusion;
 mod outcomes;
@@ -39,6 +39,7 @@ pub(crate) fn all(history: &History, bounds: &Bounds) -> Vec<Violation> {
         outcomes::outcomes(history),
         outcomes::left(history).into_iter().collect(),
         periods::periods(history, bounds),
+        periods::idle(history, bounds),
     ];
     violations.into_iter().flatten().collect()
 }

@@ -75,6 +75,8 @@ pub(crate) enum Event {
         /// The time before the attempt to start began. The servers decided between this time and that of the record.
         began: u64,
     },
+    /// An attempt to start such work has failed, or has found that its period has begun.
+    NotStarted { work: String },
 
     /// The campaign began a fault.
     FaultBegan {

@@ -48,6 +48,8 @@ pub(crate) enum Rule {
     Outcome,
     /// Work starts at most once per period.
     Period,
+    /// Work that is tried again and again starts.
+    Idle,
     /// Nothing is left at the end.
     Left,
 }
@@ -72,7 +74,8 @@ impl fmt::Display for Violation {
 /// Returns the records of a call that show its life at the lock, without those of resources.
 pub(crate) fn life<'a>(records: &'a [Record]) -> impl Iterator<Item = Record> + use<'a> {
     let is_life = |record: &&Record| {
-        !matches!(record.event, Event::Read { .. } | Event::Wrote { .. } | Event::Started { .. })
+        use Event::{NotStarted, Read, Started, Wrote};
+        !matches!(record.event, Read { .. } | Wrote { .. } | Started { .. } | NotStarted { .. })
     };
     records.iter().filter(is_life).cloned()
 }

@@ -101,7 +101,6 @@ impl Task {
     /// Draws the length of a body, which is mostly short.
     pub(super) fn work(&mut self) -> Duration {
         Duration::from_millis(match self.rng.u8(..100) {
-            _ if self.ways.pace == Pace::Full => self.rng.u64(1..10),
             0 => self.rng.u64(1_000..4_000),
             1..8 => self.rng.u64(50..300),
             _ => self.rng.u64(1..20),
@@ -118,8 +117,7 @@ impl Task {
 
     /// Pauses between two calls.
     pub(super) async fn pause(&mut self) {
-        let longest = if self.ways.pace == Pace::Full { 10 } else { 60 };
-        sleep(Duration::from_millis(self.rng.u64(1..longest))).await;
+        sleep(Duration::from_millis(self.rng.u64(1..60))).await;
     }
 }
 

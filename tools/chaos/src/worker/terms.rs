@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::history::{Event, Kind};
-use zklock::{LeaderLatch, Leadership};
+use zklock::{LeaderLatch, Leadership, LockError};
 
 use crate::journal::now;
 use crate::settings::WAIT;
@@ -34,10 +34,7 @@ async fn preside(calls: &Calls, term: &Leadership, time: Duration) {
     }
     let body = async {
         read_file(calls, 0, &ELECTION[1..]);
-        let began = now();
-        if let Ok(true) = term.once_per("/ticks/of-leaders", PERIOD).await {
-            calls.note(&started("of-leaders", began));
-        }
+        start_once(calls, "of-leaders", async |tick| term.once_per(tick, PERIOD).await).await;
         calls.work(time).await;
         write_file(calls, 0, &ELECTION[1..]);
     };
@@ -65,19 +62,21 @@ pub(super) async fn start(mut task: Task) {
             let tokens = [guard.fencing_token()];
             let time = task.work();
             calls.begin(&guard, &tokens).await;
-            let began = now();
-            if let Ok(true) = guard.once_per("/ticks/of-mutexes", PERIOD).await {
-                calls.note(&started("of-mutexes", began));
-            }
+            start_once(&calls, "of-mutexes", async |tick| guard.once_per(tick, PERIOD).await).await;
             calls.end(guard, calls.work(time)).await;
         }
         task.pause().await;
     }
 }
 
-fn started(work: &str, began: u64) -> Event {
+/// Tries to start work whose last start a node remembers, and notes whether it has started.
+async fn start_once(calls: &Calls, work: &str, attempt: impl AsyncFnOnce(&str) -> Result<bool, LockError>) {
+    let (began, work) = (now(), work.to_owned());
     let period = u64::try_from(PERIOD.as_nanos()).unwrap_or(u64::MAX);
-    Event::Started { work: work.to_owned(), period, began }
+    calls.note(&match attempt(&format!("/ticks/{work}")).await {
+        Ok(true) => Event::Started { work, period, began },
+        Ok(false) | Err(_) => Event::NotStarted { work },
+    });
 }
 
 const ELECTION: &str = "/leader";

@@ -15,19 +15,14 @@ pub(super) struct Writing<'a> {
     way: Way,
     token: Option<Token>,
     began: u64,
-    end: End,
-}
-
-enum End {
-    Open,
-    Noted,
+    is_noted: bool,
 }
 
 impl<'a> Writing<'a> {
     /// Begins a write of a member's value.
     pub(super) fn begin(calls: &'a Calls, member: usize, resource: &str, way: Way) -> Self {
         let resource = resource.to_owned();
-        Self { calls, member, resource, way, token: None, began: now(), end: End::Open }
+        Self { calls, member, resource, way, token: None, began: now(), is_noted: false }
     }
 
     /// Names the token that the write passes to the resource.
@@ -46,7 +41,7 @@ impl<'a> Writing<'a> {
     }
 
     fn note(&mut self, outcome: Outcome) {
-        self.end = End::Noted;
+        self.is_noted = true;
         let (value, resource) = (self.value(), self.resource.clone());
         let (way, began, token) = (self.way, self.began, self.token);
         let event = Event::Wrote { resource, way, began, value, token, outcome };
@@ -56,7 +51,7 @@ impl<'a> Writing<'a> {
 
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
-        if let End::Open = self.end {
+        if !self.is_noted {
             self.note(Outcome::Unknown);
         }
     }

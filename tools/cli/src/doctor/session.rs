@@ -1,5 +1,6 @@
 //! The session of a doctor at one server.
 
+use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 use tokio::time::{sleep, timeout};
@@ -9,30 +10,21 @@ use zookeeper_client as zk;
 use crate::connection::{Server, Settings};
 
 /// The findings of the session at one server.
-#[derive(Clone, Debug)]
 pub(super) struct Findings {
     /// The session timeout that the server granted.
     pub(super) granted: Duration,
-    pub(super) reads: RoundTrips,
-    pub(super) writes: RoundTrips,
-    /// The permissions, or the reason why they are not known.
-    pub(super) access: Result<Access, String>,
-}
-
-/// The permissions in the namespace.
-#[derive(Clone, Debug)]
-pub(super) struct Access {
-    /// The nearest node of the namespace that exists. It decides who may create the rest.
-    pub(super) node: String,
-    /// The permissions that this client lacks there. Without the one to create, that to delete cannot be tried.
-    pub(super) denied: Vec<&'static str>,
+    /// The times that half of all reads, 99 % of them, and all of them do not exceed.
+    pub(super) reads: [Duration; 3],
+    pub(super) writes: [Duration; 3],
+    /// The nearest node of the namespace that exists, which decides who may create the rest, and the permissions that this
+    /// client lacks there; or the reason why they are not known. Without the one to create, that to delete cannot be tried.
+    pub(super) access: Result<(String, Vec<&'static str>), String>,
 }
 
 /// The reason why there are no findings, and what to do if the reason does not say it.
-#[derive(Clone, Debug)]
 pub(super) struct NoSession {
     pub(super) reason: String,
-    pub(super) advice: Option<String>,
+    pub(super) advice: Option<&'static str>,
 }
 
 impl From<String> for NoSession {
@@ -40,10 +32,6 @@ impl From<String> for NoSession {
         Self { reason, advice: None }
     }
 }
-
-/// Round trips: those that half of all do not exceed, those that 99 % of them do not, and the longest.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RoundTrips(pub(super) [Duration; 3]);
 
 /// A session, and the time in which each question to it must be answered.
 struct Session {
@@ -53,21 +41,22 @@ struct Session {
 
 /// Looks at one server. Returns the reason if it opens no session.
 pub(super) async fn look(server: &Server, settings: &Settings) -> Result<Findings, NoSession> {
-    let config = settings.config_of(server).map_err(|failure| failure.to_string())?;
+    let config = settings.config_of(server).map_err(text)?;
     find_reason(config.clone()).await?;
     let client = connect(server, settings, config).await?;
-    let granted = client.session_timeout();
-    let session = Session { client, within: settings.default_wait };
-    let client = &session.client;
-    let reads = session.round_trips(READS, async || client.check_stat("/").await.map(drop)).await?;
+    let session = Session { client: client.clone(), within: settings.default_wait };
+    let read = async || client.check_stat("/").await.map(drop);
     let write = async || {
         let mut writer = client.new_multi_writer();
         writer.add_check_version("/", -1)?;
         writer.commit().await.map(drop).map_err(zk::Error::from)
     };
-    let writes = session.round_trips(WRITES, write).await?;
-    let access = session.access(&settings.root).await;
-    Ok(Findings { granted, reads, writes, access })
+    Ok(Findings {
+        granted: client.session_timeout(),
+        reads: session.round_trips(READS, read).await?,
+        writes: session.round_trips(WRITES, write).await?,
+        access: session.access(&settings.root).await,
+    })
 }
 
 /// Connects as locks do, which finds the reason of a failure that the client library does not tell.
@@ -79,7 +68,7 @@ async fn find_reason(config: Config) -> Result<(), NoSession> {
         }
         Err(error @ LockError::AuthFailed { .. }) => {
             let advice = "correct the credentials here, or the users or the keytab at the server";
-            Err(NoSession { reason: error.to_string(), advice: Some(advice.to_owned()) })
+            Err(NoSession { reason: error.to_string(), advice: Some(advice) })
         }
         Err(LockError::Connect { reason, .. } | LockError::Tls { reason, .. }) => Err(reason.into()),
         Err(error) => Err(error.to_string().into()),
@@ -91,7 +80,7 @@ async fn connect(server: &Server, settings: &Settings, config: Config) -> Result
         .with_session_timeout(settings.session_timeout)
         .with_connection_timeout(settings.connect_timeout / 8)
         .with_fail_eagerly();
-    let connector = config.equip(connector).await.map_err(|error| error.to_string())?;
+    let connector = config.equip(connector).await.map_err(text)?;
     let scheme = if settings.is_encrypted() { "tcp+tls://" } else { "" };
     let address = format!("{scheme}{}", server.address);
     let attempts = async {
@@ -103,11 +92,15 @@ async fn connect(server: &Server, settings: &Settings, config: Config) -> Result
             }
         }
     };
-    within(settings.connect_timeout, attempts).await?.map_err(|error| error.to_string())
+    within(settings.connect_timeout, attempts).await?.map_err(text)
 }
 
 async fn within<T>(time: Duration, answer: impl Future<Output = T>) -> Result<T, String> {
     timeout(time, answer).await.map_err(|_| "no answer in time".to_owned())
+}
+
+fn text(error: impl Display) -> String {
+    error.to_string()
 }
 
 impl Session {
@@ -116,20 +109,20 @@ impl Session {
         &self,
         count: usize,
         request: impl AsyncFn() -> Result<(), zk::Error>,
-    ) -> Result<RoundTrips, String> {
+    ) -> Result<[Duration; 3], String> {
         let (began, mut times) = (Instant::now(), Vec::with_capacity(count));
         while times.is_empty() || (times.len() < count && began.elapsed() < self.within) {
             let sent = Instant::now();
-            within(self.within, request()).await?.map_err(|error| error.to_string())?;
+            within(self.within, request()).await?.map_err(text)?;
             times.push(sent.elapsed());
         }
         times.sort_unstable();
         let last = times.len() - 1;
-        Ok(RoundTrips([50, 99, 100].map(|percent| times[(last * percent).div_ceil(100)])))
+        Ok([50, 99, 100].map(|percent| times[(last * percent).div_ceil(100)]))
     }
 
     /// Tries each permission, in transactions that fail afterwards, so that nothing is left of them.
-    async fn access(&self, root: &str) -> Result<Access, String> {
+    async fn access(&self, root: &str) -> Result<(String, Vec<&'static str>), String> {
         let parent = self.existing(root).await?;
         let node = if parent.is_empty() { "/".to_owned() } else { parent.clone() };
         let mut denied = Vec::new();
@@ -145,7 +138,7 @@ impl Session {
             Err(zk::Error::NoAuth) => denied.push("read"),
             Err(error) => return Err(error.to_string()),
         }
-        Ok(Access { node, denied })
+        Ok((node, denied))
     }
 
     async fn existing(&self, root: &str) -> Result<String, String> {
@@ -170,11 +163,10 @@ impl Session {
         let options = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
         let node = format!("{parent}/{NAME}");
         let mut writer = self.client.new_multi_writer();
-        let added = writer.add_create(&node, b"", &options);
-        let added = added.and_then(|()| writer.add_delete(&node, None));
+        writer.add_create(&node, b"", &options).map_err(text)?;
+        writer.add_delete(&node, None).map_err(text)?;
         // The node is gone.
-        let added = added.and_then(|()| writer.add_check_version(&node, -1));
-        added.map_err(|error| error.to_string())?;
+        writer.add_check_version(&node, -1).map_err(text)?;
         match within(self.within, writer.commit()).await? {
             Err(zk::MultiWriteError::OperationFailed { index, source }) => Ok((index, source)),
             Err(error) => Err(zk::Error::from(error).to_string()),

@@ -22,6 +22,8 @@ const DEAF: &str = "ZKLOCK_TEST_DEAF";
 pub(crate) enum Manners {
     Ends,
     Ignores,
+    /// It is the child of a shell, and ignores what ends the shell.
+    ChildIgnores,
 }
 
 /// The file into which the program writes.
@@ -38,20 +40,14 @@ impl Beat {
 
     /// Adds the program to a command.
     pub(crate) fn under(&self, zklock: Zklock, manners: Manners) -> Zklock {
-        self.alone(zklock.arg("--"), manners)
-    }
-
-    fn alone(&self, zklock: Zklock, manners: Manners) -> Zklock {
         let own = std::env::current_exe().expect("this program has a path");
         let zklock = zklock.env(FILE, &self.file);
-        let zklock = if manners == Manners::Ignores { zklock.env(DEAF, "yes") } else { zklock };
+        let zklock = if manners == Manners::Ends { zklock } else { zklock.env(DEAF, "yes") };
+        let zklock = match manners {
+            Manners::ChildIgnores => zklock.shell("\"$@\" & wait").arg("sh"),
+            Manners::Ends | Manners::Ignores => zklock.arg("--"),
+        };
         zklock.arg(own).arg("--exact").arg("beat::the_time_of_the_last_beat_is_read")
-    }
-
-    /// Adds the program as a child of a shell, which SIGTERM ends.
-    pub(crate) fn under_shell(&self, zklock: Zklock, manners: Manners) -> Zklock {
-        let zklock = zklock.shell("\"$@\" & wait").arg("sh");
-        self.alone(zklock, manners)
     }
 
     /// Returns the time of the last beat, on the clock of locks, and the process that beats.

@@ -20,8 +20,7 @@ async fn a_program_and_holders_in_java_exclude_each_other() {
     java.order("acquire exclusive");
     space.until_queued("/a", 2).await;
     java.assert_busy();
-    running.signal(Signal::SIGTERM);
-    assert_eq!(running.code().await, -15);
+    running.ends_by(Signal::SIGTERM).await;
     soon(java.answer()).await;
     java.ask("release exclusive").await;
 }

@@ -20,7 +20,7 @@ async fn a_further_signal_ends_a_command_that_cannot_release_its_lock() {
         let zklock = zklock.env("ZKLOCK_DEFAULT_WAIT", "60s");
         let script = "trap 'exit 5' TERM; echo $$; while :; do sleep 0.01; done";
         let mut running = zklock.shell(script).start();
-        let program: i32 = running.line().parse().unwrap();
+        let program = running.process();
         proxy.blackhole(Direction::Both);
         running.signal(Signal::SIGTERM);
         until(async || state(program).is_none(), "the program has ended").await;
@@ -35,7 +35,7 @@ async fn a_signal_to_all_processes_leaves_time_for_the_release() {
     let proxy = space.proxy();
     let zklock = space.zklock_at(proxy.connect_string(), "exec /a --json").err_to_out();
     let mut running = zklock.shell("echo program $$; exec sleep 1000").start();
-    let program: i32 = running.line_with("program ").rsplit(' ').next().unwrap().parse().unwrap();
+    let program = running.process_with("program ");
     proxy.blackhole(Direction::Both);
     kill(Pid::from_raw(program), Signal::SIGTERM).unwrap();
     until(async || state(program).is_none(), "the program has ended, and the lock is being released").await;
@@ -56,7 +56,7 @@ async fn a_session_that_ends_during_the_release_does_not_cost_the_code_of_the_pr
     let zklock = space.brief_at(proxy.connect_string(), "exec /a --json").err_to_out();
     let zklock = zklock.env("ZKLOCK_DEFAULT_WAIT", "60s");
     let mut running = zklock.shell("echo program $$; exit 5").start();
-    let program: i32 = running.line_with("program ").rsplit(' ').next().unwrap().parse().unwrap();
+    let program = running.process_with("program ");
     until(async || state(program).is_none(), "the program has ended, and the lock is being released").await;
     proxy.blackhole(Direction::Both);
     assert!(running.line_with("\"event\":\"unreleased\"").contains("lost"));

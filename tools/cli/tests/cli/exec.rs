@@ -38,8 +38,7 @@ async fn a_lock_in_use_is_contended_and_free_after_its_program() {
     assert_eq!((refused.code, &error["kind"], &error["code"]), (75, &"contended".into(), &75.into()));
     let mut next = space.zklock("exec /a").shell("echo next").start();
     space.until_queued("/a", 2).await;
-    holder.signal(Signal::SIGTERM);
-    assert_eq!(holder.code().await, -15);
+    holder.ends_by(Signal::SIGTERM).await;
     assert_eq!(next.line(), "next");
     assert_eq!(next.code().await, 0);
 }
@@ -100,8 +99,7 @@ async fn a_signal_while_waiting_ends_the_wait_and_leaves_no_place_in_the_queue()
     waiter.signal(Signal::SIGTSTP);
     until(async || state(pid) == Some('T'), "the wait is suspended").await;
     waiter.signal(Signal::SIGCONT);
-    waiter.signal(Signal::SIGINT);
-    assert_eq!(waiter.code().await, -2);
+    waiter.ends_by(Signal::SIGINT).await;
     assert_eq!((space.children("/a").await.len(), waiter.rest().as_str()), (1, ""));
     guard.release().await.unwrap();
 }
@@ -114,7 +112,7 @@ async fn signals_reach_the_program_and_those_of_the_user_no_other_process_of_its
                   while :; do wait; done";
     // On the terminal of the tests, zklock would stop itself, too, or not pass on the signal.
     let mut running = space.zklock("exec /a").shell(script).through("setsid").start();
-    let child: i32 = running.line().parse().unwrap();
+    let child = running.process();
     running.signal(Signal::SIGUSR1);
     assert_eq!(running.line(), "usr1");
     assert!(is_alive(child), "a signal of the user is for the program alone");
@@ -135,8 +133,7 @@ async fn a_signal_that_was_ignored_from_the_start_stays_ignored() {
         space.zklock("exec /a").shell("kill -HUP $$; echo alive; exec sleep 1000").through("nohup").start();
     assert_eq!(running.line(), "alive");
     running.signal(Signal::SIGHUP);
-    running.signal(Signal::SIGTERM);
-    assert_eq!(running.code().await, -15);
+    running.ends_by(Signal::SIGTERM).await;
 }
 
 #[tokio::test]
@@ -168,7 +165,7 @@ async fn a_full_disk_costs_neither_the_lock_nor_the_code() {
     assert_eq!(ended.code, 5);
     let mut running =
         space.zklock("exec /a --json").shell("echo $$; exec sleep 1000").err_to_full_disk().start();
-    let pid: i32 = running.line().parse().unwrap();
+    let pid = running.process();
     space.delete_children("/a").await;
     assert_eq!(running.code().await, 79);
     assert!(!is_alive(pid));

@@ -35,15 +35,13 @@ async fn orphans_that_end_are_reaped_and_do_not_end_the_program() {
     let space = Space::new();
     // The inner shell ends at once, and its child has no parent any more.
     let script = "sh -c 'sleep 1000 & echo orphan $!'; echo program $$; exec sleep 1000";
-    let pid = |line: String| line.rsplit(' ').next().unwrap().parse::<i32>().unwrap();
     let mut running = adopting(space.zklock("exec /a").shell(script)).start();
-    let orphan = pid(running.line_with("orphan "));
-    let program = pid(running.line_with("program "));
+    let orphan = running.process_with("orphan ");
+    let program = running.process_with("program ");
     kill(Pid::from_raw(orphan), Signal::SIGKILL).unwrap();
     until(async || state(orphan).is_none(), "the orphan is reaped").await;
     assert!(is_alive(program));
-    running.signal(Signal::SIGTERM);
-    assert_eq!(running.code().await, -15);
+    running.ends_by(Signal::SIGTERM).await;
 }
 
 #[tokio::test]
@@ -52,7 +50,7 @@ async fn orphans_of_the_last_term_are_reaped_while_another_process_leads() {
     let client = space.client().await;
     let script = "trap '' TERM; sh -c 'sleep 1000 & echo orphan $!'; sleep 1000 & wait";
     let mut running = adopting(space.zklock("lead /boss --grace 1s").shell(script)).start();
-    let orphan: i32 = running.line_with("orphan ").rsplit(' ').next().unwrap().parse().unwrap();
+    let orphan = running.process_with("orphan ");
     let latch = client.leader_latch("/boss").unwrap();
     space.until_queued("/boss", 2).await;
     let leader = space.zklock("resign /boss --yes").run();
@@ -61,7 +59,6 @@ async fn orphans_of_the_last_term_are_reaped_while_another_process_leads() {
     assert!(crate::support::soon(latch.leadership()).await.unwrap().is_leading());
     // Before it is a candidate again, a signal could still end the last term.
     space.until_queued("/boss", 2).await;
-    running.signal(Signal::SIGTERM);
-    assert_eq!(running.code().await, -15);
+    running.ends_by(Signal::SIGTERM).await;
     latch.close().await.unwrap();
 }

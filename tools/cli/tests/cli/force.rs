@@ -2,7 +2,6 @@
 
 use crate::keys::INTERRUPT;
 use crate::support::{Space, soon};
-use crate::waiting::until;
 
 #[tokio::test]
 async fn a_holder_is_asked_to_release() {
@@ -35,7 +34,7 @@ async fn a_lock_is_taken_from_its_holder_after_a_question() {
     assert_eq!(space.children("/a").await.len(), 1);
     assert_eq!(ask("y\n").code().await, 0);
     assert_eq!(holder.code().await, 79);
-    until(async || space.children("/a").await.is_empty(), "the lock is free").await;
+    space.until_queued("/a", 0).await;
 }
 
 #[tokio::test]

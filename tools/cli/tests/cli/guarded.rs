@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use zklock_testkit::Direction;
+use tokio::task::JoinSet;
+use zklock_testkit::{Direction, How, Proxy};
 
 use crate::beat::{Beat, Manners, now};
-use crate::running::{child_with, is_alive};
+use crate::running::{Running, child_with, is_alive};
 use crate::support::{SHORT_SESSION, Space, free};
 use crate::waiting::until;
 
@@ -15,18 +16,107 @@ const PATH: &str = "/deploy";
 /// Many beats.
 const A_WHILE: Duration = Duration::from_millis(500);
 
-#[tokio::test]
-async fn a_program_is_killed_with_its_zklock_and_before_its_lock_is_free() {
-    let (space, beat) = (Space::new(), Beat::new());
-    let client = space.client().await;
-    let running = beat.under(space.brief(&format!("exec {PATH}")), Manners::Ignores).start();
-    let program = beat.begun().await;
-    let watchdog = child_with(running.pid(), "__watchdog").expect("it is watched");
-    running.signal(Signal::SIGKILL);
-    until(async || !is_alive(program), "the program is killed").await;
-    until(async || !is_alive(watchdog.as_raw()), "the watchdog has ended").await;
+fn watchdog(running: &Running) -> Pid {
+    child_with(running.pid(), "__watchdog").expect("it is watched")
+}
+
+/// The event after which a lock ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// zklock is killed.
+    Killed,
+    /// zklock is stopped.
+    Stopped,
+    /// Nothing arrives in this direction.
+    Silent(Direction),
+    /// Nothing arrives, and the watchdog is stopped.
+    Unwatched,
+    /// The connection is reset, and so are new ones.
+    Reset,
+}
+
+/// Checks that a program under a lock of a session with this timeout has ended when its lock is free.
+async fn check_end(fault: Fault, manners: Manners, session: Duration) {
+    let space = Space::new();
+    let (client, proxy) = (space.client().await, space.proxy());
+    let (mut running, beat, program) = started(&space, &proxy, manners, session).await;
+    let watchdog = watchdog(&running);
+    match fault {
+        Fault::Killed => running.signal(Signal::SIGKILL),
+        Fault::Stopped => running.signal(Signal::SIGSTOP),
+        Fault::Silent(direction) => proxy.blackhole(direction),
+        Fault::Unwatched => {
+            kill(watchdog, Signal::SIGSTOP).unwrap();
+            proxy.blackhole(Direction::Both);
+        }
+        Fault::Reset => {
+            proxy.refuse();
+            proxy.cut(How::Rst);
+        }
+    }
     let free = free(&client, PATH).await;
-    assert!(beat.last().unwrap().0 < free);
+    // The program is a zombie as long as its parent is stopped.
+    assert!(!is_alive(program), "{fault:?}, {manners:?}: the program lives when its lock is free");
+    let last = beat.last().unwrap().0;
+    assert!(last < free, "{fault:?}, {manners:?}: it worked {:?} after its lock was free", last - free);
+    proxy.heal();
+    running.signal(Signal::SIGCONT);
+    assert_eq!(running.code().await, if fault == Fault::Killed { -9 } else { 79 }, "{fault:?}, {manners:?}");
+    until(async || !is_alive(watchdog.as_raw()), "the watchdog has ended").await;
+}
+
+/// Starts a program, and returns when it beats. On a busy machine, a short lock may be lost before the program begins.
+async fn started(space: &Space, proxy: &Proxy, manners: Manners, session: Duration) -> (Running, Beat, i32) {
+    for _ in 0..STARTS {
+        let beat = Beat::new();
+        let zklock = space.zklock_at(proxy.connect_string(), &format!("exec {PATH}")).session(session);
+        let mut running = beat.under(zklock, manners).start();
+        let code = tokio::select! {
+            program = beat.begun() => return (running, beat, program),
+            code = running.code() => code,
+        };
+        assert_eq!(code, 79);
+    }
+    panic!("the program never begins");
+}
+
+/// The most starts of a program that does not begin.
+const STARTS: usize = 10;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_has_ended_when_its_lock_is_free() {
+    let mut runs = JoinSet::new();
+    for (fault, manners) in [
+        (Fault::Killed, Manners::Ignores),
+        (Fault::Stopped, Manners::Ends),
+        (Fault::Stopped, Manners::Ignores),
+        (Fault::Silent(Direction::Both), Manners::ChildIgnores),
+        (Fault::Unwatched, Manners::Ignores),
+    ] {
+        runs.spawn(check_end(fault, manners, SHORT_SESSION));
+    }
+    runs.join_all().await;
+}
+
+/// The number of runs, and of those at a time.
+const RUNS: usize = 50;
+const AT_A_TIME: usize = 10;
+/// The session timeout of these runs.
+const SHORTEST_SESSION: Duration = Duration::from_secs(4);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_program_outlives_its_lock_in_fifty_runs_with_the_connection_cut() {
+    let both = Fault::Silent(Direction::Both);
+    let faults = [both, both, Fault::Silent(Direction::ToClient), Fault::Reset];
+    let mut runs = JoinSet::new();
+    for (run, fault) in (0..RUNS).zip(faults.into_iter().cycle()) {
+        if runs.len() >= AT_A_TIME {
+            runs.join_next().await.unwrap().unwrap();
+        }
+        let manners = if run.is_multiple_of(2) { Manners::Ends } else { Manners::Ignores };
+        runs.spawn(check_end(fault, manners, SHORTEST_SESSION));
+    }
+    runs.join_all().await;
 }
 
 #[tokio::test]
@@ -34,27 +124,9 @@ async fn the_children_of_a_program_are_killed_with_its_zklock() {
     let space = Space::new();
     let script = "trap '' TERM; sleep 1000 & echo $!; wait";
     let mut running = space.zklock(&format!("exec {PATH}")).shell(script).start();
-    let child: i32 = running.line().parse().unwrap();
+    let child = running.process();
     running.signal(Signal::SIGKILL);
     until(async || !is_alive(child), "the child of the program is killed").await;
-}
-
-#[tokio::test]
-async fn a_program_ends_before_the_lock_of_a_stopped_zklock_is_free() {
-    let space = Space::new();
-    let client = space.client().await;
-    for manners in [Manners::Ends, Manners::Ignores] {
-        let beat = Beat::new();
-        let mut running = beat.under(space.brief(&format!("exec {PATH}")), manners).start();
-        let program = beat.begun().await;
-        running.signal(Signal::SIGSTOP);
-        let free = free(&client, PATH).await;
-        // The program is a zombie as long as its parent is stopped.
-        assert!(!is_alive(program), "{manners:?}");
-        assert!(beat.last().unwrap().0 < free, "{manners:?}");
-        running.signal(Signal::SIGCONT);
-        assert_eq!(running.code().await, 79, "{manners:?}");
-    }
 }
 
 #[tokio::test]
@@ -62,7 +134,7 @@ async fn a_program_is_killed_when_its_watchdog_is_gone() {
     let (space, beat) = (Space::new(), Beat::new());
     let mut running = beat.under(space.zklock(&format!("exec {PATH}")), Manners::Ignores).start();
     let program = beat.begun().await;
-    let watchdog = child_with(running.pid(), "__watchdog").expect("it is watched");
+    let watchdog = watchdog(&running);
     kill(watchdog, Signal::SIGKILL).unwrap();
     assert_eq!(running.code().await, 137);
     assert!(!is_alive(program));
@@ -74,7 +146,7 @@ async fn a_program_is_killed_with_its_zklock_although_its_watchdog_is_stopped() 
     let (space, beat) = (Space::new(), Beat::new());
     let running = beat.under(space.zklock(&format!("exec {PATH}")), Manners::Ignores).start();
     let program = beat.begun().await;
-    let watchdog = child_with(running.pid(), "__watchdog").expect("it is watched");
+    let watchdog = watchdog(&running);
     kill(watchdog, Signal::SIGSTOP).unwrap();
     running.signal(Signal::SIGKILL);
     until(async || !is_alive(program), "the kernel kills the program").await;
@@ -83,29 +155,11 @@ async fn a_program_is_killed_with_its_zklock_although_its_watchdog_is_stopped() 
 }
 
 #[tokio::test]
-async fn a_stopped_watchdog_does_not_keep_a_program_from_its_end() {
-    let (space, beat) = (Space::new(), Beat::new());
-    let proxy = space.proxy();
-    let zklock = space.brief_at(proxy.connect_string(), &format!("exec {PATH}"));
-    let mut running = beat.under(zklock, Manners::Ignores).start();
-    let program = beat.begun().await;
-    let watchdog = child_with(running.pid(), "__watchdog").expect("it is watched");
-    kill(watchdog, Signal::SIGSTOP).unwrap();
-    let client = space.client().await;
-    proxy.blackhole(Direction::Both);
-    let free = free(&client, PATH).await;
-    assert!(!is_alive(program));
-    assert!(beat.last().unwrap().0 < free);
-    assert_eq!(running.code().await, 79);
-    until(async || !is_alive(watchdog.as_raw()), "the stopped watchdog is killed").await;
-}
-
-#[tokio::test]
 async fn a_stopped_watchdog_that_goes_on_does_not_end_a_program_whose_lock_is_held() {
     let (space, beat) = (Space::new(), Beat::new());
     let mut running = beat.under(space.brief(&format!("exec {PATH}")), Manners::Ends).start();
     let program = beat.begun().await;
-    let watchdog = child_with(running.pid(), "__watchdog").expect("it is watched");
+    let watchdog = watchdog(&running);
     kill(watchdog, Signal::SIGSTOP).unwrap();
     // This test is about the length of the stop, in which the first deadlines pass.
     tokio::time::sleep(SHORT_SESSION).await;
@@ -113,8 +167,7 @@ async fn a_stopped_watchdog_that_goes_on_does_not_end_a_program_whose_lock_is_he
     let before = now();
     until(async || beat.last().unwrap().0 > before + A_WHILE, "the program goes on").await;
     assert!(is_alive(program));
-    running.signal(Signal::SIGTERM);
-    assert_eq!(running.code().await, -15);
+    running.ends_by(Signal::SIGTERM).await;
 }
 
 #[tokio::test]
@@ -125,8 +178,8 @@ async fn a_signal_to_all_processes_of_a_service_lets_the_program_end_by_itself()
     let script = "trap 'echo asked; until [ -e \"$GO\" ]; do sleep 0.01; done; exit 5' TERM; echo $$; \
                   while :; do sleep 0.01; done";
     let mut running = space.zklock(&format!("exec {PATH}")).env("GO", &go).shell(script).start();
-    let program: i32 = running.line().parse().unwrap();
-    let watchdog = child_with(running.pid(), "__watchdog").expect("it is watched");
+    let program = running.process();
+    let watchdog = watchdog(&running);
     for process in [watchdog, Pid::from_raw(program), running.pid()] {
         kill(process, Signal::SIGTERM).unwrap();
     }
@@ -141,7 +194,7 @@ async fn messages_that_nobody_reads_delay_neither_the_program_nor_its_end() {
     let space = Space::new();
     let zklock = space.zklock(&format!("exec {PATH} --json -vv")).err_to_full_pipe();
     let mut running = zklock.shell("echo $$; exec sleep 1000").start();
-    let program: i32 = running.line().parse().unwrap();
+    let program = running.process();
     space.delete_children(PATH).await;
     assert_eq!(running.code().await, 79);
     assert!(!is_alive(program));
@@ -170,7 +223,7 @@ async fn a_program_may_be_killed_at_once_or_go_on_without_its_lock() {
     let space = Space::new();
     let script = "trap 'echo asked' TERM; echo $$; while :; do sleep 0.01; done";
     let mut running = space.zklock(&format!("exec {PATH} --on-lost kill")).shell(script).start();
-    let program: i32 = running.line().parse().unwrap();
+    let program = running.process();
     space.delete_children(PATH).await;
     assert_eq!(running.code().await, 79);
     assert!(!is_alive(program));

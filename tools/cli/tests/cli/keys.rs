@@ -17,8 +17,8 @@ pub(crate) const SHELL: &str = "exec bash --norc --noprofile -i";
 fn job(space: &Space, line: &str, script: &str) -> (Running, i32) {
     let mut terminal = space.zklock("").on_terminal(SHELL, script).start();
     terminal.types(&format!("{line}\n"));
-    let ready = terminal.line_with("ready ");
-    (terminal, ready.rsplit(' ').next().unwrap().parse().unwrap())
+    let program = terminal.process_with("ready ");
+    (terminal, program)
 }
 
 async fn suspend_and_resume(terminal: &mut Running, program: i32) {
@@ -63,7 +63,7 @@ async fn a_suspended_program_goes_on_with_its_lock_when_the_shell_resumes_it() {
     suspend_and_resume(&mut terminal, program).await;
     assert_eq!(space.children("/a").await.len(), 1);
     terminal.types(INTERRUPT);
-    until(async || space.children("/a").await.is_empty(), "the lock is released").await;
+    space.until_queued("/a", 0).await;
     terminal.types("echo code=$?; exit 0\n");
     terminal.line_with("code=130");
     assert_eq!(terminal.code().await, 0);
@@ -79,7 +79,7 @@ async fn a_job_in_the_background_stops_when_its_program_reads_and_goes_on_in_the
         until(async || foreground(program) == Some(program), "the program has the terminal").await;
         terminal.types("a line\n");
         terminal.line_with("got a line");
-        until(async || space.children("/a").await.is_empty(), "the lock is released").await;
+        space.until_queued("/a", 0).await;
         terminal.types("exit 0\n");
         assert_eq!(terminal.code().await, 0);
     }
@@ -91,7 +91,7 @@ async fn messages_from_the_background_do_not_stop_the_command() {
     let mut terminal = space.zklock("").on_terminal(SHELL, "").start();
     terminal.types("stty tostop; \"$ZKLOCK\" exec /a --json -- true &\n");
     terminal.line_with("\"event\":\"released\"");
-    until(async || space.children("/a").await.is_empty(), "the lock is released").await;
+    space.until_queued("/a", 0).await;
     terminal.types("exit 0\n");
     assert_eq!(terminal.code().await, 0);
 }
@@ -103,7 +103,7 @@ async fn a_pipeline_is_suspended_and_resumed_as_a_whole() {
     let (mut terminal, program) = job(&space, &format!("{EXEC} | cat"), script);
     suspend_and_resume(&mut terminal, program).await;
     terminal.types(INTERRUPT);
-    until(async || space.children("/a").await.is_empty(), "the lock is released").await;
+    space.until_queued("/a", 0).await;
     terminal.types("exit 0\n");
     assert_eq!(terminal.code().await, 0);
 }

@@ -23,36 +23,27 @@ async fn a_program_runs_in_one_process_and_in_the_next_one_after_the_first_was_k
     first.signal(Signal::SIGKILL);
     let follows = pid(&second.line());
     assert!(!is_alive(leads) && is_alive(follows));
-    second.signal(Signal::SIGTERM);
-    assert_eq!(second.code().await, -15);
+    second.ends_by(Signal::SIGTERM).await;
     until(async || space.children("/boss").await.is_empty(), "no candidate is left").await;
 }
 
 #[tokio::test]
-async fn a_program_is_ended_with_its_term_and_runs_again_in_the_next_one() {
-    let space = Space::new();
-    let mut running = space.zklock("lead /boss").shell(SCRIPT).start();
-    let first = pid(&running.line());
-    space.delete_children("/boss").await;
-    let second = pid(&running.line());
-    assert!(first != second && !is_alive(first));
-    running.signal(Signal::SIGINT);
-    assert_eq!(running.code().await, -2);
-}
-
-#[tokio::test]
-async fn a_program_that_reads_its_settings_again_runs_again_in_the_next_term() {
+async fn a_program_is_ended_with_its_term_and_runs_again_in_the_next_one_also_if_it_has_read_its_settings_again()
+ {
     let space = Space::new();
     let script = "trap 'echo again' HUP; echo $$ $ZKLOCK_PATH; while :; do sleep 0.01; done";
-    let mut running = space.zklock("lead /boss").shell(script).start();
-    let first = pid(&running.line());
-    running.signal(Signal::SIGHUP);
-    assert_eq!(running.line(), "again");
-    space.delete_children("/boss").await;
-    let second = pid(&running.line());
-    assert!(first != second && !is_alive(first));
-    running.signal(Signal::SIGTERM);
-    assert_eq!(running.code().await, -15);
+    for reads_again in [false, true] {
+        let mut running = space.zklock("lead /boss").shell(script).start();
+        let first = pid(&running.line());
+        if reads_again {
+            running.signal(Signal::SIGHUP);
+            assert_eq!(running.line(), "again");
+        }
+        space.delete_children("/boss").await;
+        let second = pid(&running.line());
+        assert!(first != second && !is_alive(first));
+        running.ends_by(Signal::SIGTERM).await;
+    }
 }
 
 #[tokio::test]
@@ -70,8 +61,7 @@ async fn a_candidate_that_is_told_to_end_leaves_the_election() {
     leader.line();
     let mut follower = space.zklock("lead /boss").shell("echo ran").start();
     space.until_queued("/boss", 2).await;
-    follower.signal(Signal::SIGTERM);
-    assert_eq!(follower.code().await, -15);
+    follower.ends_by(Signal::SIGTERM).await;
     assert_eq!((space.children("/boss").await.len(), follower.rest().as_str()), (1, ""));
 }
 

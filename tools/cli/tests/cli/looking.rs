@@ -81,8 +81,7 @@ async fn changes_are_printed_as_they_come_until_the_command_is_interrupted() {
     first.signal(Signal::SIGTERM);
     assert_eq!(change(), told("leaves", "first"));
     assert_eq!(change(), told("holds", "second"));
-    watch.signal(Signal::SIGINT);
-    assert_eq!(watch.code().await, -2);
+    watch.ends_by(Signal::SIGINT).await;
     assert_eq!(space.zklock("watch /jobs").out_to_full_disk().run().code, 74);
 }
 
@@ -93,8 +92,7 @@ async fn a_signal_ends_a_command_whose_output_nobody_reads() {
     for command in ["ls", "who /a --json", "watch"] {
         let mut stalled = space.zklock(command).out_to_full_pipe().start();
         until(async || writes_to_full_pipe(stalled.pid()), "it writes").await;
-        stalled.signal(Signal::SIGTERM);
-        assert_eq!(stalled.code().await, -15, "{command}");
+        stalled.ends_by(Signal::SIGTERM).await;
     }
 }
 

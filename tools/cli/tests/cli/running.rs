@@ -135,6 +135,25 @@ impl Running {
         }
     }
 
+    /// Sends a signal, by which it ends.
+    pub(crate) async fn ends_by(&mut self, signal: Signal) {
+        self.signal(signal);
+        assert_eq!(self.code().await, -(signal as i32));
+    }
+
+    /// Reads the number of a process from its next line.
+    #[track_caller]
+    pub(crate) fn process(&mut self) -> i32 {
+        self.process_with("")
+    }
+
+    /// Reads the number of a process from the end of its next line that contains this text.
+    #[track_caller]
+    pub(crate) fn process_with(&mut self, text: &str) -> i32 {
+        let line = self.line_with(text);
+        line.rsplit(' ').next().and_then(|word| word.parse().ok()).expect("a process ends the line")
+    }
+
     /// Waits until it has ended, and returns its code.
     pub(crate) async fn code(&mut self) -> i32 {
         let deadline = Instant::now() + SOON;

@@ -146,8 +146,7 @@ async fn outcome(shell: Shell, run: &str, case: Case<'_>) -> Outcome {
             script.terminal.types(key);
         }
         Event::Signal(signal) => {
-            let ready = script.terminal.line_with("ready ");
-            let program: i32 = ready.rsplit(' ').next().unwrap().parse().unwrap();
+            let program = script.terminal.process_with("ready ");
             kill(Pid::from_raw(program), signal).unwrap();
         }
         Event::None => {}

@@ -14,6 +14,5 @@ async fn a_server_for_development_says_that_it_keeps_nothing_and_serves_locks() 
     assert_eq!(ended.code, 5, "{}", ended.err);
     let second = Zklock::new("serve --data none --listen").arg(&address).run();
     assert_eq!(second.code, 70, "the address is taken");
-    server.signal(Signal::SIGTERM);
-    assert_eq!(server.code().await, -15);
+    server.ends_by(Signal::SIGTERM).await;
 }

@@ -87,8 +87,7 @@ async fn helper(running: &Running, word: &str) -> Pid {
 
 /// Asks a command to end whose program has not begun.
 async fn assert_ends_without_a_run(space: &Space, mut running: Running) {
-    running.signal(Signal::SIGTERM);
-    assert_eq!(running.code().await, -15);
+    running.ends_by(Signal::SIGTERM).await;
     assert_eq!(running.rest(), "");
     assert!(space.children("/a").await.is_empty());
 }
@@ -162,8 +161,7 @@ async fn a_process_that_others_have_stopped_in_front_of_the_program_goes_on() {
         kill(helper(&running, "__program").await, signal).unwrap();
         let _gate = gate.open();
         assert_eq!(running.line(), "ran", "{signal}");
-        running.signal(Signal::SIGTERM);
-        assert_eq!(running.code().await, -15, "{signal}");
+        running.ends_by(Signal::SIGTERM).await;
     }
 }
 
@@ -185,7 +183,7 @@ async fn a_start_that_is_suspended_goes_on_when_the_shell_resumes_it() {
     terminal.types("fg\n");
     terminal.line_with("ready");
     terminal.types("a line\n");
-    until(async || space.children("/a").await.is_empty(), "the lock is released").await;
+    space.until_queued("/a", 0).await;
     terminal.types("exit 0\n");
     assert_eq!(terminal.code().await, 0);
 }

@@ -18,11 +18,12 @@ pub(crate) struct Zklock {
     command: Command,
     /// The output, if it is read while the command runs.
     output: (PipeReader, PipeWriter),
+    /// The place of the standard output, if it goes elsewhere.
+    out: Option<Stdio>,
+    /// The place of the standard error, if it goes elsewhere.
+    err: Option<Stdio>,
+    /// A full pipe that nobody reads.
     full: Option<PipeReader>,
-    /// Whether the standard output goes elsewhere.
-    has_out: bool,
-    /// Whether the standard error goes elsewhere.
-    has_err: bool,
 }
 
 impl Zklock {
@@ -34,7 +35,7 @@ impl Zklock {
         command.args(arguments.split_whitespace()).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.stdin(Stdio::null());
-        Self { command, output: pipe().expect("a pipe is made"), full: None, has_out: false, has_err: false }
+        Self { command, output: pipe().expect("a pipe is made"), out: None, err: None, full: None }
     }
 
     pub(crate) fn path() -> &'static str {
@@ -62,72 +63,64 @@ impl Zklock {
         self.arg("--").arg("sh").arg("-c").arg(script)
     }
 
-    /// Returns the variables that the command sees.
-    pub(crate) fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
-        self.command.get_envs().filter_map(|(name, value)| Some((name, value?)))
-    }
-
     /// Writes the standard output to a disk that is full.
-    pub(crate) fn out_to_full_disk(mut self) -> Self {
-        self.command.stdout(full_disk());
-        Self { has_out: true, ..self }
+    pub(crate) fn out_to_full_disk(self) -> Self {
+        Self { out: Some(full_disk()), ..self }
     }
 
     /// Writes the standard error to a disk that is full.
-    pub(crate) fn err_to_full_disk(mut self) -> Self {
-        self.command.stderr(full_disk());
-        Self { has_err: true, ..self }
+    pub(crate) fn err_to_full_disk(self) -> Self {
+        Self { err: Some(full_disk()), ..self }
     }
 
     /// Writes the standard output to a full pipe that nobody reads.
-    pub(crate) fn out_to_full_pipe(mut self) -> Self {
+    pub(crate) fn out_to_full_pipe(self) -> Self {
         let (reader, writer) = full_pipe();
-        self.command.stdout(writer);
-        Self { full: Some(reader), has_out: true, ..self }
+        Self { full: Some(reader), out: Some(writer.into()), ..self }
     }
 
     /// Writes the standard error to a full pipe that nobody reads.
-    pub(crate) fn err_to_full_pipe(mut self) -> Self {
+    pub(crate) fn err_to_full_pipe(self) -> Self {
         let (reader, writer) = full_pipe();
-        self.command.stderr(writer);
-        Self { full: Some(reader), has_err: true, ..self }
+        Self { full: Some(reader), err: Some(writer.into()), ..self }
     }
 
     /// Writes the standard error to the standard output.
-    pub(crate) fn err_to_out(mut self) -> Self {
+    pub(crate) fn err_to_out(self) -> Self {
         let output = self.output.1.try_clone().expect("the pipe is cloned");
-        self.command.stderr(output);
-        Self { has_err: true, ..self }
+        Self { err: Some(output.into()), ..self }
     }
 
     /// Runs the command by another one, which takes the command as its last arguments.
     pub(crate) fn through(self, program: &str) -> Self {
-        let (mut outer, inner) = (Command::new(program), &self.command);
-        outer.arg(inner.get_program()).args(inner.get_args()).env_clear();
-        outer.envs(self.variables()).stdin(Stdio::null());
-        Self { command: outer, ..self }
+        let mut outer = Command::new(program);
+        outer.arg(self.command.get_program()).args(self.command.get_args());
+        self.inside(outer)
     }
 
     /// Runs the command by a test of this binary, which finds the arguments in a variable, one per line.
     pub(crate) fn through_test(self, test: &str, variable: &str) -> Self {
-        let own = std::env::current_exe().expect("this program has a path");
-        let (mut outer, inner) = (Command::new(own), &self.command);
-        let arguments: Vec<_> = inner.get_args().map(|argument| argument.to_str().expect("text")).collect();
-        outer.args(["--exact", test]).env_clear().stdin(Stdio::null());
-        outer.envs(self.variables());
-        outer.env(variable, arguments.join("\n"));
-        Self { command: outer, ..self }
+        let mut outer = Command::new(std::env::current_exe().expect("this program has a path"));
+        outer.args(["--exact", test]);
+        let arguments = self.command.get_args().map(|argument| argument.to_str().expect("text"));
+        let arguments = arguments.collect::<Vec<_>>().join("\n");
+        self.inside(outer).env(variable, arguments)
     }
 
     /// Returns a shell command on a terminal of its own, which has the command and this script for it as variables.
     pub(crate) fn on_terminal(self, line: &str, script: &str) -> Self {
-        let zklock =
-            self.env("ZKLOCK", Self::path()).env("SCRIPT", script).env("PS1", "").env("SHELL", "/bin/sh");
         let mut outer = Command::new("script");
-        outer.args(["--quiet", "--return", "--flush", "--command", line, "/dev/null"]).env_clear();
-        outer.envs(zklock.variables());
-        outer.stdin(Stdio::piped());
-        Self { command: outer, ..zklock }
+        outer.args(["--quiet", "--return", "--flush", "--command", line, "/dev/null"]);
+        let mut zklock = self.inside(outer).env("ZKLOCK", Self::path()).env("SCRIPT", script);
+        zklock.command.stdin(Stdio::piped());
+        zklock.env("PS1", "").env("SHELL", "/bin/sh")
+    }
+
+    /// Replaces the command by another one, which sees the same variables.
+    fn inside(self, mut outer: Command) -> Self {
+        let variables = self.command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        outer.env_clear().envs(variables).stdin(Stdio::null());
+        Self { command: outer, ..self }
     }
 
     /// Runs the command to its end.
@@ -137,11 +130,9 @@ impl Zklock {
 
     /// Runs the command to its end, with this text as its input.
     pub(crate) fn run_with(mut self, input: &str) -> Ended {
-        let out = tempfile().expect("a file is made");
-        if !self.has_out {
-            self.command.stdout(out.try_clone().expect("the file is cloned"));
-        }
-        let err = self.errors();
+        let (out, err) = (tempfile().expect("a file is made"), tempfile().expect("a file is made"));
+        self.command.stdout(self.out.unwrap_or_else(|| shared(&out)));
+        self.command.stderr(self.err.unwrap_or_else(|| shared(&err)));
         let mut child = self.command.stdin(Stdio::piped()).spawn().expect("zklock runs");
         // A command that reads nothing may have ended.
         child.stdin.take().expect("it has an input").write_all(input.as_bytes()).ok();
@@ -150,24 +141,18 @@ impl Zklock {
 
     /// Starts the command.
     pub(crate) fn start(mut self) -> Running {
-        let errors = self.errors();
+        let errors = tempfile().expect("a file is made");
         let (reader, writer) = self.output;
-        if !self.has_out {
-            self.command.stdout(writer);
-        }
+        self.command.stdout(self.out.unwrap_or_else(|| writer.into()));
+        self.command.stderr(self.err.unwrap_or_else(|| shared(&errors)));
         let child = self.command.spawn().expect("zklock runs");
         // The command keeps its end of the pipe open until it is dropped.
         Running::new(child, reader, errors, self.full)
     }
+}
 
-    /// Writes the standard error to a file, unless it goes elsewhere.
-    fn errors(&mut self) -> File {
-        let errors = tempfile().expect("a file is made");
-        if !self.has_err {
-            self.command.stderr(errors.try_clone().expect("the file is cloned"));
-        }
-        errors
-    }
+fn shared(file: &File) -> Stdio {
+    file.try_clone().expect("the file is cloned").into()
 }
 
 fn full_pipe() -> (PipeReader, PipeWriter) {
@@ -182,6 +167,6 @@ pub(crate) fn fill(pipe: &mut (impl Write + AsFd)) {
     pipe.write_all(&vec![0; size as usize]).expect("the pipe takes its size");
 }
 
-fn full_disk() -> File {
-    File::options().write(true).open("/dev/full").expect("Linux has /dev/full")
+fn full_disk() -> Stdio {
+    File::options().write(true).open("/dev/full").expect("Linux has /dev/full").into()
 }

@@ -150,9 +150,7 @@ impl Model {
     /// Deletes the containers that had children and have none left, and the nodes that have outlived their time
     /// to live, each in its own transaction: `ContainerManager`.
     pub(super) fn reap(&mut self) {
-        let mut paths = self.tree.used_up_containers();
-        paths.extend(self.tree.overdue(self.wall_clock()));
-        for path in paths {
+        for path in self.tree.used_up(self.wall_clock()) {
             self.delete_all(&[path]);
         }
     }

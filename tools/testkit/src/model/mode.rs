@@ -1,6 +1,5 @@
 //! The modes of creates, and the times to live that fit them: `CreateMode` and `EphemeralType.validateTTL`.
 
-use super::settings::TtlNodes;
 use crate::wire::{CreateFlags, ErrorCode};
 
 /// The longest time to live in milliseconds, which has five bytes.
@@ -50,9 +49,9 @@ impl Mode {
     }
 
     /// Checks that a server creates nodes of this mode by this operation.
-    pub(super) fn check(self, by: By, ttl_nodes: TtlNodes) -> Result<(), ErrorCode> {
+    pub(super) fn check(self, by: By, ttl_nodes: bool) -> Result<(), ErrorCode> {
         match (self.life, by) {
-            (Life::TimeToLive, _) if ttl_nodes == TtlNodes::Refused => Err(ErrorCode::UNIMPLEMENTED),
+            (Life::TimeToLive, _) if !ttl_nodes => Err(ErrorCode::UNIMPLEMENTED),
             (Life::TimeToLive, By::CreateTtl(1..=LONGEST_TTL)) => Ok(()),
             (Life::TimeToLive, _) | (_, By::CreateTtl(0..)) => Err(ErrorCode::BAD_ARGUMENTS),
             // A real server ends at this request.

@@ -6,7 +6,7 @@ use super::ConnectionId;
 use super::acl::Identities;
 use super::node::Node;
 use super::tree::Tree;
-use super::watches::{Mode, Watches};
+use super::watches::{Mode, Table, Watches};
 use crate::wire::{
     AddWatch, ErrorCode, EventType, Op, OpResult, Response, SetWatches, Stat, WatchEvent, WatcherType,
     permissions,
@@ -117,35 +117,26 @@ impl<'a> Reading<'a> {
     /// Sets the watches of an earlier connection again, and returns the events that they missed:
     /// `DataTree.setWatches`.
     pub(super) fn set_watches(&mut self, set: &SetWatches) -> Vec<WatchEvent> {
-        let since = set.relative_zxid;
+        let (tree, connection, since) = (self.tree, self.connection, set.relative_zxid);
+        let changed = |path: &str, event, is_new: fn(&Node, i64) -> bool| match tree.get(path) {
+            None => Some(EventType::Deleted),
+            Some(node) => is_new(node, since).then_some(event),
+        };
         let mut missed = Vec::new();
-        let mut check = |path: &String, event: Option<EventType>| match event {
-            Some(event) => {
-                missed.push(WatchEvent { event, path: path.clone() });
-                false
-            }
-            None => true,
+        let mut set_again = |table: &mut Table, path: &String, event: Option<EventType>| match event {
+            Some(event) => missed.push(WatchEvent { event, path: path.clone() }),
+            None => table.add(path, connection, Mode::OneShot),
         };
         for path in &set.data {
-            if check(
-                path,
-                missed_since(self.tree.get(path), |node| node.mzxid() > since, EventType::DataChanged),
-            ) {
-                self.watches.data.add(path, self.connection, Mode::OneShot);
-            }
+            let event = changed(path, EventType::DataChanged, |node, since| node.mzxid() > since);
+            set_again(&mut self.watches.data, path, event);
         }
         for path in &set.exist {
-            if check(path, self.tree.get(path).map(|_| EventType::Created)) {
-                self.watches.data.add(path, self.connection, Mode::OneShot);
-            }
+            set_again(&mut self.watches.data, path, tree.get(path).map(|_| EventType::Created));
         }
         for path in &set.child {
-            if check(
-                path,
-                missed_since(self.tree.get(path), |node| node.pzxid > since, EventType::ChildrenChanged),
-            ) {
-                self.watches.child.add(path, self.connection, Mode::OneShot);
-            }
+            let event = changed(path, EventType::ChildrenChanged, |node, since| node.pzxid > since);
+            set_again(&mut self.watches.child, path, event);
         }
         set.persistent.iter().for_each(|path| self.watches.add_persistent(path, self.connection));
         set.persistent_recursive.iter().for_each(|path| self.watches.add_recursive(path, self.connection));
@@ -167,14 +158,6 @@ fn size_of_result(result: &OpResult) -> usize {
         OpResult::Data { data, .. } => data.as_ref().map_or(0, Bytes::len),
         OpResult::Children(names) => names.iter().map(String::len).sum(),
         _ => 0,
-    }
-}
-
-/// Returns the event that a watch on this node has missed, if any.
-fn missed_since(node: Option<&Node>, changed: impl Fn(&Node) -> bool, event: EventType) -> Option<EventType> {
-    match node {
-        None => Some(EventType::Deleted),
-        Some(node) => changed(node).then_some(event),
     }
 }
 

@@ -18,21 +18,11 @@ pub struct Settings {
     ///
     /// Nodes that have outlived their time to live are deleted at the same times.
     pub container_check_interval: Duration,
-    /// Whether clients may create nodes with a time to live: `zookeeper.extendedTypesEnabled`.
-    pub ttl_nodes: TtlNodes,
+    /// Whether clients may create nodes with a time to live: `zookeeper.extendedTypesEnabled`, which is off by default.
+    pub ttl_nodes: bool,
     /// The digest of the superuser, who may do everything: `USER:BASE64(SHA1(USER:PASSWORD))`. There is none if
     /// it is not set: `zookeeper.DigestAuthenticationProvider.superDigest`.
     pub super_digest: Option<String>,
-}
-
-/// Whether clients may create nodes with a time to live.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TtlNodes {
-    /// A server refuses them, as by default.
-    #[default]
-    Refused,
-    /// A server creates them.
-    Allowed,
 }
 
 impl Default for Settings {
@@ -43,7 +33,7 @@ impl Default for Settings {
             min_session_timeout: None,
             max_session_timeout: None,
             container_check_interval: Duration::from_secs(60),
-            ttl_nodes: TtlNodes::Refused,
+            ttl_nodes: false,
             super_digest: None,
         }
     }

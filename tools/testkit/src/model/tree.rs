@@ -13,9 +13,6 @@ pub(super) struct Tree {
     nodes: BTreeMap<String, Node>,
     /// The ephemeral nodes of each session.
     ephemerals: BTreeMap<i64, BTreeSet<String>>,
-    containers: BTreeSet<String>,
-    /// The nodes with a time to live.
-    ttls: BTreeSet<String>,
 }
 
 /// The data needed to undo one change of the tree.
@@ -39,8 +36,6 @@ impl Tree {
         Self {
             nodes: nodes.into_iter().map(|(path, node)| (path.to_owned(), node)).collect(),
             ephemerals: BTreeMap::new(),
-            containers: BTreeSet::new(),
-            ttls: BTreeSet::new(),
         }
     }
 
@@ -78,19 +73,14 @@ impl Tree {
         &self.ephemerals
     }
 
-    /// Returns the containers that had children and have none left.
-    pub(super) fn used_up_containers(&self) -> Vec<String> {
-        let used_up = |node: &Node| node.children.is_empty() && node.creates > 0;
-        self.containers.iter().filter(|path| self.get(path).is_some_and(used_up)).cloned().collect()
-    }
-
-    /// Returns the nodes without children that have outlived their time to live.
-    pub(super) fn overdue(&self, now: i64) -> Vec<String> {
-        self.ttls
-            .iter()
-            .filter(|path| self.get(path).is_some_and(|node| node.is_overdue(now)))
-            .cloned()
-            .collect()
+    /// Returns the containers that had children and have none left, and behind them the nodes without children that have
+    /// outlived their time to live.
+    pub(super) fn used_up(&self, now: i64) -> Vec<String> {
+        let is_used_up =
+            |node: &Node| node.kind == Kind::Container && node.children.is_empty() && node.creates > 0;
+        let containers = self.nodes.iter().filter(|(_, node)| is_used_up(node));
+        let overdue = self.nodes.iter().filter(|(_, node)| node.is_overdue(now));
+        containers.chain(overdue).map(|(path, _)| path.clone()).collect()
     }
 
     /// Adds a new node to an existing parent.
@@ -166,17 +156,8 @@ impl Tree {
     }
 
     fn insert(&mut self, path: &str, node: Node) {
-        match node.kind {
-            Kind::Persistent => {}
-            Kind::Ephemeral { owner } => {
-                self.ephemerals.entry(owner).or_default().insert(path.to_owned());
-            }
-            Kind::Container => {
-                self.containers.insert(path.to_owned());
-            }
-            Kind::TimeToLive { .. } => {
-                self.ttls.insert(path.to_owned());
-            }
+        if let Kind::Ephemeral { owner } = node.kind {
+            self.ephemerals.entry(owner).or_default().insert(path.to_owned());
         }
         self.parent_mut(path).children.insert(name_of(path).to_owned());
         self.nodes.insert(path.to_owned(), node);
@@ -187,8 +168,6 @@ impl Tree {
         if let Some(parent) = self.existing_parent_mut(path) {
             parent.children.remove(name_of(path));
         }
-        self.containers.remove(path);
-        self.ttls.remove(path);
         if let Kind::Ephemeral { owner } = node.kind
             && let Some(paths) = self.ephemerals.get_mut(&owner)
         {

@@ -1,7 +1,6 @@
 //! Views of the server's state from outside of its protocol.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,18 +20,6 @@ pub struct SessionView {
     pub connection: Option<ConnectionId>,
 }
 
-/// A connection as a server sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ConnectionView {
-    /// The connection.
-    pub id: ConnectionId,
-    /// The client's address.
-    pub from: IpAddr,
-    /// The session that is attached to it, if there is one.
-    pub session: Option<i64>,
-}
-
 impl Model {
     /// Returns the live sessions in the order of their ids.
     pub fn sessions(&self) -> Vec<SessionView> {
@@ -44,14 +31,9 @@ impl Model {
         self.sessions.iter().map(view).collect()
     }
 
-    /// Returns the open connections.
-    pub fn connections(&self) -> Vec<ConnectionView> {
-        let view = |(&id, connection): (&ConnectionId, &super::Connection)| ConnectionView {
-            id,
-            from: connection.from,
-            session: connection.session,
-        };
-        self.connections.iter().map(view).collect()
+    /// Returns the number of open connections.
+    pub fn connection_count(&self) -> usize {
+        self.connections.len()
     }
 
     /// Returns the stat of a node, or `None` if the node does not exist.

@@ -82,13 +82,8 @@ impl Table {
     }
 
     fn disconnect(&mut self, connection: ConnectionId) {
-        for path in self.connections.remove(&connection).into_iter().flatten() {
-            if let Some(watchers) = self.paths.get_mut(&path) {
-                watchers.remove(&connection);
-                if watchers.is_empty() {
-                    self.paths.remove(&path);
-                }
-            }
+        for path in self.connections.get(&connection).cloned().unwrap_or_default() {
+            self.forget(&path, connection);
         }
     }
 

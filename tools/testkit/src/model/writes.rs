@@ -4,7 +4,6 @@ use super::acl::Identities;
 use super::mode::{By, Life, Mode, Naming};
 use super::node::{Kind, Node, Txn};
 use super::path::{child_of, name_of, parent_of, validate};
-use super::settings::TtlNodes;
 use super::tree::{Tree, Undo};
 use crate::wire::{
     Acl, CheckVersion, Create, CreateFlags, Delete, ErrorCode, EventType, Op, OpResult, Opcode, SetAcl,
@@ -25,7 +24,7 @@ pub(super) struct Change {
 pub(super) struct Author<'a> {
     pub(super) session: i64,
     pub(super) identities: &'a Identities,
-    pub(super) ttl_nodes: TtlNodes,
+    pub(super) ttl_nodes: bool,
 }
 
 /// The form of a request for changes.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Sub;
 
-use super::trigger::Kind;
+use super::trigger::{Kind, Matcher};
 use crate::wire::Opcode;
 
 /// The numbers of frames and connections that have arrived at a proxy.
@@ -26,36 +26,33 @@ use crate::wire::Opcode;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     connections: u64,
-    requests: BTreeMap<Opcode, u64>,
-    replies: BTreeMap<Opcode, u64>,
-    unasked: u64,
-    notifications: u64,
+    frames: BTreeMap<Kind, u64>,
 }
 
 impl Counts {
     /// Returns the number of requests with this opcode.
     pub fn requests(&self, opcode: Opcode) -> u64 {
-        self.requests.get(&opcode).copied().unwrap_or_default()
+        self.sum(Matcher::Request(opcode))
     }
 
     /// Returns the number of requests, including pings and the first frames of connections.
     pub fn requests_total(&self) -> u64 {
-        self.requests.values().sum()
+        self.sum(Matcher::AnyRequest)
     }
 
     /// Returns the number of replies to requests with this opcode.
     pub fn replies(&self, opcode: Opcode) -> u64 {
-        self.replies.get(&opcode).copied().unwrap_or_default()
+        self.sum(Matcher::Reply(opcode))
     }
 
     /// Returns the number of replies, including those to pings and the first frames of connections.
     pub fn replies_total(&self) -> u64 {
-        self.replies.values().sum::<u64>() + self.unasked
+        self.sum(Matcher::AnyReply)
     }
 
     /// Returns the number of watch events.
     pub fn notifications(&self) -> u64 {
-        self.notifications
+        self.sum(Matcher::Notification)
     }
 
     /// Returns the number of accepted connections, including ended ones but not refused ones.
@@ -68,15 +65,11 @@ impl Counts {
     }
 
     pub(super) fn arrived(&mut self, kind: Kind) {
-        let count = match kind {
-            Kind::Request(opcode) => self.requests.entry(opcode).or_default(),
-            Kind::Reply(opcode) | Kind::Created(opcode) | Kind::Refusal(opcode) => {
-                self.replies.entry(opcode).or_default()
-            }
-            Kind::Unasked => &mut self.unasked,
-            Kind::Notification => &mut self.notifications,
-        };
-        *count += 1;
+        *self.frames.entry(kind).or_default() += 1;
+    }
+
+    fn sum(&self, matcher: Matcher) -> u64 {
+        self.frames.iter().filter(|(kind, _)| matcher.matches(**kind)).map(|(_, count)| count).sum()
     }
 }
 
@@ -84,19 +77,12 @@ impl Sub for Counts {
     type Output = Self;
 
     /// Returns the counts since `earlier`, each of which is zero if it is greater in `earlier`.
-    fn sub(self, earlier: Self) -> Self {
-        let since = |now: BTreeMap<Opcode, u64>, then: BTreeMap<Opcode, u64>| {
-            let rest = |(opcode, count): (Opcode, u64)| {
-                (opcode, count.saturating_sub(then.get(&opcode).copied().unwrap_or_default()))
-            };
-            now.into_iter().map(rest).filter(|(_, count)| *count > 0).collect()
-        };
-        Self {
-            connections: self.connections.saturating_sub(earlier.connections),
-            requests: since(self.requests, earlier.requests),
-            replies: since(self.replies, earlier.replies),
-            unasked: self.unasked.saturating_sub(earlier.unasked),
-            notifications: self.notifications.saturating_sub(earlier.notifications),
+    fn sub(mut self, earlier: Self) -> Self {
+        self.connections = self.connections.saturating_sub(earlier.connections);
+        for (kind, count) in &mut self.frames {
+            *count = count.saturating_sub(earlier.frames.get(kind).copied().unwrap_or_default());
         }
+        self.frames.retain(|_, count| *count > 0);
+        self
     }
 }

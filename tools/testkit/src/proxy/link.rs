@@ -20,15 +20,8 @@ pub enum Direction {
 pub(super) struct Link {
     pub(super) to_server: Lane,
     pub(super) to_client: Lane,
-    pub(super) admission: Admission,
-}
-
-/// The treatment of new connections.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Admission {
-    #[default]
-    Accept,
-    Refuse,
+    /// Whether new connections are reset.
+    pub(super) refuses: bool,
 }
 
 impl Link {
@@ -44,23 +37,16 @@ impl Link {
 
     /// Returns whether any direction is blackholed, so that no request can be answered.
     pub(super) fn is_blackholed(&self) -> bool {
-        [self.to_server, self.to_client].iter().any(|lane| lane.passage == Passage::Blackhole)
+        self.to_server.is_blackhole || self.to_client.is_blackhole
     }
 }
 
 /// The faults of one direction of the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lane {
-    pub(super) passage: Passage,
+    /// Whether nothing arrives.
+    pub(super) is_blackhole: bool,
     pub(super) delay: Duration,
-}
-
-/// Whether anything arrives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Passage {
-    #[default]
-    Open,
-    Blackhole,
 }
 
 /// The time at which a parcel arrives, as far as it is known.
@@ -76,11 +62,12 @@ impl Lane {
     /// Returns the arrival of a parcel that was sent at `sent` and is delayed by `longer` than others.
     pub(super) fn arrival(&self, sent: Instant, longer: Duration, now: Instant) -> Arrival {
         let due = sent.checked_add(self.delay).and_then(|due| due.checked_add(longer));
-        match (self.passage, due) {
+        match due {
+            _ if self.is_blackhole => Arrival::Unknown,
             // A time beyond the range of the clock never comes.
-            (Passage::Blackhole, _) | (Passage::Open, None) => Arrival::Unknown,
-            (Passage::Open, Some(due)) if due <= now => Arrival::Now,
-            (Passage::Open, Some(due)) => Arrival::At(due),
+            None => Arrival::Unknown,
+            Some(due) if due <= now => Arrival::Now,
+            Some(due) => Arrival::At(due),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The rules of a proxy, and their builder.
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use tokio::sync::watch;
 
 use super::fault::{Fault, Gate, How, Rewriter};
 use super::state::{Armed, State};
-use super::trigger::{Matcher, Repeat, Trigger};
+use super::trigger::{Matcher, Trigger};
 
 /// A rule whose fault is not chosen yet.
 ///
@@ -37,13 +38,13 @@ impl<'a> RuleBuilder<'a> {
 
     /// Strikes this many frames in a row.
     pub fn times(mut self, times: u64) -> Self {
-        self.trigger.repeat = Repeat::Times(times);
+        self.trigger.times = Some(times);
         self
     }
 
     /// Strikes all following frames.
     pub fn always(mut self) -> Self {
-        self.trigger.repeat = Repeat::Always;
+        self.trigger.times = None;
         self
     }
 
@@ -152,18 +153,16 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// Returns how many frames the rule has held.
-    pub fn hits(&self) -> u64 {
-        self.rule.hits()
-    }
-
-    /// Waits until the rule has held a frame; waits forever if the rule was removed before.
-    pub async fn struck(&self) {
-        self.rule.struck().await;
-    }
-
     /// Passes the held frames on. After that, the rule holds no more frames.
     pub fn release(&self) {
         self.gate.release();
+    }
+}
+
+impl Deref for Hold {
+    type Target = Rule;
+
+    fn deref(&self) -> &Rule {
+        &self.rule
     }
 }

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::counts::Counts;
 use super::fault::{Fault, How};
-use super::link::{Admission, Link};
+use super::link::Link;
 use super::trigger::{Kind, Trigger};
 
 /// The state that a proxy and its connections share.
@@ -55,7 +55,7 @@ impl State {
 
     /// Registers a new connection under a number, unless new connections are refused.
     pub(super) fn admit(&self) -> Option<(u64, Arc<Cut>)> {
-        if self.link.borrow().admission == Admission::Refuse {
+        if self.link.borrow().refuses {
             return None;
         }
         let mut books = self.books();

@@ -3,7 +3,7 @@
 use crate::wire::Opcode;
 
 /// The kind of a frame, for rules and counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Request(Opcode),
     Reply(Opcode),
@@ -29,7 +29,7 @@ pub(super) enum Matcher {
 }
 
 impl Matcher {
-    fn matches(self, kind: Kind) -> bool {
+    pub(super) fn matches(self, kind: Kind) -> bool {
         match self {
             Self::Request(opcode) => kind == Kind::Request(opcode),
             Self::AnyRequest => matches!(kind, Kind::Request(_)),
@@ -46,26 +46,20 @@ impl Matcher {
     }
 }
 
-/// The number of frames that a rule strikes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Repeat {
-    Times(u64),
-    Always,
-}
-
 /// A counter of the frames that a rule applies to, which decides which of them it strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Trigger {
     pub(super) matcher: Matcher,
     /// The number of frames that pass before the first one is struck.
     pub(super) skip: u64,
-    pub(super) repeat: Repeat,
+    /// The number of frames that are struck then; `None` for all that follow.
+    pub(super) times: Option<u64>,
 }
 
 impl Trigger {
     /// Creates a trigger that strikes only the next frame.
     pub(super) fn new(matcher: Matcher) -> Self {
-        Self { matcher, skip: 0, repeat: Repeat::Times(1) }
+        Self { matcher, skip: 0, times: Some(1) }
     }
 
     /// Counts the next frame, and returns whether it is struck.
@@ -77,14 +71,9 @@ impl Trigger {
             self.skip -= 1;
             return false;
         }
-        match &mut self.repeat {
-            Repeat::Always => true,
-            Repeat::Times(0) => false,
-            Repeat::Times(left) => {
-                *left -= 1;
-                true
-            }
-        }
+        let strikes = self.times != Some(0);
+        self.times = self.times.map(|left| left.saturating_sub(1));
+        strikes
     }
 }
 

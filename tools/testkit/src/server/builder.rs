@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::EmbeddedServer;
 use super::core::Core;
-use crate::model::{Settings, TtlNodes};
+use crate::model::Settings;
 use crate::wire::MAX_FRAME;
 use crate::{Error, ports};
 
@@ -87,7 +87,7 @@ impl EmbeddedServerBuilder {
     /// # }
     /// ```
     pub fn ttl_nodes(mut self) -> Self {
-        self.settings.ttl_nodes = TtlNodes::Allowed;
+        self.settings.ttl_nodes = true;
         self
     }
 

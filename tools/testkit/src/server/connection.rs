@@ -21,9 +21,6 @@ use crate::wire::{
     ConnectRequest, Frames, Malformed, Reader, Record, Request, RequestHeader, Writer, frames,
 };
 
-/// The pause before the next attempt to accept a connection.
-pub(super) const RETRY: Duration = Duration::from_millis(10);
-
 /// The time limit for the first frame of a connection: `zookeeper.nio.sessionlessCnxnTimeout`.
 const FIRST_FRAME_WITHIN: Duration = Duration::from_secs(10);
 
@@ -88,7 +85,9 @@ async fn converse(core: &Core, stream: TcpStream, accepted: Accepted) -> Result<
     let input = FramedRead::new(Cursor::new(first).chain(input), frames(core.max_buffer));
     // A server may send longer frames than it accepts.
     let output = FramedWrite::new(output, frames(i32::MAX as usize));
-    Conversation { core, id: accepted.id, peer, input, output, state: State::New }.run(accepted).await
+    Conversation { core, id: accepted.id, peer, input, output, is_connected: false, has_warned: false }
+        .run(accepted)
+        .await
 }
 
 struct Conversation<'a> {
@@ -97,20 +96,10 @@ struct Conversation<'a> {
     peer: SocketAddr,
     input: FramedRead<Chain<Cursor<[u8; 4]>, OwnedReadHalf>, Frames>,
     output: FramedWrite<OwnedWriteHalf, Frames>,
-    state: State,
-}
-
-/// The state of a conversation, which determines how the next frame is decoded.
-enum State {
-    New,
-    Connected(Said),
-}
-
-/// Whether the log already reports a malformed request of this connection.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Said {
-    Nothing,
-    Malformed,
+    /// Whether the first frame, which is decoded in another way, has been read.
+    is_connected: bool,
+    /// Whether the log already reports a malformed request of this connection.
+    has_warned: bool,
 }
 
 impl Conversation<'_> {
@@ -122,7 +111,7 @@ impl Conversation<'_> {
                 biased;
                 outgoing = accepted.outgoing.recv() => {
                     self.core.until_running().await;
-                    if self.send(outgoing, &mut accepted).await? == Then::End {
+                    if !self.send(outgoing, &mut accepted).await? {
                         return Ok(());
                     }
                 }
@@ -139,64 +128,49 @@ impl Conversation<'_> {
     /// Before there is a session that can expire, nothing else would end a connection within a frame.
     async fn next_frame(&mut self) -> Result<Option<BytesMut>, Fault> {
         let next = self.input.next();
-        let frame = match self.state {
-            State::New => timeout(FIRST_FRAME_WITHIN, next).await.map_err(|_| Fault::Silent)?,
-            State::Connected(_) => next.await,
+        let frame = match self.is_connected {
+            false => timeout(FIRST_FRAME_WITHIN, next).await.map_err(|_| Fault::Silent)?,
+            true => next.await,
         };
         Ok(frame.transpose()?)
     }
 
     async fn take(&mut self, frame: BytesMut) -> Result<(), Fault> {
-        let frame = frame.freeze();
-        match self.state {
-            State::New => {
-                let request = ConnectRequest::read(&mut Reader::new(frame))?;
-                self.state = State::Connected(Said::Nothing);
-                self.core.connect(self.id, &request).await;
-            }
-            State::Connected(said) => {
-                let mut reader = Reader::new(frame);
-                let header = RequestHeader::read(&mut reader)?;
-                match Request::read(header.opcode, &mut reader) {
-                    Ok(request) => self.core.request(self.id, header.xid, request).await,
-                    Err(error) => {
-                        if said == Said::Nothing {
-                            tracing::warn!(peer = %self.peer, opcode = %header.opcode, %error, "malformed request");
-                            self.state = State::Connected(Said::Malformed);
-                        }
-                        self.core.malformed(self.id, header).await;
-                    }
+        let mut reader = Reader::new(frame.freeze());
+        if !self.is_connected {
+            let request = ConnectRequest::read(&mut reader)?;
+            self.is_connected = true;
+            self.core.connect(self.id, &request).await;
+            return Ok(());
+        }
+        let header = RequestHeader::read(&mut reader)?;
+        match Request::read(header.opcode, &mut reader) {
+            Ok(request) => self.core.request(self.id, header.xid, request).await,
+            Err(error) => {
+                if !self.has_warned {
+                    tracing::warn!(peer = %self.peer, opcode = %header.opcode, %error, "malformed request");
+                    self.has_warned = true;
                 }
+                self.core.malformed(self.id, header).await;
             }
         }
         Ok(())
     }
 
-    /// Sends all waiting messages in as few packets as possible.
-    async fn send(&mut self, first: Option<Outgoing>, accepted: &mut Accepted) -> Result<Then, Fault> {
-        let mut next = first;
+    /// Sends all waiting messages in as few packets as possible. Returns whether the connection goes on.
+    async fn send(&mut self, first: Option<Outgoing>, accepted: &mut Accepted) -> Result<bool, Fault> {
         // Nothing more can arrive on a closed channel.
-        let mut then = if next.is_some() { Then::GoOn } else { Then::End };
-        while let (Some(outgoing), Then::GoOn) = (next.take(), then) {
-            match outgoing {
-                Outgoing::Send(message) => self.output.feed(encoded(&message)).await?,
-                Outgoing::Close => then = Then::End,
-            }
+        let mut next = Some(first.unwrap_or(Outgoing::Close));
+        while let Some(Outgoing::Send(message)) = next {
+            self.output.feed(encoded(&message)).await?;
             next = accepted.outgoing.try_recv().ok();
         }
         SinkExt::<Bytes>::flush(&mut self.output).await?;
-        if then == Then::End {
+        if next.is_some() {
             self.output.get_mut().shutdown().await?;
         }
-        Ok(then)
+        Ok(next.is_none())
     }
-}
-
-/// Whether a connection goes on.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Then {
-    GoOn,
-    End,
 }
 
 fn encoded(message: &Message) -> Bytes {

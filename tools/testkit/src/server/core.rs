@@ -26,15 +26,9 @@ pub(super) struct Core {
     pub(super) address: OnceLock<SocketAddr>,
     clock: Clock,
     state: Mutex<State>,
-    paused: watch::Sender<Paused>,
+    is_paused: watch::Sender<bool>,
     /// Notified when the next deadline may have become earlier.
     deadlines: Notify,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Paused {
-    No,
-    Yes,
 }
 
 /// A connection as the four-letter words report it.
@@ -59,14 +53,13 @@ impl Core {
         let clock = Clock::new();
         let model = Model::new(settings.clone(), clock.now());
         let state = State::new(model);
-        let (paused, _) = watch::channel(Paused::No);
         Self {
             settings,
             max_buffer,
             address: OnceLock::new(),
             clock,
             state: Mutex::new(state),
-            paused,
+            is_paused: watch::channel(false).0,
             deadlines: Notify::new(),
         }
     }
@@ -99,28 +92,23 @@ impl Core {
     }
 
     pub(super) async fn connect(&self, id: ConnectionId, request: &ConnectRequest) {
-        self.when_running(|state| {
-            state.count_received(id);
-            state.model.connect(id, request, self.clock.now());
-            state.dispatch();
-        })
-        .await;
+        self.receive(id, |model, now| model.connect(id, request, now)).await;
         self.deadlines.notify_one();
     }
 
     pub(super) async fn malformed(&self, id: ConnectionId, header: RequestHeader) {
-        self.when_running(|state| {
-            state.count_received(id);
-            state.model.malformed(id, header, self.clock.now());
-            state.dispatch();
-        })
-        .await;
+        self.receive(id, |model, now| model.malformed(id, header, now)).await;
     }
 
     pub(super) async fn request(&self, id: ConnectionId, xid: i32, request: Request) {
+        self.receive(id, |model, now| model.request(id, xid, request, now)).await;
+    }
+
+    /// Has the model handle a frame of a connection, once the server is not paused.
+    async fn receive(&self, id: ConnectionId, handle: impl FnOnce(&mut Model, Duration)) {
         self.when_running(|state| {
             state.count_received(id);
-            state.model.request(id, xid, request, self.clock.now());
+            handle(&mut state.model, self.clock.now());
             state.dispatch();
         })
         .await;
@@ -131,7 +119,7 @@ impl Core {
         loop {
             self.until_running().await;
             let mut state = self.state();
-            if self.is_running() {
+            if !*self.is_paused.borrow() {
                 return act(&mut state);
             }
         }
@@ -185,18 +173,18 @@ impl Core {
     /// Waits while the server is paused.
     pub(super) async fn until_running(&self) {
         // This fails only if the sender is gone, and `self` owns it.
-        let _ = self.paused.subscribe().wait_for(|&paused| paused == Paused::No).await;
+        let _ = self.is_paused.subscribe().wait_for(|is_paused| !is_paused).await;
     }
 
     /// Pauses the server; no request of a client is handled after this returns.
     pub(super) fn pause(&self) {
         let _state = self.state();
-        self.paused.send_replace(Paused::Yes);
+        self.is_paused.send_replace(true);
     }
 
     pub(super) fn resume(&self) {
         self.advance(&mut self.state());
-        self.paused.send_replace(Paused::No);
+        self.is_paused.send_replace(false);
     }
 
     /// Removes all connections, which must be closed already.
@@ -206,30 +194,16 @@ impl Core {
         state.model.disconnect_all();
     }
 
-    pub(super) fn restart(&self) {
-        let now = self.clock.now();
-        self.start_again(|model| model.restart(now));
-    }
-
-    pub(super) fn restart_empty(&self) {
-        let now = self.clock.now();
-        self.start_again(|model| model.restart_empty(now));
-    }
-
-    fn start_again(&self, prepare: impl FnOnce(&mut Model)) {
+    pub(super) fn start_again(&self, prepare: fn(&mut Model, Duration)) {
         let mut state = self.state();
         state.routes.clear();
-        prepare(&mut state.model);
-        self.paused.send_replace(Paused::No);
+        prepare(&mut state.model, self.clock.now());
+        self.is_paused.send_replace(false);
     }
 
     fn advance(&self, state: &mut State) {
         state.model.advance(self.clock.now());
         state.dispatch();
-    }
-
-    fn is_running(&self) -> bool {
-        *self.paused.borrow() == Paused::No
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

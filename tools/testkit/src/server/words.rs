@@ -125,7 +125,7 @@ fn dump(model: &Model, text: &mut String) -> fmt::Result {
         writeln!(text, "{session:#x}:")?;
         paths.iter().try_for_each(|path| writeln!(text, "\t{path}"))?;
     }
-    writeln!(text, "Connections dump:\nConnections Sets (1)/({}):", model.connections().len())
+    writeln!(text, "Connections dump:\nConnections Sets (1)/({}):", model.connection_count())
 }
 
 fn wchs(model: &Model, text: &mut String) -> fmt::Result {

@@ -24,6 +24,37 @@ pub struct ConnectRequest {
 
 records!(ConnectRequest { protocol_version, last_zxid_seen, timeout, session_id, password, read_only });
 
+impl Default for ConnectRequest {
+    /// Requests a new session with a timeout of 30 s, long enough that no session expires by accident in a test.
+    fn default() -> Self {
+        Self {
+            protocol_version: 0,
+            last_zxid_seen: 0,
+            timeout: 30_000,
+            session_id: 0,
+            password: Some(Bytes::from_static(&[0; 16])),
+            read_only: Some(false),
+        }
+    }
+}
+
+impl ConnectRequest {
+    /// Requests a new session with this timeout in milliseconds.
+    pub fn with_timeout(timeout: i32) -> Self {
+        Self { timeout, ..Self::default() }
+    }
+
+    /// Requests to attach to a session, with the session's present timeout.
+    pub fn attach(session: &ConnectResponse) -> Self {
+        Self {
+            timeout: session.timeout,
+            session_id: session.session_id,
+            password: session.password.clone(),
+            ..Self::default()
+        }
+    }
+}
+
 /// The answer to a [`ConnectRequest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectResponse {

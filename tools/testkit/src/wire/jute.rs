@@ -76,12 +76,14 @@ macro_rules! records {
 }
 pub(super) use records;
 
-/// Encodes the variants of a type that have an opcode, with their fields in this order.
+/// Encodes the variants of a type that have one opcode or several, with their fields in this order.
 macro_rules! variants {
-    ($type:ident { $($opcode:ident => $variant:ident $(($inner:ident))? $({ $($field:ident),* })?,)* }) => {
+    ($type:ident {
+        $($opcode:ident $(| $other:ident)* => $variant:ident $(($inner:ident))? $({ $($field:ident),* })?,)*
+    }) => {
         impl $type {
-            /// Returns the opcode, unless the variant needs code of its own.
-            #[allow(unreachable_patterns, reason = "some types have no other variants")]
+            /// Returns the first opcode, unless the variant needs code of its own.
+            #[allow(dead_code, unreachable_patterns, reason = "some types have no other variants")]
             fn listed_opcode(&self) -> Option<Opcode> {
                 match self {
                     $(Self::$variant { .. } => Some(Opcode::$opcode),)*
@@ -92,7 +94,7 @@ macro_rules! variants {
             /// Decodes a variant, unless it needs code of its own.
             fn read_listed(opcode: Opcode, reader: &mut Reader) -> Result<Option<Self>, Malformed> {
                 Ok(Some(match opcode {
-                    $(Opcode::$opcode => {
+                    $(Opcode::$opcode $(| Opcode::$other)* => {
                         $(let $inner = Record::read(reader)?;)?
                         $($(let $field = Record::read(reader)?;)*)?
                         Self::$variant $(($inner))? $({ $($field),* })?

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::jute::variants;
 use super::{Acl, ClientInfo, Malformed, OpResult, Opcode, Reader, Record, Stat, Writer};
 
 /// The body of a successful reply, after its header.
@@ -58,6 +59,21 @@ pub enum Response {
     Token(Option<Bytes>),
 }
 
+variants!(Response {
+    CREATE | SYNC => Path(path),
+    CREATE2 | CREATE_CONTAINER | CREATE_TTL => Created { path, stat },
+    EXISTS | SET_DATA | SET_ACL => Stat(stat),
+    GET_DATA => Data { data, stat },
+    GET_ACL => Acl { acl, stat },
+    GET_CHILDREN => Children(names),
+    GET_CHILDREN2 => Children2 { children, stat },
+    MULTI | MULTI_READ => Multi(results),
+    GET_EPHEMERALS => Ephemerals(paths),
+    GET_ALL_CHILDREN_NUMBER => Count(count),
+    WHO_AM_I => WhoAmI(infos),
+    SASL => Token(token),
+});
+
 impl Response {
     /// Decodes the response to a request with the opcode `to`, from the bytes after the reply's header.
     ///
@@ -66,65 +82,22 @@ impl Response {
     /// Returns [`Malformed`] if the bytes do not encode such a response, or if bytes are left over.
     pub fn from_bytes(to: Opcode, body: Bytes) -> Result<Self, Malformed> {
         let mut reader = Reader::new(body);
-        let response = Self::read(to, &mut reader)?;
-        reader.end()?;
-        Ok(response)
-    }
-
-    fn read(to: Opcode, reader: &mut Reader) -> Result<Self, Malformed> {
-        Ok(match to {
-            Opcode::CREATE | Opcode::SYNC => Self::Path(reader.string()?),
-            Opcode::CREATE2 | Opcode::CREATE_CONTAINER | Opcode::CREATE_TTL => {
-                Self::Created { path: reader.string()?, stat: Stat::read(reader)? }
-            }
-            Opcode::EXISTS | Opcode::SET_DATA | Opcode::SET_ACL => Self::Stat(Stat::read(reader)?),
-            Opcode::GET_DATA => Self::Data { data: reader.buffer()?, stat: Stat::read(reader)? },
-            Opcode::GET_ACL => Self::Acl { acl: Record::read(reader)?, stat: Stat::read(reader)? },
-            Opcode::GET_CHILDREN => Self::Children(Record::read(reader)?),
-            Opcode::GET_CHILDREN2 => {
-                Self::Children2 { children: Record::read(reader)?, stat: Stat::read(reader)? }
-            }
-            Opcode::MULTI | Opcode::MULTI_READ => Self::Multi(Record::read(reader)?),
+        let response = match to {
             Opcode::ADD_WATCH => match reader.int()? {
                 0 => Self::Zero,
                 value => return Err(Malformed::Value { what: "answer to a watch", value }),
             },
-            Opcode::GET_EPHEMERALS => Self::Ephemerals(Record::read(reader)?),
-            Opcode::GET_ALL_CHILDREN_NUMBER => Self::Count(reader.int()?),
-            Opcode::WHO_AM_I => Self::WhoAmI(Record::read(reader)?),
-            Opcode::SASL => Self::Token(reader.buffer()?),
-            _ => Self::Empty,
-        })
+            _ => Self::read_listed(to, &mut reader)?.unwrap_or(Self::Empty),
+        };
+        reader.end()?;
+        Ok(response)
     }
 
     /// Encodes the response, without its header.
     pub fn write(&self, writer: &mut Writer) {
         match self {
-            Self::Empty => {}
-            Self::Path(path) => path.write(writer),
-            Self::Created { path, stat } => {
-                path.write(writer);
-                stat.write(writer);
-            }
-            Self::Stat(stat) => stat.write(writer),
-            Self::Data { data, stat } => {
-                data.write(writer);
-                stat.write(writer);
-            }
-            Self::Acl { acl, stat } => {
-                acl.write(writer);
-                stat.write(writer);
-            }
-            Self::Children(names) | Self::Ephemerals(names) => names.write(writer),
-            Self::Children2 { children, stat } => {
-                children.write(writer);
-                stat.write(writer);
-            }
-            Self::Multi(results) => results.write(writer),
             Self::Zero => writer.int(0),
-            Self::Count(count) => writer.int(*count),
-            Self::WhoAmI(infos) => infos.write(writer),
-            Self::Token(token) => token.write(writer),
+            _ => self.write_listed(writer),
         }
     }
 }

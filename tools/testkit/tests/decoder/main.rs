@@ -88,51 +88,28 @@ fn what_follows_a_real_frame_is_ignored_in_a_request_and_refused_elsewhere() {
     }
 }
 
-/// One change of an input.
+/// A change of an input: bytes from a place on are replaced by others, which may be a length that is wrong.
 #[derive(Clone, Debug)]
-enum Damage {
-    Replace(Index, u8),
-    Insert(Index, u8),
-    Remove(Index),
-    Truncate(Index),
-    /// A length that is wrong, negative or huge.
-    Overwrite(Index, i32),
+struct Damage {
+    at: Index,
+    removed: usize,
+    added: Vec<u8>,
 }
 
 fn damage() -> impl Strategy<Value = Damage> {
-    prop_oneof![
-        (any::<Index>(), any::<u8>()).prop_map(|(at, byte)| Damage::Replace(at, byte)),
-        (any::<Index>(), any::<u8>()).prop_map(|(at, byte)| Damage::Insert(at, byte)),
-        any::<Index>().prop_map(Damage::Remove),
-        any::<Index>().prop_map(Damage::Truncate),
-        (any::<Index>(), prop_oneof![any::<i32>(), Just(-1), Just(i32::MAX), Just(i32::MIN), 0..64])
-            .prop_map(|(at, length)| Damage::Overwrite(at, length)),
-    ]
+    let lengths = prop_oneof![any::<i32>(), Just(-1), Just(i32::MAX), Just(i32::MIN), 0..64];
+    let length = (Just(4), lengths.prop_map(|length| length.to_be_bytes().to_vec()));
+    let byte = (0..=1_usize, vec(any::<u8>(), 0..=1));
+    let end = (Just(usize::MAX), Just(Vec::new()));
+    let change = prop_oneof![byte, length, end];
+    (any::<Index>(), change).prop_map(|(at, (removed, added))| Damage { at, removed, added })
 }
 
-fn apply(input: &mut Vec<u8>, damage: &Damage) {
-    if input.is_empty() {
-        return;
-    }
-    match damage {
-        Damage::Replace(at, byte) => {
-            let at = at.index(input.len());
-            input[at] = *byte;
-        }
-        Damage::Insert(at, byte) => {
-            let at = at.index(input.len());
-            input.insert(at, *byte);
-        }
-        Damage::Remove(at) => {
-            let at = at.index(input.len());
-            input.remove(at);
-        }
-        Damage::Truncate(at) => input.truncate(at.index(input.len())),
-        Damage::Overwrite(at, length) => {
-            let at = at.index(input.len());
-            let end = (at + 4).min(input.len());
-            input[at..end].copy_from_slice(&length.to_be_bytes()[..end - at]);
-        }
+fn apply(input: &mut Vec<u8>, Damage { at, removed, added }: &Damage) {
+    if !input.is_empty() {
+        let at = at.index(input.len());
+        let end = at.saturating_add(*removed).min(input.len());
+        input.splice(at..end, added.iter().copied());
     }
 }
 

@@ -138,49 +138,36 @@ mod tests {
     }
 
     #[test]
-    fn a_hold_is_valid_until_the_latest_known_end_of_its_lease() {
-        let second = |at| move |story: Story| story.holds("2.0/0/0", Kind::Mutex, at, at + 10, 2);
-        assert_eq!(found(second(50)(leased())), []);
-        assert_eq!(found(second(49)(leased())), [Rule::Exclusion]);
+    fn a_hold_is_valid_until_its_end() {
+        let broken = |lock: &str| Event::LockBroken { lock: lock.to_owned(), zxid: None };
+        let told_at_45 = |event| leased().campaign(30, event).told_lost("1.0/0/0", 45);
         let renewed = || leased().at(40, "1.0/0/0", Event::Renewed { until: 80 });
-        assert_eq!(found(second(70)(renewed())), [Rule::Exclusion]);
-        assert_eq!(found(second(80)(renewed())), []);
-        // A lower figure, such as one of another thread, does not shorten the lease.
-        let lower = || renewed().at(41, "1.0/0/0", Event::Renewed { until: 60 });
-        assert_eq!(found(second(70)(lower())), [Rule::Exclusion]);
-    }
-
-    #[test]
-    fn a_hold_is_valid_until_its_holder_is_told_of_the_loss_or_dies() {
-        let second = |story: Story, at| story.holds("2.0/0/0", Kind::Mutex, at, at + 10, 2);
-        let told = || leased().told_lost("1.0/0/0", 30);
-        assert_eq!(found(second(told(), 30)), []);
-        assert_eq!(found(second(told(), 29)), [Rule::Exclusion]);
-        let killed = || leased().campaign(30, Event::ProcessKilled { process: FIRST });
-        assert_eq!(found(second(killed(), 30)), []);
-        assert_eq!(found(second(killed(), 29)), [Rule::Exclusion]);
-    }
-
-    #[test]
-    fn a_stopped_holder_is_valid_until_its_lease_ends() {
-        let stop = Event::ProcessStopped { process: FIRST };
-        let second = |story: Story, at| story.holds("2.0/0/0", Kind::Mutex, at, at + 10, 2);
-        let late = |story: Story| story.told_lost("1.0/0/0", 90);
-        assert_eq!(found(late(second(leased().campaign(20, stop.clone()), 49))), [Rule::Exclusion]);
-        assert_eq!(found(late(second(leased().campaign(20, stop.clone()), 50))), []);
-    }
-
-    #[test]
-    fn a_hold_that_the_campaign_breaks_by_force_is_not_valid_from_then_on() {
-        let second =
-            |story: Story, at| story.holds("2.0/0/0", Kind::Mutex, at, at + 10, 2).told_lost("1.0/0/0", 45);
-        let broken = || leased().campaign(30, Event::LockBroken { lock: "a".to_owned(), zxid: None });
-        assert_eq!(found(second(broken(), 30)), []);
-        assert_eq!(found(second(broken(), 29)), [Rule::Exclusion]);
-        let other = leased().campaign(30, Event::LockBroken { lock: "b".to_owned(), zxid: None });
-        assert_eq!(found(second(other, 30)), [Rule::Exclusion]);
-        let ended = leased().campaign(30, Event::SessionEnded { process: FIRST });
-        assert_eq!(found(second(ended, 30)), []);
+        let stopped = leased().campaign(20, Event::ProcessStopped { process: FIRST });
+        for (end, story, valid_until) in [
+            ("its lease ends", leased(), 50),
+            ("the latest known end of its lease", renewed(), 80),
+            // Such as that of another thread.
+            ("a lower figure ends no lease", renewed().at(41, "1.0/0/0", Event::Renewed { until: 60 }), 80),
+            ("its holder is told", leased().told_lost("1.0/0/0", 30), 30),
+            ("its process is killed", leased().campaign(30, Event::ProcessKilled { process: FIRST }), 30),
+            ("the lease of a stopped process ends", stopped.told_lost("1.0/0/0", 90), 50),
+            ("the campaign breaks it by force", told_at_45(broken("a")), 30),
+            ("another lock is broken", told_at_45(broken("b")), 45),
+            ("the campaign ends its session", told_at_45(Event::SessionEnded { process: FIRST }), 30),
+        ] {
+            let second = |at| found(story.clone().holds("2.0/0/0", Kind::Mutex, at, at + 10, 2));
+            assert_eq!(
+                (second(valid_until - 1), second(valid_until)),
+                (vec![Rule::Exclusion], vec![]),
+                "{end}"
+            );
+        }
+        let open = story().asks("1.0/0/0", Kind::Mutex, 1).granted("1.0/0/0", 10, 1);
+        assert_eq!(
+            found(open.holds("2.0/0/0", Kind::Mutex, 20, 30, 2)),
+            [Rule::Exclusion],
+            "the history ends"
+        );
     }
 
     #[test]
@@ -218,11 +205,5 @@ mod tests {
         let late = story().asks("1.0/0/0", Kind::Mutex, 1).granted_until("1.0/0/0", 30, 1, 20);
         let late = late.holds("2.0/0/0", Kind::Mutex, 25, 40, 2).told_lost("1.0/0/0", 50);
         assert_eq!(found(late), []);
-    }
-
-    #[test]
-    fn a_hold_without_an_end_is_valid_until_the_history_ends() {
-        let open = story().asks("1.0/0/0", Kind::Mutex, 1).granted("1.0/0/0", 10, 1);
-        assert_eq!(found(open.holds("2.0/0/0", Kind::Mutex, 20, 30, 2)), [Rule::Exclusion]);
     }
 }

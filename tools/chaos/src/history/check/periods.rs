@@ -7,6 +7,7 @@ use super::super::merged::History;
 use super::super::record::Record;
 use super::super::violation::{Rule, Violation, millis};
 use super::Bounds;
+use super::stuck::CALLS;
 
 /// Checks that work starts at most once per period, up to a twentieth of the period early.
 ///
@@ -34,6 +35,32 @@ pub(crate) fn periods(history: &History, bounds: &Bounds) -> Vec<Violation> {
             let own = (start.began + period, start);
             let next = due.map(|(due, earlier)| (due + period, earlier)).filter(|next| next.0 > own.0);
             due = Some(next.unwrap_or(own));
+        }
+    }
+    violations
+}
+
+/// Checks that work which is tried again and again starts: within [`Bounds::progress`] behind its last start, or within
+/// [`Bounds::slack`] behind the first attempt. After that time, several attempts in vain show that it does not.
+pub(crate) fn idle(history: &History, bounds: &Bounds) -> Vec<Violation> {
+    // The time until which attempts in vain show nothing, and those behind it.
+    let mut works = BTreeMap::<&str, (u64, Vec<&Record>)>::new();
+    let mut violations = Vec::new();
+    for record in history.records() {
+        match &record.event {
+            Event::Started { work, .. } => {
+                works.insert(work, (record.at.saturating_add(bounds.progress), Vec::new()));
+            }
+            Event::NotStarted { work } => {
+                let first = || (record.at.saturating_add(bounds.slack), Vec::new());
+                let (late, vain) = works.entry(work).or_insert_with(first);
+                vain.extend((record.at > *late).then_some(record));
+                if vain.len() == CALLS {
+                    let text = format!("{work} has not started for a long time, and is tried in vain");
+                    violations.push(Violation::new(Rule::Idle, text, vain.iter().copied().cloned()));
+                }
+            }
+            _ => {}
         }
     }
     violations
@@ -82,6 +109,26 @@ mod tests {
     fn the_servers_may_have_decided_at_any_time_between_the_attempt_and_its_record() {
         assert_eq!(found(&[(100, 900), (1_049, 1_051)]), []);
         assert_eq!(found(&[(100, 900), (1_000, 1_049)]), [Rule::Period]);
+    }
+
+    #[test]
+    fn work_that_is_tried_in_vain_for_too_long_is_found() {
+        let found = |starts: &[u64], attempts: &[u64]| {
+            let at = |story: Story, at: &u64, event| story.at(*at, "1.0/0/0", event);
+            let (work, period) = (|| "w".to_owned(), 1_000);
+            let begun =
+                |story, began: &u64| at(story, began, Event::Started { work: work(), period, began: *began });
+            let story = starts.iter().fold(Story::default(), begun);
+            let story = attempts
+                .iter()
+                .fold(story, |story, time| at(story, time, Event::NotStarted { work: work() }));
+            rules(&idle(&story.history(), &Bounds { slack: 10, progress: 100, ..Bounds::default() }))
+        };
+        assert_eq!(found(&[], &[5, 16, 17, 18, 19]), [Rule::Idle], "it has never started");
+        assert_eq!(found(&[], &[5, 14, 15, 16, 17]), []);
+        assert_eq!(found(&[50], &[5, 16, 17, 60, 150, 151, 152]), []);
+        assert_eq!(found(&[50], &[60, 151, 152, 153, 154]), [Rule::Idle]);
+        assert_eq!(found(&[50, 152], &[151, 153, 252]), []);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::Bounds;
 use super::tokens::class;
 
 /// The number of calls in vain that show that a lock or a process is stuck, and of grants that show that others are not.
-const CALLS: usize = 3;
+pub(crate) const CALLS: usize = 3;
 
 /// Checks that no place in a lock stays free while calls wait for it in vain, as it does behind a node that nobody
 /// withdraws.
@@ -259,50 +259,36 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_at_which_all_calls_fail_is_stuck() {
-        let failed = |calls: u64| {
-            let released = Story::default().holds(FIRST, Kind::Mutex, 10, 20, 1);
-            (0..calls).fold(released, |story, nth| {
+    fn a_lock_that_is_free_while_calls_end_in_vain_is_stuck() {
+        let released = || Story::default().holds(FIRST, Kind::Mutex, 10, 20, 1);
+        let each = |why: Why, calls| {
+            (0..calls).fold(released(), |story, nth| {
                 let (call, at) = (format!("2.0/0/{nth}"), 70 + nth);
-                let why = Why::Error("it is broken".to_owned());
-                story.asks(&call, Kind::Mutex, at).at(at, &call, Event::GaveUp { why })
+                story.asks(&call, Kind::Mutex, at).at(at, &call, Event::GaveUp { why: why.clone() })
             })
         };
-        assert_eq!(found(failed(3)), [Rule::Vacant]);
-        assert_eq!(found(failed(2)), []);
-    }
-
-    #[test]
-    fn a_lock_that_stays_free_while_calls_wait_in_vain_is_stuck() {
-        let released = || Story::default().holds(FIRST, Kind::Mutex, 10, 20, 1);
-        assert_eq!(found(in_vain(released(), 0..3, 70)), [Rule::Vacant]);
-        assert_eq!(found(in_vain(released(), 0..2, 70)), []);
-        assert_eq!(found(in_vain(released(), 0..3, 69)), [], "the first is within the time for recovery");
-    }
-
-    #[test]
-    fn a_lock_that_was_never_held_is_stuck() {
-        assert_eq!(found(in_vain(Story::default(), 0..3, 50)), [Rule::Vacant]);
-    }
-
-    #[test]
-    fn calls_that_wait_for_a_long_hold_are_no_sign() {
-        let held = Story::default().holds(FIRST, Kind::Mutex, 10, 200, 1);
-        assert_eq!(found(in_vain(held, 0..3, 70)), []);
-    }
-
-    #[test]
-    fn calls_that_give_up_by_themselves_or_stand_still_are_no_sign() {
-        let cancelled = (0..3).fold(Story::default(), |story, nth| {
-            let call = format!("2.0/0/{nth}");
-            story.asks(&call, Kind::Mutex, 60).at(90, &call, Event::GaveUp { why: Why::Cancelled })
-        });
-        assert_eq!(found(cancelled), []);
+        let failed = Why::Error("it is broken".to_owned());
         let process = Process { number: 2, incarnation: 0 };
         let stopped = in_vain(Story::default(), 0..3, 60)
             .campaign(55, Event::ProcessStopped { process })
             .campaign(95, Event::ProcessContinued { process });
-        assert_eq!(found(stopped), []);
+        for (what, story, is_found) in [
+            ("it was given back", in_vain(released(), 0..3, 70), true),
+            ("the calls are too few", in_vain(released(), 0..2, 70), false),
+            ("the first one is within the time for recovery", in_vain(released(), 0..3, 69), false),
+            ("it was never held", in_vain(Story::default(), 0..3, 50), true),
+            ("all calls fail", each(failed.clone(), 3), true),
+            ("too few calls fail", each(failed, 2), false),
+            ("the calls give up by themselves", each(Why::Cancelled, 3), false),
+            ("the calls stand still", stopped, false),
+            (
+                "the calls wait for a long hold",
+                in_vain(Story::default().holds(FIRST, Kind::Mutex, 10, 200, 1), 0..3, 70),
+                false,
+            ),
+        ] {
+            assert_eq!(found(story) == [Rule::Vacant], is_found, "{what}");
+        }
     }
 
     const PROCESS: Process = Process { number: 1, incarnation: 0 };
@@ -313,13 +299,14 @@ mod tests {
         for nth in 0..20 {
             story = story.holds(&format!("2.0/0/{nth}"), Kind::Mutex, 10 + 10 * nth, 15 + 10 * nth, nth + 2);
         }
+        waits(story, calls)
+    }
+
+    /// The first process waits in vain.
+    fn waits(story: Story, calls: u64) -> Story {
         (1..=calls).fold(story, |story, nth| {
-            let call = format!("1.0/0/{nth}");
-            story.asks(&call, Kind::Mutex, 10 * nth).at(
-                10 * nth + 9,
-                &call,
-                Event::GaveUp { why: Why::TimedOut },
-            )
+            let (call, end) = (format!("1.0/0/{nth}"), 10 * nth + 9);
+            story.asks(&call, Kind::Mutex, 10 * nth).at(end, &call, Event::GaveUp { why: Why::TimedOut })
         })
     }
 
@@ -347,15 +334,7 @@ mod tests {
 
     #[test]
     fn a_process_that_waits_as_all_others_do_or_is_stopped_is_not_starved() {
-        let alone = (1..=10).fold(Story::default(), |story, nth| {
-            let call = format!("1.0/0/{nth}");
-            story.asks(&call, Kind::Mutex, 10 * nth).at(
-                10 * nth + 9,
-                &call,
-                Event::GaveUp { why: Why::TimedOut },
-            )
-        });
-        assert_eq!(starved(alone), []);
+        assert_eq!(starved(waits(Story::default(), 10)), []);
         let stopped = others(10)
             .campaign(20, Event::ProcessStopped { process: PROCESS })
             .campaign(90, Event::ProcessContinued { process: PROCESS });

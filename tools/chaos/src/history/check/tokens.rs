@@ -84,45 +84,30 @@ mod tests {
         rules(&tokens(&story.history()))
     }
 
+    /// Holds that follow each other, each with its kind and its token, and the number of violations.
     #[test]
-    fn tokens_rise_from_hold_to_hold() {
-        let two = |second| {
-            let first = Story::default().holds("1.0/0/0", Kind::Mutex, 10, 20, 5);
-            first.holds("2.0/0/0", Kind::Mutex, 20, 30, second)
-        };
-        assert_eq!(found(two(6)), []);
-        assert_eq!(found(two(4)), [Rule::Tokens]);
-        assert_eq!(found(two(5)), [Rule::Tokens]);
-    }
-
-    #[test]
-    fn a_token_below_that_of_a_hold_long_before_is_found() {
-        let first = Story::default().holds("1.0/0/0", Kind::Mutex, 10, 20, 5);
-        let second = first.holds("2.0/0/0", Kind::Mutex, 20, 30, 2).holds("1.0/0/1", Kind::Mutex, 30, 40, 3);
-        assert_eq!(found(second), [Rule::Tokens; 2]);
-    }
-
-    #[test]
-    fn readers_have_no_order_among_themselves_but_one_to_writers() {
-        let readers = |one, other, writer| {
-            let first = Story::default().holds("1.0/0/0", Kind::Read, 10, 20, one);
-            let second = first.holds("2.0/0/0", Kind::Read, 25, 30, other);
-            second.holds("3.0/0/0", Kind::Write, 30, 40, writer)
-        };
-        assert_eq!(found(readers(5, 4, 6)), []);
-        assert_eq!(found(readers(4, 4, 6)), [Rule::Tokens]);
-        assert_eq!(found(readers(6, 4, 5)), [Rule::Tokens]);
-    }
-
-    #[test]
-    fn permits_are_compared_if_there_are_not_enough_for_both() {
-        let permits = |n, of, second| {
-            let first = Story::default().holds("1.0/0/0", Kind::Permits { n, of }, 10, 20, 5);
-            first.holds("2.0/0/0", Kind::Permits { n, of }, 20, 30, second)
-        };
-        assert_eq!(found(permits(1, 2, 4)), []);
-        assert_eq!(found(permits(1, 1, 4)), [Rule::Tokens]);
-        assert_eq!(found(permits(1, 2, 5)), [Rule::Tokens]);
+    fn tokens_rise_from_hold_to_hold_if_the_holds_exclude_each_other() {
+        use Kind::{Mutex, Read, Write};
+        let one_of = |of| Kind::Permits { n: 1, of };
+        for (holds, violations) in [
+            (&[(Mutex, 5), (Mutex, 6)][..], 0),
+            (&[(Mutex, 5), (Mutex, 4)], 1),
+            (&[(Mutex, 5), (Mutex, 5)], 1),
+            (&[(Mutex, 5), (Mutex, 2), (Mutex, 3)], 2),
+            // Readers have no order among themselves, but one to writers.
+            (&[(Read, 5), (Read, 4), (Write, 6)], 0),
+            (&[(Read, 4), (Read, 4), (Write, 6)], 1),
+            (&[(Read, 6), (Read, 4), (Write, 5)], 1),
+            // Permits are compared if there are not enough for both.
+            (&[(one_of(2), 5), (one_of(2), 4)], 0),
+            (&[(one_of(1), 5), (one_of(1), 4)], 1),
+            (&[(one_of(2), 5), (one_of(2), 5)], 1),
+        ] {
+            let story = holds.iter().zip(1..).fold(Story::default(), |story, ((kind, token), nth)| {
+                story.holds(&format!("{nth}.0/0/0"), *kind, 10 * nth, 10 * nth + 10, *token)
+            });
+            assert_eq!(found(story), vec![Rule::Tokens; violations], "{holds:?}");
+        }
     }
 
     #[test]

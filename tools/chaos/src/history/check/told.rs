@@ -120,27 +120,28 @@ mod tests {
         rules(&told(&story.history(), &Bounds { slack: 20, ..Bounds::default() }))
     }
 
+    /// The next grant is at 60.
     #[test]
-    fn a_holder_is_told_before_the_next_grant() {
-        assert_eq!(found(lost().told_lost(FIRST, 40)), []);
-        assert_eq!(found(lost().told_lost(FIRST, 60)), []);
-        assert_eq!(found(lost().told_lost(FIRST, 61)), [Rule::Told]);
-        assert_eq!(found(lost()), [Rule::Told]);
+    fn a_holder_is_told_or_begins_to_release_or_dies_before_the_next_grant() {
+        let killed = |at| lost().campaign(at, Event::ProcessKilled { process: PROCESS });
+        let stopped =
+            |at| lost().campaign(at, Event::ProcessStopped { process: PROCESS }).told_lost(FIRST, 65);
+        for (story, is_found) in [
+            (lost(), true),
+            (lost().told_lost(FIRST, 60), false),
+            (lost().told_lost(FIRST, 61), true),
+            (lost().releases(FIRST, 55), false),
+            (lost().releases(FIRST, 61), true),
+            (killed(55), false),
+            (killed(61), true),
+            (stopped(20), false),
+            (stopped(62), true),
+        ] {
+            assert_eq!(found(story.clone()) == [Rule::Told], is_found, "{story:?}");
+        }
         // Holds that overlap break another promise.
         let overlap = Story::default().asks(FIRST, Kind::Mutex, 1).granted_until(FIRST, 10, 1, 50);
         assert_eq!(found(overlap.holds("2.0/0/0", Kind::Mutex, 49, 60, 2)), []);
-    }
-
-    #[test]
-    fn a_holder_that_began_to_release_a_killed_one_and_a_stopped_one_are_left_out() {
-        assert_eq!(found(lost().releases(FIRST, 55)), []);
-        assert_eq!(found(lost().releases(FIRST, 61)), [Rule::Told]);
-        assert_eq!(found(lost().campaign(55, Event::ProcessKilled { process: PROCESS })), []);
-        assert_eq!(found(lost().campaign(61, Event::ProcessKilled { process: PROCESS })), [Rule::Told]);
-        let stopped =
-            |at| lost().campaign(at, Event::ProcessStopped { process: PROCESS }).told_lost(FIRST, 65);
-        assert_eq!(found(stopped(20)), []);
-        assert_eq!(found(stopped(62)), [Rule::Told]);
     }
 
     #[test]

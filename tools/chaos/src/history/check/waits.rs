@@ -56,32 +56,31 @@ mod tests {
         Story::default().at(10, CALL, asked)
     }
 
-    fn gives_up(story: Story, at: u64) -> Vec<Rule> {
-        found(story.at(at, CALL, Event::GaveUp { why: Why::TimedOut }))
-    }
-
     fn found(story: Story) -> Vec<Rule> {
         rules(&waits(&story.history(), &BOUNDS))
     }
 
+    /// The call is made at 10, may take 20, and has a slack of 5.
     #[test]
-    fn the_time_without_a_processor_does_not_count() {
-        let stalled = |nanos| asked(20).at(35, "1.0", Event::Stalled { nanos });
-        assert_eq!(gives_up(stalled(10), 45), []);
-        assert_eq!(gives_up(stalled(10), 46), [Rule::Bound]);
-        // A stop is a stall, too, and counts once.
-        let stopped = stalled(10)
-            .campaign(25, Event::ProcessStopped { process: PROCESS })
-            .campaign(35, Event::ProcessContinued { process: PROCESS });
-        assert_eq!(gives_up(stopped, 46), [Rule::Bound]);
-    }
-
-    #[test]
-    fn a_call_ends_within_its_bound_and_the_slack() {
-        assert_eq!(gives_up(asked(20), 35), []);
-        assert_eq!(gives_up(asked(20), 36), [Rule::Bound]);
-        assert_eq!(found(asked(20).granted(CALL, 35, 1).releases(CALL, 80)), []);
-        assert_eq!(found(asked(20).granted(CALL, 36, 1).releases(CALL, 80)), [Rule::Bound]);
+    fn a_call_ends_within_its_bound_without_the_time_in_which_its_process_does_not_run() {
+        let call = || asked(20);
+        let stalled = || call().at(35, "1.0", Event::Stalled { nanos: 10 });
+        let stopped = |story: Story, from, to| {
+            let stop = story.campaign(from, Event::ProcessStopped { process: PROCESS });
+            stop.campaign(to, Event::ProcessContinued { process: PROCESS })
+        };
+        for (story, latest) in [
+            (call(), 35),
+            (stalled(), 45),
+            // A stop is a stall, too, and counts once.
+            (stopped(stalled(), 25, 35), 45),
+            (stopped(call(), 15, 45), 65),
+        ] {
+            let gives_up = |at| found(story.clone().at(at, CALL, Event::GaveUp { why: Why::TimedOut }));
+            let granted = |at| found(story.clone().granted(CALL, at, 1).releases(CALL, 80));
+            assert_eq!((gives_up(latest), gives_up(latest + 1)), (vec![], vec![Rule::Bound]), "{story:?}");
+            assert_eq!((granted(latest), granted(latest + 1)), (vec![], vec![Rule::Bound]), "{story:?}");
+        }
     }
 
     #[test]
@@ -92,19 +91,9 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_a_stop_does_not_count() {
-        let stopped = |to| {
-            let stop = asked(20).campaign(15, Event::ProcessStopped { process: PROCESS });
-            stop.campaign(to, Event::ProcessContinued { process: PROCESS })
-        };
-        assert_eq!(gives_up(stopped(45), 65), []);
-        assert_eq!(gives_up(stopped(44), 65), [Rule::Bound]);
-    }
-
-    #[test]
     fn a_call_that_waits_too_long_is_found_whatever_its_bound() {
-        assert_eq!(gives_up(asked(1_000), 110), []);
-        assert_eq!(gives_up(asked(1_000), 111), [Rule::Starved]);
+        let gives_up = |at| found(asked(1_000).at(at, CALL, Event::GaveUp { why: Why::TimedOut }));
+        assert_eq!((gives_up(110), gives_up(111)), (vec![], vec![Rule::Starved]));
         let history = asked(1_000).granted(CALL, 70, 1).history();
         assert_eq!(longest_wait(&history).map(|(call, waited)| (call.id.call, waited)), Some((0, 60)));
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::write_private;
 use crate::Error;
-use crate::tls::{Authority, Identity, Tls};
+use crate::real::tls::{Authority, Identity, Tls};
 
 /// The port of a server at which its clients use TLS.
 #[derive(Debug)]

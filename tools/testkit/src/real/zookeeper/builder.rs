@@ -16,8 +16,9 @@ use super::secure::SecurePort;
 use super::{ZooKeeper, write_private};
 #[cfg(feature = "tls")]
 use crate::Tls;
-use crate::supervisor::{DIRECTORY_PREFIX, Supervisor};
-use crate::{Error, Installation, ports};
+use crate::real::ports;
+use crate::real::supervisor::{DIRECTORY_PREFIX, Supervisor};
+use crate::{Error, Installation};
 
 /// The class that ZooKeeper's own script runs: a standalone server unless its settings name other servers.
 const MAIN_CLASS: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
@@ -37,15 +38,55 @@ const JVM_OPTIONS: [&str; 7] = [
 #[derive(Debug, Clone)]
 #[must_use = "nothing runs until `start` is called"]
 pub struct ZooKeeperBuilder {
-    installation: Option<Installation>,
-    tick_time: Duration,
-    min_session_timeout: Duration,
-    max_session_timeout: Option<Duration>,
-    properties: Vec<(String, String)>,
+    pub(crate) installation: Option<Installation>,
+    pub(crate) tick_time: Duration,
+    pub(crate) min_session_timeout: Duration,
+    pub(crate) max_session_timeout: Option<Duration>,
+    pub(crate) properties: Vec<(String, String)>,
     logins: Logins,
     #[cfg(feature = "tls")]
     tls: Option<Tls>,
 }
+
+/// Implements the options that a server alone has, and each server of an ensemble.
+macro_rules! options_of_servers {
+    ($builder:ident $(, $server:ident)?) => {
+        impl $builder {
+            /// Runs this installation instead of the one that [`Installation::find_or_install`] returns.
+            pub fn installation(mut self, installation: Installation) -> Self {
+                self$(.$server)?.installation = Some(installation);
+                self
+            }
+
+            /// Sets ZooKeeper's `tickTime` (default: 2 s); sessions expire only at multiples of it.
+            pub fn tick_time(mut self, tick_time: Duration) -> Self {
+                self$(.$server)?.tick_time = tick_time;
+                self
+            }
+
+            /// Sets the shortest session timeout that a server grants (default: 1 s).
+            pub fn min_session_timeout(mut self, timeout: Duration) -> Self {
+                self$(.$server)?.min_session_timeout = timeout;
+                self
+            }
+
+            /// Sets the longest session timeout that a server grants (default: 20 ticks).
+            pub fn max_session_timeout(mut self, timeout: Duration) -> Self {
+                self$(.$server)?.max_session_timeout = Some(timeout);
+                self
+            }
+
+            /// Sets a Java system property, such as `znode.container.checkIntervalMs`.
+            pub fn system_property(mut self, name: &str, value: &str) -> Self {
+                self$(.$server)?.properties.push((name.to_owned(), value.to_owned()));
+                self
+            }
+        }
+    };
+}
+pub(crate) use options_of_servers;
+
+options_of_servers!(ZooKeeperBuilder);
 
 impl ZooKeeperBuilder {
     fn new() -> Self {
@@ -59,36 +100,6 @@ impl ZooKeeperBuilder {
             #[cfg(feature = "tls")]
             tls: None,
         }
-    }
-
-    /// Runs this installation instead of the one that [`Installation::find_or_install`] returns.
-    pub fn installation(mut self, installation: Installation) -> Self {
-        self.installation = Some(installation);
-        self
-    }
-
-    /// Sets ZooKeeper's `tickTime` (default: 2 s); sessions expire only at multiples of it.
-    pub fn tick_time(mut self, tick_time: Duration) -> Self {
-        self.tick_time = tick_time;
-        self
-    }
-
-    /// Sets the shortest session timeout that the server grants (default: 1 s).
-    pub fn min_session_timeout(mut self, timeout: Duration) -> Self {
-        self.min_session_timeout = timeout;
-        self
-    }
-
-    /// Sets the longest session timeout that the server grants (default: 20 ticks).
-    pub fn max_session_timeout(mut self, timeout: Duration) -> Self {
-        self.max_session_timeout = Some(timeout);
-        self
-    }
-
-    /// Sets a Java system property, such as `znode.container.checkIntervalMs`.
-    pub fn system_property(mut self, name: &str, value: &str) -> Self {
-        self.properties.push((name.to_owned(), value.to_owned()));
-        self
     }
 
     /// Opens a second port, whose clients use TLS: see

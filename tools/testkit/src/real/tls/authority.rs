@@ -1,14 +1,12 @@
 //! A certificate authority.
 
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use rcgen::{
-    BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer,
-    CrlDistributionPoint, DistinguishedName, DnType, IsCa, KeyIdMethod, KeyPair, KeyUsagePurpose,
-    RevokedCertParams, SerialNumber,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer, DistinguishedName,
+    DnType, IsCa, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams, SerialNumber,
 };
 
 use super::identity::{Identity, Validity};
@@ -30,8 +28,6 @@ use super::identity::{Identity, Validity};
 pub struct Authority {
     issuer: Arc<CertifiedIssuer<'static, KeyPair>>,
     certificate: Arc<str>,
-    /// The places of the revocation list that the certificates name.
-    lists: Vec<CrlDistributionPoint>,
 }
 
 impl Authority {
@@ -41,24 +37,6 @@ impl Authority {
     ///
     /// Panics if the system has no random numbers for a key.
     pub fn new() -> Self {
-        Self::naming(Vec::new())
-    }
-
-    /// Makes an authority whose certificates name a file as the place of its [revocation
-    /// list](Self::revocation_list).
-    ///
-    /// A ZooKeeper with the setting `ssl.crl` reads the file, and refuses all clients of the authority without it.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the path is not absolute, or not ASCII, or if the system has no random numbers for a key.
-    pub fn with_list_at(file: &Path) -> Self {
-        let path = file.to_str().filter(|path| path.is_ascii() && file.is_absolute());
-        let path = path.expect("the path of a revocation list is absolute and ASCII");
-        Self::naming(vec![CrlDistributionPoint { uris: vec![format!("file://{path}")] }])
-    }
-
-    fn naming(lists: Vec<CrlDistributionPoint>) -> Self {
         let mut parameters = CertificateParams::default();
         parameters.distinguished_name = DistinguishedName::new();
         parameters.distinguished_name.push(DnType::CommonName, "zklock-testkit");
@@ -68,7 +46,7 @@ impl Authority {
         let key = KeyPair::generate().expect("a key can be made");
         let issuer = CertifiedIssuer::self_signed(parameters, key).expect("the parameters are complete");
         let certificate = issuer.pem().into();
-        Self { issuer: Arc::new(issuer), certificate, lists }
+        Self { issuer: Arc::new(issuer), certificate }
     }
 
     /// Returns the certificate of the authority as PEM, for clients to trust.
@@ -97,7 +75,7 @@ impl Authority {
         validity: Validity,
     ) -> Identity {
         let names = names.into_iter().map(Into::into).collect();
-        Identity::issue((&self.issuer, &self.lists), names, validity)
+        Identity::issue(&self.issuer, names, validity)
     }
 
     /// Returns a revocation list of the authority as PEM, with the certificates that it has revoked so far.

@@ -13,9 +13,8 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::error::tail;
-use crate::supervisor::Supervisor;
-use crate::{Error, eventually, four_letter};
+use crate::real::supervisor::Supervisor;
+use crate::{Error, four_letter};
 
 mod builder;
 mod logins;
@@ -24,11 +23,9 @@ mod replacing;
 mod secure;
 
 pub use builder::ZooKeeperBuilder;
+pub(crate) use builder::options_of_servers;
 #[cfg(feature = "tls")]
 use secure::SecurePort;
-
-/// The time limit for a server to be ready after its start.
-pub(crate) const START_WITHIN: Duration = Duration::from_secs(30);
 
 /// The time limit for an answer, so that a paused server cannot block its owner forever.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
@@ -178,7 +175,7 @@ impl ZooKeeper {
         let mut supervisor = self.supervisor();
         supervisor.end_server().map_err(Error::io("kill ZooKeeper"))?;
         supervisor.start().map_err(Error::io("start ZooKeeper"))?;
-        self.wait_until_ready(&supervisor)
+        supervisor.wait_until_ready(|| self.serves(), || self.log().unwrap_or_default())
     }
 
     /// Ends the server and removes its directory, as dropping it does.
@@ -200,16 +197,6 @@ impl ZooKeeper {
             return Err(Error::NotRunning { address: self.address });
         }
         signal(&mut supervisor).map_err(Error::io("signal ZooKeeper"))
-    }
-
-    fn wait_until_ready(&self, supervisor: &Supervisor) -> Result<(), Error> {
-        let log = || tail(&self.log().unwrap_or_default());
-        let attempt = || match supervisor.server_has_exited() {
-            true => Some(Err(Error::Exited { log: log() })),
-            false => self.serves().then_some(Ok(())),
-        };
-        let late = || Err(Error::NotReady { waited: START_WITHIN, log: log() });
-        eventually(START_WITHIN, attempt).unwrap_or_else(late)
     }
 
     /// Returns whether the server at the address is ready and is this one: the port may have been taken.

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf, absolute};
 
+use super::bad_location;
 use crate::Error;
 
 /// Returns the class path of an unpacked release.
@@ -16,7 +17,7 @@ pub(super) fn release_classpath(home: &OsStr) -> Result<Vec<PathBuf>, Error> {
     let mut classpath = server_jars(&root);
     if classpath.is_empty() && server_jars(&lib).is_empty() {
         let missing = "no `zookeeper-*.jar` and no `lib/zookeeper-*.jar`";
-        return Err(Error::bad_location("ZOOKEEPER_HOME", home, missing));
+        return Err(bad_location("ZOOKEEPER_HOME", home, missing));
     }
     classpath.push(lib.join("*"));
     Ok(classpath)
@@ -39,7 +40,7 @@ pub(super) fn given_classpath(variable: &'static str, classpath: &OsStr) -> Resu
     let entries: Vec<PathBuf> =
         env::split_paths(classpath).filter_map(|entry| absolute(entry).ok()).collect();
     if !entries.iter().any(|entry| is_present(entry)) {
-        return Err(Error::bad_location(variable, classpath, "no jar and no directory"));
+        return Err(bad_location(variable, classpath, "no jar and no directory"));
     }
     Ok(entries)
 }

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use super::relay::Relay;
 use super::{Ensemble, Link};
-use crate::zookeeper::ZooKeeperBuilder;
-use crate::{Error, Installation, ZooKeeper, ports};
+use crate::real::ports;
+use crate::real::zookeeper::{ZooKeeperBuilder, options_of_servers};
+use crate::{Error, Installation, ZooKeeper};
 
 /// The options of an [`Ensemble`].
 #[derive(Debug, Clone)]
@@ -29,6 +30,8 @@ enum Links {
     Relayed,
 }
 
+options_of_servers!(EnsembleBuilder, server);
+
 impl EnsembleBuilder {
     fn new() -> Self {
         Self { server: ZooKeeper::builder(), servers: 3, init_limit: 10, sync_limit: 5, links: Links::Direct }
@@ -37,36 +40,6 @@ impl EnsembleBuilder {
     /// Sets the number of servers (default: 3, of which one may fail).
     pub fn servers(mut self, servers: usize) -> Self {
         self.servers = servers;
-        self
-    }
-
-    /// Runs this installation instead of the one that [`Installation::find_or_install`] returns.
-    pub fn installation(mut self, installation: Installation) -> Self {
-        self.server = self.server.installation(installation);
-        self
-    }
-
-    /// Sets ZooKeeper's `tickTime` (default: 2 s); sessions expire only at multiples of it.
-    pub fn tick_time(mut self, tick_time: Duration) -> Self {
-        self.server = self.server.tick_time(tick_time);
-        self
-    }
-
-    /// Sets the shortest session timeout that the servers grant (default: 1 s).
-    pub fn min_session_timeout(mut self, timeout: Duration) -> Self {
-        self.server = self.server.min_session_timeout(timeout);
-        self
-    }
-
-    /// Sets the longest session timeout that the servers grant (default: 20 ticks).
-    pub fn max_session_timeout(mut self, timeout: Duration) -> Self {
-        self.server = self.server.max_session_timeout(timeout);
-        self
-    }
-
-    /// Sets a Java system property of each server, such as `znode.container.checkIntervalMs`.
-    pub fn system_property(mut self, name: &str, value: &str) -> Self {
-        self.server = self.server.system_property(name, value);
         self
     }
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use rcgen::{
-    CertificateParams, CrlDistributionPoint, DistinguishedName, DnType, ExtendedKeyUsagePurpose, Issuer,
-    KeyPair, KeyUsagePurpose, SerialNumber,
+    CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair, KeyUsagePurpose,
+    SerialNumber,
 };
 
 /// A certificate with its private key, which [`Authority::identity`](crate::Authority::identity) issues.
@@ -18,11 +18,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    pub(super) fn issue(
-        (issuer, lists): (&Issuer<'_, KeyPair>, &[CrlDistributionPoint]),
-        names: Vec<String>,
-        validity: Validity,
-    ) -> Self {
+    pub(super) fn issue(issuer: &Issuer<'_, KeyPair>, names: Vec<String>, validity: Validity) -> Self {
         static NEXT_SERIAL: AtomicU64 = AtomicU64::new(1);
 
         let serial = NEXT_SERIAL.fetch_add(1, Ordering::Relaxed);
@@ -34,7 +30,6 @@ impl Identity {
         parameters.extended_key_usages =
             vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         parameters.serial_number = Some(serial.into());
-        parameters.crl_distribution_points = lists.to_vec();
         validity.set(&mut parameters);
         let key = KeyPair::generate().expect("a key can be made");
         let certificate = parameters.signed_by(&key, issuer).expect("the parameters are complete");

@@ -9,10 +9,10 @@ use std::process::{Command, Output, Stdio};
 
 use super::find_java;
 use crate::Error;
-use crate::error::tail;
 use crate::packages::{
     CURATOR_PACKAGE, JAVA_PACKAGE, KERBEROS_PACKAGES, POSTGRESQL_PACKAGE, PROMETHEUS_PACKAGE, SERVER_PACKAGE,
 };
+use crate::real::tail;
 
 const SERVER_JAR: &str = "/usr/share/java/zookeeper.jar";
 

@@ -10,20 +10,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::error::tail;
-use crate::installation::Kerberos;
-use crate::supervisor::{DIRECTORY_PREFIX, Supervisor};
-use crate::{Error, eventually, ports};
+use crate::Error;
+use crate::real::installation::Kerberos;
+use crate::real::ports;
+use crate::real::supervisor::{DIRECTORY_PREFIX, Supervisor};
+use crate::real::tail;
 
 /// The realm, which no other one can be confused with.
 const REALM: &str = "ZKLOCK.TEST";
-
-/// The time limit for the start.
-const START_WITHIN: Duration = Duration::from_secs(30);
 
 /// A running key distribution center (KDC) of Kerberos, with a realm of its own.
 ///
@@ -118,7 +115,7 @@ impl Kdc {
         let keytab = self.files.next_file("keytab");
         let export = format!("ktadd -q -k {} {name}", keytab.display());
         let query =
-            |text: &str| self.files.run(self.files.programs.admin(), [OsStr::new("-q"), OsStr::new(text)]);
+            |text: &str| self.files.run(&self.files.programs.admin, [OsStr::new("-q"), OsStr::new(text)]);
         // The program reports failures in its output alone.
         let created = query(&format!("addprinc -randkey {name}"))?.contains(" created.");
         if created {
@@ -161,25 +158,16 @@ impl Kdc {
             self.files.configure(address).map_err(Error::io("write the settings of the KDC"))?;
             if !self.files.path("principal").exists() {
                 let arguments = ["create", "-r", REALM, "-s", "-P", "master"].map(OsStr::new);
-                self.files.run(self.files.programs.database(), arguments)?;
+                self.files.run(&self.files.programs.database, arguments)?;
             }
             let mut supervisor = self.supervisor.lock().unwrap_or_else(PoisonError::into_inner);
             supervisor.end_server().map_err(Error::io("end the KDC"))?;
             supervisor.start().map_err(Error::io("start the KDC"))?;
-            self.wait_until_ready(&supervisor, address)
-        })
-    }
-
-    fn wait_until_ready(&self, supervisor: &Supervisor, address: SocketAddr) -> Result<(), Error> {
-        let log = || tail(&fs::read_to_string(self.files.path("server.log")).unwrap_or_default());
-        let attempt = || match supervisor.server_has_exited() {
-            true => Some(Err(Error::Exited { log: log() })),
+            let log = || fs::read_to_string(self.files.path("server.log")).unwrap_or_default();
             // It listens before it has everything else, so its log has to say so.
-            false => (log().contains("commencing operation") && TcpStream::connect(address).is_ok())
-                .then_some(Ok(())),
-        };
-        let late = || Err(Error::NotReady { waited: START_WITHIN, log: log() });
-        eventually(START_WITHIN, attempt).unwrap_or_else(late)
+            let is_ready = || log().contains("commencing operation") && TcpStream::connect(address).is_ok();
+            supervisor.wait_until_ready(is_ready, log)
+        })
     }
 }
 
@@ -206,7 +194,7 @@ impl Principal {
         arguments.extend(["-k", "-t"].map(OsStr::new));
         arguments.extend([self.keytab.as_os_str(), OsStr::new("-c"), cache.as_os_str()]);
         arguments.push(OsStr::new(&self.name));
-        self.files.run(self.files.programs.login(), arguments)?;
+        self.files.run(&self.files.programs.login, arguments)?;
         Ok(cache)
     }
 

@@ -1,6 +1,6 @@
 //! The shell that supervises a server for its owner.
 //!
-//! This module may use no other module of the crate.
+//! This module may use only `error` and `eventually`.
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,8 +11,13 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::tail;
+use crate::{Error, eventually};
+
 const SCRIPT: &str = include_str!("supervisor.sh");
 
+/// The time limit for a server to be ready after its start.
+pub(crate) const START_WITHIN: Duration = Duration::from_secs(30);
 /// The time limit for a process to stop.
 const STOP_WITHIN: Duration = Duration::from_secs(30);
 /// The pause between two looks at a process that is to stop.
@@ -94,9 +99,24 @@ impl Supervisor {
     }
 
     /// Returns whether there is no server, or only one that has exited on its own.
-    pub(crate) fn server_has_exited(&self) -> bool {
+    fn server_has_exited(&self) -> bool {
         let state = self.server.and_then(|pid| state(Path::new(&format!("/proc/{pid}"))));
         state.is_none_or(|state| matches!(state, 'Z' | 'X'))
+    }
+
+    /// Waits until the server is ready. An error has the end of its log.
+    pub(crate) fn wait_until_ready(
+        &self,
+        is_ready: impl Fn() -> bool,
+        log: impl Fn() -> String,
+    ) -> Result<(), Error> {
+        let log = || tail(&log());
+        let attempt = || match self.server_has_exited() {
+            true => Some(Err(Error::Exited { log: log() })),
+            false => is_ready().then_some(Ok(())),
+        };
+        let late = || Err(Error::NotReady { waited: START_WITHIN, log: log() });
+        eventually(START_WITHIN, attempt).unwrap_or_else(late)
     }
 
     /// Kills the server and ends the shell, which removes the directory.

@@ -5,7 +5,7 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::zookeeper::START_WITHIN;
+use crate::real::supervisor::START_WITHIN;
 use crate::{Error, ZooKeeper, eventually};
 
 mod builder;
