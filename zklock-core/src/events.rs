@@ -15,8 +15,8 @@ use std::collections::VecDeque;
 use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,7 @@ use tokio_stream::wrappers::BroadcastStream;
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 use tokio_stream::{Stream, StreamExt};
 
+use crate::change::Mutex;
 use crate::error::{LockError, LossReason};
 use crate::event::{LockEvent, LockEventKind, Outcome, Subject};
 #[cfg(feature = "metrics")]
@@ -147,15 +148,21 @@ impl EventSender {
 
     /// Tells the listeners that the record of a last start is ahead of the servers' clock.
     pub(crate) fn tick_ahead(&self, tick: &NodePath, ahead: Duration) {
-        self.send(LockEvent {
+        let subject = Subject { path: tick, label: &"unnamed".into(), mode: Mode::Exclusive, group: None };
+        self.send(LockEvent { kind: LockEventKind::TickAhead { ahead }, ..self.begun(&subject) });
+    }
+
+    /// Returns the first event of a life.
+    fn begun(&self, subject: &Subject<'_>) -> LockEvent {
+        LockEvent {
             id: self.new_id(),
-            path: tick.relative().to_owned(),
-            label: "unnamed".into(),
-            mode: Mode::Exclusive,
-            group: None,
+            path: subject.path.relative().to_owned(),
+            label: subject.label.clone(),
+            mode: subject.mode,
+            group: subject.group,
             missed: 0,
-            kind: LockEventKind::TickAhead { ahead },
-        });
+            kind: LockEventKind::Begun,
+        }
     }
 
     fn send(&self, event: LockEvent) {
@@ -191,7 +198,7 @@ impl Attempt {
     /// Begins an attempt. Without a sender, it tells the listeners nothing.
     pub(crate) fn begin(sender: Option<EventSender>, subject: Subject<'_>) -> Self {
         let span = WaitSpan::begin(&subject);
-        Self { events: sender.map(|sender| LockEvents::begin(sender, subject, Kind::Attempt)), span }
+        Self { events: sender.map(|sender| LockEvents::begin(sender, subject)), span }
     }
 
     pub(crate) fn witness(&self) -> Witness {
@@ -239,7 +246,7 @@ impl Drop for Attempt {
 impl Candidacy {
     /// Joins an election. Without a sender, the candidate tells nothing.
     pub(crate) fn begin(sender: Option<EventSender>, subject: Subject<'_>) -> Self {
-        Self(sender.map(|sender| LockEvents::begin(sender, subject, Kind::Candidate)))
+        Self(sender.map(|sender| LockEvents::begin(sender, subject)))
     }
 
     pub(crate) fn witness(&self) -> Witness {
@@ -318,20 +325,21 @@ impl Witness {
     }
 
     pub(crate) fn suspended(&self) {
-        tell(&self.0, |state| {
-            state.while_holding(|fencing_token| LockEventKind::Suspended { fencing_token })
-        });
+        self.while_holding(|fencing_token| LockEventKind::Suspended { fencing_token });
     }
 
     pub(crate) fn confirmed(&self) {
-        tell(&self.0, |state| {
-            state.while_holding(|fencing_token| LockEventKind::Confirmed { fencing_token })
-        });
+        self.while_holding(|fencing_token| LockEventKind::Confirmed { fencing_token });
     }
 
     pub(crate) fn downgraded(&self) {
-        tell(&self.0, |state| {
-            state.while_holding(|fencing_token| LockEventKind::Downgraded { fencing_token })
+        self.while_holding(|fencing_token| LockEventKind::Downgraded { fencing_token });
+    }
+
+    fn while_holding(&self, kind: impl FnOnce(FencingToken) -> LockEventKind) {
+        tell(&self.0, |state| match state.part {
+            Part::Holds { token, .. } => Some(kind(token)),
+            Part::Waits | Part::Over => None,
         });
     }
 }
@@ -353,21 +361,21 @@ struct LockEvents {
 /// Makes a change to a life, and sends the event that follows from it.
 fn tell(events: &Option<Arc<LockEvents>>, change: impl FnOnce(&mut State) -> Option<LockEventKind>) {
     let Some(events) = events else { return };
-    let mut state = events.lock();
-    let kind = change(&mut state);
+    let mut state = events.state.lock();
+    let (kind, is_sending) = (change(&mut state), !state.unsent.is_empty());
     state.unsent.extend(kind);
     // Changes of several threads make one sequence of events: one thread sends those of all.
-    if std::mem::replace(&mut state.is_sending, true) {
+    if is_sending {
         return;
     }
     let mut panic = None;
-    while let Some(kind) = state.unsent.pop_front() {
+    while let Some(kind) = state.unsent.front().cloned() {
         drop(state);
         // The waker of a listener may panic. The events behind are sent first, and then the panic goes on.
         panic = catch_unwind(AssertUnwindSafe(|| events.send(kind))).err().or(panic);
-        state = events.lock();
+        state = events.state.lock();
+        state.unsent.pop_front();
     }
-    state.is_sending = false;
     drop(state);
     if let Some(panic) = panic {
         resume_unwind(panic);
@@ -375,31 +383,18 @@ fn tell(events: &Option<Arc<LockEvents>>, change: impl FnOnce(&mut State) -> Opt
 }
 
 impl LockEvents {
-    fn begin(sender: EventSender, subject: Subject<'_>, kind: Kind) -> Arc<Self> {
-        let (unsent, is_sending) = Default::default();
-        let Subject { path, label, mode, group } = subject;
+    fn begin(sender: EventSender, subject: Subject<'_>) -> Arc<Self> {
+        let (is_candidate, unsent) = (subject.mode == Mode::Leader, VecDeque::new());
         let events = Self {
             is_heard: sender.is_heard(),
-            begun: LockEvent {
-                id: sender.new_id(),
-                path: path.relative().to_owned(),
-                label: label.clone(),
-                mode,
-                group,
-                missed: 0,
-                kind: LockEventKind::Begun,
-            },
-            state: Mutex::new(State { kind, part: Part::Waits, since: Instant::now(), unsent, is_sending }),
+            begun: sender.begun(&subject),
+            state: Mutex::new(State { is_candidate, part: Part::Waits, since: Instant::now(), unsent }),
             #[cfg(feature = "metrics")]
-            counters: sender.counters().of(label, mode),
+            counters: sender.counters().of(subject.label, subject.mode),
             sender,
         };
         events.send(LockEventKind::Begun);
         Arc::new(events)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn send(&self, kind: LockEventKind) {
@@ -414,20 +409,13 @@ impl LockEvents {
 /// The present part of a life, by which it is known which events may follow.
 #[derive(Debug)]
 struct State {
-    kind: Kind,
+    /// Whether it is that of a candidate, which goes on after a hold.
+    is_candidate: bool,
     part: Part,
     /// The beginning of the part.
     since: Instant,
+    /// A thread sends these, unless there are none.
     unsent: VecDeque<LockEventKind>,
-    /// Whether a thread is about to send what is unsent.
-    is_sending: bool,
-}
-
-/// Whether a life goes on after a hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Attempt,
-    Candidate,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -455,13 +443,6 @@ impl State {
         (self.part == Part::Waits).then_some(kind)
     }
 
-    fn while_holding(&self, kind: impl FnOnce(FencingToken) -> LockEventKind) -> Option<LockEventKind> {
-        match self.part {
-            Part::Holds { token, .. } => Some(kind(token)),
-            Part::Waits | Part::Over => None,
-        }
-    }
-
     /// Ends the wait without a hold.
     fn end(&mut self, kind: impl FnOnce(Duration) -> LockEventKind) -> Option<LockEventKind> {
         (self.part == Part::Waits).then(|| kind(self.enter(Part::Over)))
@@ -473,9 +454,9 @@ impl State {
             return None;
         }
         let (fencing_token, waited) = (token, self.enter(Part::Holds { token, nodes }));
-        Some(match self.kind {
-            Kind::Attempt => LockEventKind::Acquired { fencing_token, waited },
-            Kind::Candidate => LockEventKind::Elected { fencing_token, waited },
+        Some(match self.is_candidate {
+            false => LockEventKind::Acquired { fencing_token, waited },
+            true => LockEventKind::Elected { fencing_token, waited },
         })
     }
 
@@ -487,16 +468,13 @@ impl State {
             return None;
         }
         let fencing_token = *fencing_token;
-        let held = self.enter(match self.kind {
-            Kind::Attempt => Part::Over,
-            Kind::Candidate => Part::Waits,
-        });
-        Some(match (end, self.kind) {
+        let held = self.enter(if self.is_candidate { Part::Waits } else { Part::Over });
+        Some(match (end, self.is_candidate) {
             (HoldEnd::Lost(reason), _) => LockEventKind::Lost { fencing_token, held, reason },
             (HoldEnd::Failed(error), _) => LockEventKind::ReleaseFailed { fencing_token, held, error },
-            (_, Kind::Candidate) => LockEventKind::Resigned { fencing_token, held },
-            (HoldEnd::Released, Kind::Attempt) => LockEventKind::Released { fencing_token, held },
-            (HoldEnd::PassedOn, Kind::Attempt) => LockEventKind::PassedOn { fencing_token, held },
+            (_, true) => LockEventKind::Resigned { fencing_token, held },
+            (HoldEnd::Released, false) => LockEventKind::Released { fencing_token, held },
+            (HoldEnd::PassedOn, false) => LockEventKind::PassedOn { fencing_token, held },
         })
     }
 

@@ -6,12 +6,22 @@
 //! * [`election`]: the settings that users choose, and the entry into an election.
 //! * [`latch`]: a candidate that leads from its election until it is closed, and its task.
 //! * [`selector`]: a candidate that leads while a callback runs: one latch after another.
-//! * [`leadership`]: one term of either.
-//! * [`candidate`]: the settings of a candidate.
+//! * [`leadership`]: one term of either, and the settings of a candidate.
 //!
 //! [`Leader`] is the candidate that all callers of a client share.
 
-mod candidate;
+/// Shows a handle by the answers of these methods.
+macro_rules! shown {
+    ($handle:ident: $($method:ident),*) => {
+        impl std::fmt::Debug for $handle {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let mut shown = f.debug_struct(stringify!($handle));
+                shown$(.field(stringify!($method), &self.$method()))*.finish_non_exhaustive()
+            }
+        }
+    };
+}
+
 mod election;
 mod latch;
 mod leadership;
@@ -19,20 +29,19 @@ mod selector;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
+use crate::change::Mutex;
 use crate::client::Client;
 use crate::error::LockError;
 use crate::hold::UNNAMED;
 use crate::participant::Participant;
 use crate::path::NodePath;
 
-pub use self::candidate::Policy;
 pub use self::election::Election;
 pub use self::latch::{LeaderChanges, LeaderLatch};
-pub use self::leadership::{Call, Leadership};
+pub use self::leadership::{Call, Leadership, Policy};
 pub use self::selector::{Ended, LeaderSelector, Verdict};
 
 impl Client {
@@ -154,14 +163,14 @@ impl Leader {
     ///
     /// Nothing is lost; the candidate stays in the election.
     pub async fn join(&self) -> Result<bool, LockError> {
-        let candidate = self.enter()?;
-        candidate.settled(SETTLE).await?;
-        Ok(candidate.latch.term().is_some())
+        let latch = self.enter()?;
+        settled(&latch, SETTLE).await?;
+        Ok(latch.is_leader())
     }
 
     /// Returns whether this client leads at this instant, from memory; `false` before it has joined.
     pub fn is_leader(&self) -> bool {
-        self.joined().is_some_and(|candidate| candidate.latch.term().is_some())
+        self.joined().is_some_and(|latch| latch.is_leader())
     }
 
     /// Returns, from memory, the error for which the candidate does not run at present: see
@@ -169,7 +178,7 @@ impl Leader {
     ///
     /// The result is `None` before this client has joined.
     pub fn failure(&self) -> Option<LockError> {
-        self.joined().and_then(|candidate| candidate.latch.failure())
+        self.joined().and_then(|latch| latch.failure())
     }
 
     /// Returns the term of this client, or `None` if it does not lead.
@@ -187,9 +196,9 @@ impl Leader {
     ///
     /// Nothing is lost; the candidate stays in the election.
     pub async fn term(&self) -> Result<Option<Leadership>, LockError> {
-        let candidate = self.enter()?;
-        candidate.settled(SETTLE.saturating_sub(candidate.since.elapsed())).await?;
-        Ok(candidate.latch.term())
+        let latch = self.enter()?;
+        settled(&latch, SETTLE.saturating_sub(latch.since.elapsed())).await?;
+        Ok(latch.current())
     }
 
     /// Joins the election, and waits until this client leads.
@@ -202,7 +211,7 @@ impl Leader {
     ///
     /// Nothing is lost; the candidate stays in the election.
     pub async fn leadership(&self) -> Result<Leadership, LockError> {
-        self.enter()?.latch.leadership().await
+        self.enter()?.leadership().await
     }
 
     /// Joins the election, and waits until this client leads, for at most `wait`.
@@ -215,7 +224,7 @@ impl Leader {
     ///
     /// Nothing is lost; the candidate stays in the election.
     pub async fn leadership_timeout(&self, wait: Duration) -> Result<Leadership, LockError> {
-        self.enter()?.latch.leadership_timeout(wait).await
+        self.enter()?.leadership_timeout(wait).await
     }
 
     /// Resigns if this client leads, and runs again from the tail of the candidates.
@@ -226,7 +235,7 @@ impl Leader {
     ///
     /// The resignation goes on in the background.
     pub async fn resign(&self) {
-        if let Some(term) = self.joined().and_then(|candidate| candidate.latch.current()) {
+        if let Some(term) = self.joined().and_then(|latch| latch.current()) {
             term.resign();
             term.lost().await;
         }
@@ -247,26 +256,20 @@ impl Leader {
 
     /// Returns the candidate if this client has joined. A forked child has none, and takes no lock that another thread may
     /// have had.
-    fn joined(&self) -> Option<Arc<Candidate>> {
-        if self.client.worker().tasks().is_forked() { None } else { self.known() }
+    fn joined(&self) -> Option<Arc<LeaderLatch>> {
+        self.client.worker().check_process(&self.path).ok()?;
+        self.candidates().lock().get(self.path()).cloned()
     }
 
-    fn known(&self) -> Option<Arc<Candidate>> {
-        self.candidates().read().unwrap_or_else(PoisonError::into_inner).get(self.path()).cloned()
-    }
-
-    fn enter(&self) -> Result<Arc<Candidate>, LockError> {
+    fn enter(&self) -> Result<Arc<LeaderLatch>, LockError> {
         self.client.worker().check_process(&self.path)?;
-        Ok(self.known().unwrap_or_else(|| {
-            let mut candidates = self.candidates().write().unwrap_or_else(PoisonError::into_inner);
-            candidates.entry(self.path().to_owned()).or_insert_with(|| Arc::new(self.join_first())).clone()
-        }))
-    }
-
-    /// Makes the candidate. Its own task tells the listeners, so that none of them is woken under the lock of the caller.
-    fn join_first(&self) -> Candidate {
-        let election = Election::new(self.client.clone(), self.path.clone()).named(self.label.clone());
-        Candidate { latch: election.latch_of_client(), since: Instant::now() }
+        let mut candidates = self.candidates().lock();
+        let join = || {
+            let election = Election::new(self.client.clone(), self.path.clone()).named(self.label.clone());
+            // Its own task tells the listeners, so that none of them is woken under this lock.
+            Arc::new(election.latch_of_client())
+        };
+        Ok(candidates.entry(self.path().to_owned()).or_insert_with(join).clone())
     }
 
     fn candidates(&self) -> &Candidates {
@@ -274,31 +277,16 @@ impl Leader {
     }
 }
 
+shown! { Leader: path, is_leader }
+
 /// The candidates of one client, by path. They end with the client, and do not keep it alive.
-type Candidates = RwLock<HashMap<String, Arc<Candidate>>>;
+type Candidates = Mutex<HashMap<String, Arc<LeaderLatch>>>;
 
-/// The candidate of a client at one path.
-struct Candidate {
-    latch: LeaderLatch,
-    since: Instant,
-}
-
-impl Candidate {
-    /// Waits for the first answer of the election, for at most `within`; running out of time is not an error.
-    async fn settled(&self, within: Duration) -> Result<(), LockError> {
-        match self.latch.answered(within).await {
-            Err(LockError::Timeout { .. }) => Ok(()),
-            answer => answer,
-        }
-    }
-}
-
-impl fmt::Debug for Leader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Leader")
-            .field("path", &self.path())
-            .field("is_leader", &self.is_leader())
-            .finish_non_exhaustive()
+/// Waits for the first answer of the election, for at most `within`; running out of time is not an error.
+async fn settled(latch: &LeaderLatch, within: Duration) -> Result<(), LockError> {
+    match latch.settled_timeout(within).await {
+        Err(LockError::Timeout { .. }) => Ok(()),
+        answer => answer,
     }
 }
 

@@ -1,12 +1,12 @@
 //! The thread of a client, which opens one session after another and runs the tasks that belong to them.
 
-use std::future::Future;
-use std::pin::pin;
+use std::future::{Future, pending};
 use std::sync::Arc;
 #[cfg(feature = "metrics")]
-use std::sync::OnceLock;
+use std::sync::{OnceLock, atomic::Ordering};
 use std::time::{Duration, Instant};
 
+use futures_lite::future::or;
 use futures_util::future::FutureExt;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -15,12 +15,12 @@ use crate::error::{LockError, Phase};
 use crate::events::{EventSender, Events};
 use crate::last_start::PeriodCache;
 #[cfg(feature = "metrics")]
-use crate::metrics::{Lasting, Reports, State};
+use crate::metrics::{Reports, State};
 use crate::path::NodePath;
 use crate::session::request_error::RequestError;
 use crate::session::{CLOSE_WITHIN, Health, OpenError, Session};
 use crate::tasks::{Tasks, panics};
-use crate::time::{sleep, timeout};
+use crate::time::{Elapsed, sleep, timeout};
 
 use super::settings::Settings;
 
@@ -34,41 +34,14 @@ pub(crate) struct Worker {
     events: EventSender,
     #[cfg(feature = "metrics")]
     reports: OnceLock<Reports>,
-    periods: PeriodCache,
+    /// The periods that are known not to be over.
+    pub(crate) periods: PeriodCache,
     /// Cancelled when no new acquisitions are accepted.
     closing: CancellationToken,
     /// Cancelled when the client no longer waits for guards.
     stopping: CancellationToken,
     /// Cancelled when the thread ends, after it has closed the session.
     done: CancellationToken,
-}
-
-/// The reason why requests have no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unanswered {
-    /// No answer came within the bound.
-    InTime,
-    /// The client's thread has ended.
-    Ended,
-    /// The task that performed the requests has panicked.
-    Panicked,
-    /// This process is a fork of the client's.
-    Forked,
-}
-
-impl Unanswered {
-    /// Returns the error of requests about the lock at `path`.
-    pub(crate) fn into_error(self, path: &NodePath, waited: Duration) -> LockError {
-        let path = path.relative().to_owned();
-        match self {
-            Self::InTime => LockError::Timeout { path, waited, phase: Phase::Requesting, holder: None },
-            Self::Ended => LockError::Closed { path },
-            Self::Panicked => {
-                LockError::OutcomeUnknown { path, reason: "the task of the call panicked".into() }
-            }
-            Self::Forked => LockError::Forked { path },
-        }
-    }
 }
 
 /// The state of the client's session.
@@ -82,24 +55,18 @@ enum Current {
 impl Worker {
     /// Starts the client's thread.
     pub(crate) fn start(settings: Settings) -> std::io::Result<Arc<Self>> {
-        let (ready, started) = std::sync::mpsc::channel();
-        let thread = std::thread::Builder::new().name("zklock-session".into());
+        let worker = Arc::new(Self::new(settings));
+        let (own, thread) = (worker.clone(), std::thread::Builder::new().name("zklock-session".into()));
         thread.spawn(move || {
-            let done = CancellationToken::new();
             // Dropped after the tasks, some of which may still wait for servers that do not answer, and after the last
             // report.
-            let _done = done.clone().drop_guard();
-            let tasks = Tasks::new();
-            let worker = Arc::new(Self::new(settings, tasks.clone(), done));
-            if ready.send(worker.clone()).is_ok() {
-                // The tasks that are left tell their ends to listeners, which need the worker for that.
-                tasks.run_until(worker.supervise());
-            }
+            let _done = own.done.clone().drop_guard();
+            // The tasks that are left tell their ends to listeners, which need the worker for that.
+            let worker = own;
+            worker.tasks.run_until(worker.supervise());
             #[cfg(feature = "metrics")]
             worker.reports.get().into_iter().for_each(Reports::finish);
         })?;
-        let failed = |_| std::io::Error::other("the session thread failed to start");
-        let worker = started.recv().map_err(failed)?;
         #[cfg(feature = "metrics")]
         worker.start_reports();
         Ok(worker)
@@ -122,24 +89,24 @@ impl Worker {
         let node_bytes = session.as_ref().map_or(0, |session| session.bounds().bytes());
         let lease = session.filter(|session| session.is_attended()).map(|session| {
             let (clock, terms) = (session.clock(), session.clock().terms());
-            Lasting { full: terms.term(terms.heartbeat_kind), remaining: clock.remaining() }
+            [clock.remaining(), terms.term(terms.heartbeat_kind)]
         });
         State { health: self.health(), node_bytes, lease }
     }
 
-    pub(super) fn new(settings: Settings, tasks: Tasks, done: CancellationToken) -> Self {
+    fn new(settings: Settings) -> Self {
         Self {
             identity: Arc::new(settings.identity.as_bytes().to_vec()),
-            tasks,
             settings,
             current: watch::Sender::new(Current::Opening(None)),
+            tasks: Tasks::new(),
             events: EventSender::new(),
             #[cfg(feature = "metrics")]
             reports: OnceLock::new(),
             periods: PeriodCache::default(),
             closing: CancellationToken::new(),
             stopping: CancellationToken::new(),
-            done,
+            done: CancellationToken::new(),
         }
     }
 
@@ -160,11 +127,6 @@ impl Worker {
         self.identity.clone()
     }
 
-    /// The periods that are known not to be over.
-    pub(crate) fn periods(&self) -> &PeriodCache {
-        &self.periods
-    }
-
     pub(crate) fn listen(&self) -> Events {
         self.events.listen()
     }
@@ -182,13 +144,16 @@ impl Worker {
     /// Counts a body that was started under `once_per`.
     pub(crate) fn note_start(&self) {
         #[cfg(feature = "metrics")]
-        self.events.counters().note_start();
+        self.events.counters().starts.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a body whose period had begun.
-    pub(crate) fn note_skip(&self) {
+    /// Counts a body whose period has begun, and returns whether that is so.
+    pub(crate) fn note_skip(&self, has_begun: bool) -> bool {
         #[cfg(feature = "metrics")]
-        self.events.counters().note_skip();
+        if has_begun {
+            self.events.counters().skips.fetch_add(1, Ordering::Relaxed);
+        }
+        has_begun
     }
 
     /// Returns whether no new acquisitions are accepted.
@@ -203,15 +168,11 @@ impl Worker {
 
     /// Returns the error of calls about the lock at `path` that are not accepted, or whose task is gone.
     pub(crate) fn closed(&self, path: &NodePath) -> LockError {
-        self.gone().into_error(path, Duration::ZERO)
-    }
-
-    /// Returns why there is no task that answers.
-    fn gone(&self) -> Unanswered {
+        let path = path.relative().to_owned();
         match () {
-            () if self.tasks.is_forked() => Unanswered::Forked,
-            () if self.closing.is_cancelled() => Unanswered::Ended,
-            () => Unanswered::Panicked,
+            () if self.tasks.is_forked() => LockError::Forked { path },
+            () if self.closing.is_cancelled() => LockError::Closed { path },
+            () => LockError::OutcomeUnknown { path, reason: "the task of the call panicked".into() },
         }
     }
 
@@ -228,21 +189,22 @@ impl Worker {
         &self.tasks
     }
 
-    /// Performs requests on the client's thread for up to `within`, even if the caller stops waiting for
+    /// Performs requests about `path` on the client's thread for up to `within`, even if the caller stops waiting for
     /// them.
     pub(crate) async fn call<T: Send + 'static>(
         &self,
+        path: &NodePath,
         within: Duration,
-        requests: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, Unanswered> {
+        requests: impl Future<Output = Result<T, LockError>> + Send + 'static,
+    ) -> Result<T, LockError> {
         let (reply, answer) = oneshot::channel();
         self.spawn(async move {
             reply.send(timeout(within, requests).await).ok();
         });
-        match answer.await {
-            Ok(in_time) => in_time.map_err(|_| Unanswered::InTime),
-            Err(_) => Err(self.gone()),
-        }
+        answer.await.map_err(|_| self.closed(path))?.unwrap_or_else(|Elapsed| {
+            let (path, phase) = (path.relative().to_owned(), Phase::Requesting);
+            Err(LockError::Timeout { path, waited: within, phase, holder: None })
+        })
     }
 
     /// Asks the servers about `path`, in the current session or the next one.
@@ -260,7 +222,7 @@ impl Worker {
             let session = worker.session(&about, worker.closing()).await?;
             request(session).await.map_err(|error| error.into_error(about.relative()))
         };
-        self.answer(path, asked).await
+        self.call(path, self.default_wait(), asked).await
     }
 
     /// Asks the servers about `path`, in one session after another until they answer.
@@ -283,18 +245,7 @@ impl Worker {
                 }
             }
         };
-        self.answer(path, asked).await
-    }
-
-    /// Waits for the answer to requests about `path` for up to the default wait.
-    async fn answer<T: Send + 'static>(
-        &self,
-        path: &NodePath,
-        asked: impl Future<Output = Result<T, LockError>> + Send + 'static,
-    ) -> Result<T, LockError> {
-        let within = self.default_wait();
-        let answer = self.call(within, asked).await;
-        answer.unwrap_or_else(|unanswered| Err(unanswered.into_error(path, within)))
+        self.call(path, self.default_wait(), asked).await
     }
 
     pub(crate) fn health(&self) -> Health {
@@ -325,33 +276,31 @@ impl Worker {
         path: &NodePath,
         cancel: &CancellationToken,
     ) -> Result<Arc<Session>, LockError> {
-        let mut current = self.current.subscribe();
-        let ready = current.wait_for(|current| match current {
-            Current::Open(session) => !session.is_over(),
-            Current::Opening(Some(error)) => error.is_final(),
-            Current::Opening(None) => false,
-        });
-        let ready = cancel.run_until_cancelled(ready).await;
-        match ready.and_then(Result::ok).as_deref() {
-            Some(Current::Open(session)) => Ok(session.clone()),
-            Some(Current::Opening(Some(error))) => Err(self.settings.opening.failure(error, Duration::ZERO)),
+        match cancel.run_until_cancelled(self.settled()).await {
+            Some(Current::Open(session)) => Ok(session),
+            Some(Current::Opening(Some(error))) => Err(self.settings.opening.failure(&error, Duration::ZERO)),
             Some(Current::Opening(None)) | None => {
                 Err(LockError::Closed { path: path.relative().to_owned() })
             }
         }
     }
 
+    /// Waits until a session is open, or a failure to open one is final.
+    async fn settled(&self) -> Current {
+        let mut current = self.current.subscribe();
+        let is_settled = |current: &Current| match current {
+            Current::Open(session) => !session.is_over(),
+            Current::Opening(error) => error.as_ref().is_some_and(OpenError::is_final),
+        };
+        current.wait_for(is_settled).await.map_or(Current::Opening(None), |settled| settled.clone())
+    }
+
     /// Waits until the first session is open, for at most `within`.
     pub(crate) async fn connected(&self, within: Duration) -> Result<(), LockError> {
-        let mut current = self.current.subscribe();
-        let settled = current.wait_for(|current| match current {
-            Current::Open(_) => true,
-            Current::Opening(error) => error.as_ref().is_some_and(OpenError::is_final),
-        });
-        timeout(within, settled).await.map(drop).ok();
-        let error = match &*self.current.borrow() {
+        let settled = timeout(within, self.settled()).await;
+        let error = match settled.unwrap_or_else(|Elapsed| self.current.borrow().clone()) {
             Current::Open(_) => return Ok(()),
-            Current::Opening(Some(error)) => error.clone(),
+            Current::Opening(Some(error)) => error,
             Current::Opening(None) => OpenError::Unreachable("no server answered".into()),
         };
         Err(self.settings.opening.failure(&error, within))
@@ -386,7 +335,9 @@ impl Worker {
             let mut pause = Duration::ZERO;
             if panics(async { pause = self.open(&mut backoff).await }).await {
                 pause = backoff.lengthen();
-                panics(self.close_after_panic()).await;
+                if let Some(session) = self.current_session() {
+                    panics(session.close_after_panic()).await;
+                }
             }
             self.stopping.run_until_cancelled(sleep(pause)).await;
         }
@@ -412,22 +363,14 @@ impl Worker {
         }
     }
 
-    async fn close_after_panic(&self) {
-        if let Some(session) = self.current_session() {
-            session.close_after_panic().await;
-        }
-    }
-
     /// Opens a session. Tells the reason if that takes long.
     async fn opened(&self) -> Result<Arc<Session>, OpenError> {
         let opening = &self.settings.opening;
-        let mut opened = pin!(opening.open(&self.tasks));
-        tokio::select! {
-            biased;
-            opened = &mut opened => return opened,
-            reason = opening.reason_of_delay() => self.tell_failure(reason),
-        }
-        opened.await
+        let delayed = async {
+            self.tell_failure(opening.reason_of_delay().await);
+            pending().await
+        };
+        or(opening.open(&self.tasks), delayed).await
     }
 
     fn tell_failure(&self, error: OpenError) {

@@ -1,26 +1,25 @@
 //! A candidate that leads while its callback runs.
 
 use std::error::Error;
-use std::fmt;
 use std::future::Future;
-use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
+use futures_util::future::{BoxFuture, FutureExt, Shared};
 use tokio::sync::watch;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
+use crate::change::Mutex;
 use crate::client::Client;
 use crate::client::worker::Backoff;
 use crate::error::{LockError, LossReason, Phase};
 use crate::participant::Participant;
 use crate::time::{Elapsed, sleep, timeout};
 
-use super::candidate::CandidateConfig;
-use super::latch::{LeaderLatch, Position, backoff};
-use super::leadership::{Call, Leadership};
+use super::latch::{LeaderLatch, backoff};
+use super::leadership::{CandidateConfig, Leadership};
 
 /// A candidate that leads while its callback runs (Curator's `LeaderSelector`).
 ///
@@ -38,50 +37,36 @@ use super::leadership::{Call, Leadership};
 pub struct LeaderSelector {
     client: Client,
     candidate: Arc<Candidate>,
-    ended: watch::Receiver<Option<Ended>>,
-}
-
-/// Whether a selector runs again after a term or a refusal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Requeue {
-    WhenAsked,
-    Always,
+    ended: Shared<BoxFuture<'static, Ended>>,
 }
 
 /// What the handle of a selector and its task share.
 struct Candidate {
     config: CandidateConfig,
-    requeue: Requeue,
+    /// Whether it runs again after each term or refusal.
+    requeue: bool,
     /// Cancelled when the candidate is to leave. A callback that runs then goes on until it, or its term, has ended.
     close: CancellationToken,
     /// Whether the candidate is to run once more.
     is_queued: watch::Sender<bool>,
-    /// The latch of the present stay in the election, or of the last one.
-    latch: Mutex<Arc<LeaderLatch>>,
+    /// The latch of the present stay in the election, which the task has.
+    latch: Mutex<Weak<LeaderLatch>>,
     last_failure: Mutex<Option<String>>,
 }
 
 impl LeaderSelector {
-    pub(super) fn start<F, R>(
-        client: Client,
-        (config, requeue): (CandidateConfig, Requeue),
-        callback: F,
-    ) -> Self
+    pub(super) fn start<F, R>(client: Client, (config, requeue): (CandidateConfig, bool), callback: F) -> Self
     where
         F: Fn(Leadership) -> R + Send + Sync + 'static,
         R: Future<Output: Verdict> + Send + 'static,
     {
         let close = config.worker.closing().child_token();
-        let candidate = Arc::new(Candidate {
-            is_queued: watch::Sender::new(false),
-            latch: Mutex::new(Arc::new(LeaderLatch::join(None, config.clone(), &close))),
-            close,
-            last_failure: Mutex::default(),
-            config,
-            requeue,
-        });
-        let (tell, ended) = watch::channel(None);
-        tokio::spawn(Run { candidate: candidate.clone(), callback: Arc::new(callback), tell }.run());
+        let (is_queued, latch, last_failure) =
+            (watch::Sender::new(requeue), Mutex::default(), Mutex::default());
+        let candidate = Arc::new(Candidate { config, requeue, close, is_queued, latch, last_failure });
+        let task = tokio::spawn(candidate.clone().run(candidate.join(), Arc::new(callback)));
+        // Without an end of its own, the task has ended with its runtime.
+        let ended = task.map(|ended| ended.unwrap_or(Ended::Closed)).boxed().shared();
         Self { client, candidate, ended }
     }
 
@@ -114,14 +99,14 @@ impl LeaderSelector {
     fn led(&self) -> Option<(Arc<LeaderLatch>, Leadership)> {
         // A forked child takes no lock that another thread may have had.
         self.candidate.config.check().ok()?;
-        let latch = self.candidate.latch();
+        let latch = self.candidate.latch()?;
         latch.current().map(|term| (latch, term))
     }
 
     /// Returns the last failure as text: the error or the panic of a callback, or the refusal of the servers
     /// after which the candidate tried again.
     pub fn last_failure(&self) -> Option<String> {
-        lock(&self.candidate.last_failure).clone()
+        self.candidate.last_failure.lock().clone()
     }
 
     /// Lists the candidates in the order in which they will lead; the first is the leader.
@@ -159,10 +144,7 @@ impl LeaderSelector {
         if self.candidate.config.check().is_err() {
             return Ended::Closed;
         }
-        let mut ended = self.ended.clone();
-        let told = ended.wait_for(Option::is_some).await.ok();
-        // The task tells its end, unless its runtime has shut down.
-        told.and_then(|ended| ended.clone()).unwrap_or(Ended::Closed)
+        self.ended.clone().await
     }
 
     /// Leaves the election, and waits until the callback has ended and leadership is given up.
@@ -196,55 +178,60 @@ impl Drop for LeaderSelector {
     }
 }
 
-impl fmt::Debug for LeaderSelector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LeaderSelector")
-            .field("path", &self.path())
-            .field("has_leadership", &self.has_leadership())
-            .finish_non_exhaustive()
-    }
-}
+shown! { LeaderSelector: path, has_leadership }
 
-/// The task of a selector, on the runtime of its callback, which alone calls and drops what belongs to the user.
-struct Run<F> {
-    candidate: Arc<Candidate>,
-    callback: Arc<F>,
-    tell: watch::Sender<Option<Ended>>,
-}
-
-impl<F, R> Run<F>
-where
-    F: Fn(Leadership) -> R + Send + Sync + 'static,
-    R: Future<Output: Verdict> + Send + 'static,
-{
-    /// Stays in the election once, and again as often as the candidate is to run.
-    async fn run(self) {
-        let (candidate, mut failures) = (&self.candidate, backoff());
-        let ended = loop {
-            let pause = match self.stay(&mut failures).await {
+impl Candidate {
+    /// The task of a selector, on the runtime of its callback, which alone calls and drops what belongs to the user. It
+    /// stays in the election once, and again as often as the candidate is to run.
+    async fn run<F, R>(self: Arc<Self>, mut latch: Arc<LeaderLatch>, callback: Arc<F>) -> Ended
+    where
+        F: Fn(Leadership) -> R + Send + Sync + 'static,
+        R: Future<Output: Verdict> + Send + 'static,
+    {
+        let mut failures = backoff();
+        loop {
+            let pause = match self.stay(&latch, &callback, &mut failures).await {
                 Ok(pause) => pause,
-                Err(ended) => break ended,
+                Err(ended) => return ended,
             };
-            if candidate.close.run_until_cancelled(candidate.queued(pause)).await.is_none() {
-                break Ended::Closed;
+            if self.close.run_until_cancelled(self.queued(pause)).await.is_none() {
+                return Ended::Closed;
             }
-            candidate.join();
-        };
-        self.tell.send_replace(Some(ended));
+            latch = self.join();
+        }
     }
 
     /// Runs the callback for one term. The candidate has left the election when this returns the pause before the next stay.
-    async fn stay(&self, failures: &mut Backoff) -> Result<Duration, Ended> {
-        let Candidate { config, close, .. } = &*self.candidate;
-        let latch = self.candidate.latch();
-        let Some((term, call)) = self.candidate.elected(&latch).await? else { return Ok(Duration::ZERO) };
+    async fn stay<F, R>(
+        &self,
+        latch: &LeaderLatch,
+        callback: &Arc<F>,
+        failures: &mut Backoff,
+    ) -> Result<Duration, Ended>
+    where
+        F: Fn(Leadership) -> R + Send + Sync + 'static,
+        R: Future<Output: Verdict> + Send + 'static,
+    {
+        let started = Instant::now();
+        let elected = latch.until(|position| {
+            let term = position.term()?;
+            Some((term.begin_call().ok()?, term))
+        });
+        let elected = elected.await;
         // It leads in this term only, which lasts until its call has ended.
         latch.close.cancel();
+        let (call, term) = match elected {
+            Ok(elected) => elected,
+            Err(error) => {
+                latch.ended().await;
+                return self.not_elected(error, || failures.lengthen_after(started.elapsed()));
+            }
+        };
         // The handle sees the term, or this sees that the handle has closed the selector.
-        if close.is_cancelled() {
+        if self.close.is_cancelled() {
             term.resign();
         }
-        let (callback, held) = (self.callback.clone(), term.clone());
+        let (callback, held) = (callback.clone(), term.clone());
         // A task of its own, whose panic does not end this one.
         let body = tokio::spawn(async move {
             let outcome = held.run(async { callback(held.clone()).await }).await;
@@ -261,85 +248,58 @@ where
             Err(error) => Some(describe(error)),
         };
         if let Some(failure) = failure {
-            tracing::error!(path = config.path(), failure, "the callback of a leader failed");
-            self.candidate.note_failure(failure);
-            return Ok(failures.lengthen().max(config.hold_down));
+            tracing::error!(path = self.config.path(), failure, "the callback of a leader failed");
+            self.note_failure(failure);
+            return Ok(failures.lengthen().max(self.config.hold_down));
         }
         failures.reset();
-        Ok(if term.lost().await == LossReason::Resigned { Duration::ZERO } else { config.hold_down })
+        Ok(if term.lost().await == LossReason::Resigned { Duration::ZERO } else { self.config.hold_down })
     }
-}
 
-impl<F> Drop for Run<F> {
-    /// Leaves the election, also when the runtime of the callback shuts down.
-    fn drop(&mut self) {
-        if self.candidate.config.check().is_ok() {
-            self.candidate.leave();
+    /// Returns the pause before the next stay of a candidate that could not run, or was interrupted before its callback began.
+    fn not_elected(&self, error: LockError, pause: impl FnOnce() -> Duration) -> Result<Duration, Ended> {
+        match error {
+            _ if self.close.is_cancelled() => Err(Ended::Closed),
+            LockError::Closed { .. } => Ok(Duration::ZERO),
+            error if !self.requeue => Err(Ended::Failed(error)),
+            error => {
+                self.note_failure(error.to_string());
+                Ok(pause())
+            }
         }
     }
-}
 
-impl Candidate {
-    /// Returns the present latch, which is cloned because a look at its term may wake code of users in this thread.
-    fn latch(&self) -> Arc<LeaderLatch> {
-        lock(&self.latch).clone()
+    /// Returns the present latch, outside of the mutex, because a look at its term may wake code of users in this thread.
+    fn latch(&self) -> Option<Arc<LeaderLatch>> {
+        self.latch.lock().upgrade()
     }
 
-    /// Enters the election once more, from the tail of the candidates.
-    fn join(&self) {
-        let latch = Arc::new(LeaderLatch::join(None, self.config.clone(), &self.close));
-        let last = mem::replace(&mut *lock(&self.latch), latch);
-        drop(last);
+    /// Enters the election, at the tail of the candidates. The end of the latch, with the task or its runtime, leaves it.
+    fn join(&self) -> Arc<LeaderLatch> {
+        let latch = Arc::new(LeaderLatch::join(None, self.config.clone(), self.close.child_token()));
+        *self.latch.lock() = Arc::downgrade(&latch);
+        latch
     }
 
     /// Leaves the election, without a grace for the callback.
     fn leave(&self) {
         self.close.cancel();
-        self.latch().leave();
+        if let Some(latch) = self.latch() {
+            latch.leave();
+        }
     }
 
     /// Waits for `pause`, and then until the candidate is to run again.
     async fn queued(&self, pause: Duration) {
         sleep(pause).await;
-        if self.requeue == Requeue::WhenAsked {
-            self.is_queued.subscribe().wait_for(|is_queued| *is_queued).await.ok();
-        }
-        self.is_queued.send_replace(false);
-    }
-
-    /// Waits for a term, and begins the call that keeps it. Returns `None` if the term is interrupted before that.
-    async fn elected(&self, latch: &LeaderLatch) -> Result<Option<(Leadership, Call)>, Ended> {
-        let mut position = latch.position.clone();
-        loop {
-            let present = position.borrow_and_update().clone();
-            match present {
-                Position::Leads(term) => {
-                    if let Ok(call) = term.begin_call() {
-                        return Ok(Some((term, call)));
-                    }
-                }
-                Position::Refused(error) if self.requeue == Requeue::WhenAsked => {
-                    self.leave();
-                    latch.ended().await;
-                    return Err(Ended::Failed(error));
-                }
-                Position::Refused(error) => self.note_failure(error.to_string()),
-                Position::Closed if self.close.is_cancelled() => return Err(Ended::Closed),
-                Position::Closed => return Ok(None),
-                Position::Starts | Position::Follows => {}
-            }
-            position.changed().await.map_err(|_| Ended::Closed)?;
-        }
+        self.is_queued.subscribe().wait_for(|is_queued| *is_queued).await.ok();
+        self.is_queued.send_replace(self.requeue);
     }
 
     /// Keeps the reason of the last failure, as text.
     fn note_failure(&self, failure: String) {
-        *lock(&self.last_failure) = Some(failure);
+        *self.last_failure.lock() = Some(failure);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Describes a panic as text, and drops its payload, whose drop may itself panic.

@@ -45,24 +45,38 @@ fn names_beyond_the_limit_share_a_series() {
     let all = counters.all();
     assert_eq!(all.len(), MOST_NAMES + 1);
     let others = all.iter().find(|lock| &*lock.label == OTHERS).unwrap();
-    assert_eq!(others.counts().waiting(Mode::Exclusive), 9 * MOST_NAMES as u64);
-    assert_eq!(counters.of("lock 7", Mode::Exclusive).counts().waiting(Mode::Exclusive), 1);
+    assert_eq!(others.counts().waiting, 9 * MOST_NAMES as u64);
+    assert_eq!(counters.of("lock 7", Mode::Exclusive).counts().waiting, 1);
 }
 
 #[test]
 fn each_end_is_counted_under_its_own_name() {
+    use LossReason::{LeaseExpired, NodeDeleted, OwnerChanged, Resigned, SessionEnded, Suspended};
+    use Outcome::{Acquired, Cancelled, Contended, Failed, Refused, TimedOut};
+    let outcomes = [Acquired, Contended, TimedOut, Cancelled, Refused, Failed];
+    let reasons = [NodeDeleted, OwnerChanged, SessionEnded, LeaseExpired, Suspended, Resigned];
+    let snake = |name: String| {
+        let marked = name.chars().map(|letter| match letter.is_uppercase() {
+            true => format!("_{}", letter.to_lowercase()),
+            false => letter.to_string(),
+        });
+        marked.collect::<String>().trim_start_matches('_').to_owned()
+    };
+    assert_eq!(outcomes.map(|outcome| snake(format!("{outcome:?}"))), Outcome::NAMES);
+    assert_eq!(reasons.map(|reason| snake(format!("{reason:?}"))), LossReason::NAMES);
     let only = |nth: usize| std::array::from_fn::<_, 6, _>(|at| u64::from(at == nth));
-    for (nth, outcome) in OUTCOMES.into_iter().enumerate() {
+    for (nth, outcome) in outcomes.into_iter().enumerate() {
         let mut counts = Counts::default();
         counts.note(&LockEventKind::Begun);
         counts.note(&end(outcome));
-        assert_eq!((counts.outcomes, counts.waiting(Mode::Exclusive)), (only(nth), 0));
+        assert_eq!((counts.outcomes, counts.waiting), (only(nth), 0));
     }
-    for (nth, reason) in REASONS.into_iter().enumerate() {
+    for (nth, reason) in reasons.into_iter().enumerate() {
         let mut counts = Counts::default();
-        counts.note(&end(Outcome::Acquired));
+        counts.note(&LockEventKind::Begun);
+        counts.note(&end(Acquired));
         counts.note(&lost(reason));
-        assert_eq!((counts.losses, counts.held()), (only(nth), 0));
+        assert_eq!((counts.losses, counts.held), (only(nth), 0));
     }
 }
 
@@ -72,10 +86,10 @@ fn an_elected_candidate_waits_until_it_has_withdrawn() {
     let (fencing_token, time) = (FencingToken::new(7), Duration::ZERO);
     election.note(&LockEventKind::Begun);
     election.note(&LockEventKind::Elected { fencing_token, waited: time });
-    assert_eq!((election.waiting(Mode::Leader), election.held()), (1, 1));
+    assert_eq!((election.waiting, election.held), (1, 1));
     election.note(&LockEventKind::Resigned { fencing_token, held: time });
     election.note(&LockEventKind::Withdrawn);
-    assert_eq!((election.waiting(Mode::Leader), election.held()), (0, 0));
+    assert_eq!((election.waiting, election.held), (0, 0));
 }
 
 #[test]
@@ -217,7 +231,7 @@ impl Write for Lines {
 fn panics_of_the_recorder_end_no_reports_and_are_logged_once() {
     let (counters, lines, recorder) = (Arc::<Counters>::default(), Lines::default(), Stub::default());
     let exporter = Exporter::new(counters.clone(), Arc::default(), "/a");
-    counters.note_start();
+    counters.starts.fetch_add(1, Ordering::Relaxed);
     let (reports, orders) = mpsc::channel();
     let (done, told) = mpsc::channel();
     reports.send(done.clone()).unwrap();

@@ -58,61 +58,6 @@ impl Config {
         Self { sasl_digest_file: Some(file.into()), ..self }
     }
 
-    /// Logs in by SASL with the mechanism GSSAPI, which is Kerberos.
-    ///
-    /// ACLs know the client by its principal, such as `worker@EXAMPLE.ORG`, unless the servers map it to another name.
-    /// A client without a ticket gets no session: its calls fail with [`LockError::Connect`], and the client library logs
-    /// the reason. A client that the servers do not log in is refused with [`LockError::AuthFailed`]. A login by
-    /// [`sasl_digest`](Self::sasl_digest) besides is invalid.
-    #[cfg(feature = "sasl-gssapi")]
-    #[cfg_attr(not(feature = "sasl-digest"), allow(rustdoc::broken_intra_doc_links))]
-    #[must_use]
-    pub fn sasl_gssapi(self, gssapi: Gssapi) -> Self {
-        Self { sasl_gssapi: Some(gssapi), ..self }
-    }
-
-    /// Encrypts all connections, with these certificates. None are encrypted by default.
-    ///
-    /// Each server of the connect string needs the number of its secure port. The servers may be written as
-    /// `tcp+tls://host:port`. The files are read and checked by [`connect`](Self::connect) and [`start`](Self::start).
-    #[cfg(feature = "tls")]
-    #[must_use]
-    pub fn tls(self, tls: Tls) -> Self {
-        Self { tls: Some(tls), ..self }
-    }
-
-    /// Sets the ACL of the nodes that this client creates, by default [`Acl::Open`]: anyone may do anything.
-    ///
-    /// The nodes above locks may have [another one](Self::parent_acl).
-    #[must_use]
-    pub fn acl(self, acl: Acl) -> Self {
-        Self { acl, ..self }
-    }
-
-    /// Sets the ACL of the missing nodes that this client creates above locks, ticks, shared numbers and data: the
-    /// chroot, the namespace, and the parents in a path. By default, it is that of [`acl`](Self::acl).
-    ///
-    /// The node of a lock is not above the lock: to create and delete there is to enter its queue and to take it away. A
-    /// node that was created as a parent keeps its list, even if it becomes the node of a lock later.
-    ///
-    /// # Examples
-    ///
-    /// Other teams may create their own locks below the parents, and do nothing with the locks of this one.
-    ///
-    /// ```
-    /// use zklock_core::{Acl, Config};
-    ///
-    /// let config = Config::new("zk1:2181")
-    ///     .namespace("/locks")
-    ///     .digest("billing", "secret")
-    ///     .acl(Acl::CreatorAll)
-    ///     .parent_acl(Acl::entries(["auth::cdrwa", "world:anyone:cr"]));
-    /// ```
-    #[must_use]
-    pub fn parent_acl(self, acl: Acl) -> Self {
-        Self { parent_acl: Some(acl), ..self }
-    }
-
     /// Gives a connector of the client library the credentials and the certificates, for `zklock doctor`.
     #[doc(hidden)]
     pub async fn equip(&self, connector: Connector) -> Result<Connector, LockError> {
@@ -138,7 +83,8 @@ impl Config {
             digests: digests(("digests", &self.digests), ("digest_files", &self.digest_files))?,
             login: self.login()?,
             #[cfg(feature = "tls")]
-            transport: self.transport()?,
+            transport: (self.tls.clone().map(Transport::new).transpose())
+                .map_err(|reason| invalid("tls", reason))?,
         };
         let checked = |setting: &'static str, acl: &Acl| {
             if acl.needs_user() && !self.proves_a_name(&security) {
@@ -177,11 +123,6 @@ impl Config {
             [login] => Digest::new(login).map(Some).map_err(|reason| invalid("sasl_digest", reason)),
             _ => Err(invalid("sasl_digest", "there are several, and a client has one")),
         }
-    }
-
-    #[cfg(feature = "tls")]
-    fn transport(&self) -> Result<Option<Transport>, LockError> {
-        self.tls.clone().map(Transport::new).transpose().map_err(|reason| invalid("tls", reason))
     }
 
     /// Tells whether ACLs can identify the client.
