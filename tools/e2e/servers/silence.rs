@@ -129,10 +129,7 @@ async fn a_fleet_outlives_a_restart_of_all_servers_at_once() {
         let begun = Instant::now();
         proxies.iter().for_each(Proxy::refuse);
         proxies.iter().for_each(|proxy| proxy.cut(How::Fin));
-        for index in 0..3 {
-            ensemble.server(index).kill().unwrap();
-        }
-        block_in_place(|| (0..3).for_each(|index| ensemble.server(index).restart().unwrap()));
+        block_in_place(|| ensemble.restart()).unwrap();
         block_in_place(|| ensemble.leader()).unwrap();
         tokio::time::sleep(outage.saturating_sub(begun.elapsed())).await;
         proxies.iter().for_each(Proxy::heal);
