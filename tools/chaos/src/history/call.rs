@@ -46,37 +46,23 @@ pub(crate) struct Grant {
 
 /// The end of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    /// The call ended without the lock.
-    GaveUp { at: u64, why: Why },
-    /// The lock was given back.
-    Released { at: u64 },
-    /// The release failed.
-    ReleaseFailed { at: u64 },
-}
-
-impl End {
-    /// Returns the time of the end.
-    pub(crate) fn at(&self) -> u64 {
-        match *self {
-            Self::GaveUp { at, .. } | Self::Released { at } | Self::ReleaseFailed { at } => at,
-        }
-    }
+pub(crate) struct End {
+    pub(crate) at: u64,
+    /// The reason why the call ended without the lock, or `None` for a release, which may have failed.
+    pub(crate) gave_up: Option<Why>,
 }
 
 impl Call {
     /// Returns the time at which the wait of the call ended, with the lock or without it.
     pub(crate) fn answered(&self) -> Option<u64> {
         let granted = self.grants.first().map(|grant| grant.at);
-        granted.into_iter().chain(self.ends.first().map(End::at)).min()
+        granted.into_iter().chain(self.ends.first().map(|end| end.at)).min()
     }
 
     /// Returns the time at which the call had waited for its whole bound without the lock, or had failed.
     pub(crate) fn in_vain(&self) -> Option<u64> {
-        self.ends.iter().find_map(|end| match end {
-            End::GaveUp { at, why: Why::TimedOut | Why::Error(_) } => Some(*at),
-            _ => None,
-        })
+        let is_in_vain = |end: &&End| matches!(end.gave_up, Some(Why::TimedOut | Why::Error(_)));
+        self.ends.iter().find(is_in_vain).map(|end| end.at)
     }
 
     fn begin(record: &Record, id: CallId) -> Option<Self> {
@@ -105,9 +91,8 @@ impl Call {
             Event::Renewed { until } => self.until = self.until.max(Some(*until)),
             Event::ToldLost { .. } => self.told_lost.push(at),
             Event::ReleaseBegun => self.release_begun = self.release_begun.or(Some(at)),
-            Event::Released => self.ends.push(End::Released { at }),
-            Event::ReleaseFailed { .. } => self.ends.push(End::ReleaseFailed { at }),
-            Event::GaveUp { why } => self.ends.push(End::GaveUp { at, why: why.clone() }),
+            Event::Released | Event::ReleaseFailed { .. } => self.ends.push(End { at, gave_up: None }),
+            Event::GaveUp { why } => self.ends.push(End { at, gave_up: Some(why.clone()) }),
             _ => {}
         }
         self.records.push(record.clone());

@@ -11,8 +11,6 @@ use super::source::{Process, Source};
 pub(crate) struct Fault {
     pub(crate) fault: u64,
     pub(crate) kind: String,
-    /// The target and the figures of the fault.
-    pub(crate) description: String,
     pub(crate) began: u64,
     /// The time of its end, or `None` for a fault that lasted until the end of the history.
     pub(crate) ended: Option<u64>,
@@ -21,7 +19,6 @@ pub(crate) struct Fault {
 /// One life of a process, as the campaign wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Life {
-    pub(crate) started: Option<u64>,
     /// The end of the life, or `None` if it lasted until the end of the history.
     pub(crate) death: Option<Death>,
     /// The times for which the process was stopped. The last one may have no end.
@@ -133,13 +130,9 @@ impl Campaign {
 
     fn take(&mut self, at: u64, event: &Event) {
         match event {
-            Event::FaultBegan { fault, kind, description } => self.faults.push(Fault {
-                fault: *fault,
-                kind: kind.clone(),
-                description: description.clone(),
-                began: at,
-                ended: None,
-            }),
+            Event::FaultBegan { fault, kind, .. } => {
+                self.faults.push(Fault { fault: *fault, kind: kind.clone(), began: at, ended: None });
+            }
             Event::FaultEnded { fault } => self.end_fault(*fault, at),
             Event::LockBroken { lock, zxid } => {
                 let forces = self.broken.entry(lock.clone()).or_default();
@@ -154,7 +147,6 @@ impl Campaign {
                     forces.push(Force::begins(at));
                 }
             }
-            Event::ProcessStarted { process } => self.life(*process).started = Some(at),
             Event::ProcessKilled { process } => self.life(*process).death = Some(Death::Killed(at)),
             Event::ProcessExited { process } => self.life(*process).death = Some(Death::Exited(at)),
             Event::ProcessStopped { process } => self.life(*process).stops.push(Stop { from: at, to: None }),

@@ -100,7 +100,7 @@ pub(crate) fn excludes(one: Kind, other: Kind) -> bool {
 fn end(call: &Call, grant: &Grant, campaign: &Campaign, last: u64) -> (u64, Ending) {
     let granted = grant.at;
     let mut ends = vec![(last, Ending::Open)];
-    let first_end = call.ends.iter().map(super::call::End::at).min();
+    let first_end = call.ends.iter().map(|end| end.at).min();
     ends.extend(call.release_begun.or(first_end).map(|at| (at, Ending::Released)));
     ends.extend(call.told_lost.first().map(|at| (*at, Ending::ToldLost)));
     ends.extend(call.until.map(|at| (at, Ending::LeaseOver)));

@@ -82,13 +82,8 @@ impl History {
 
     /// Returns the life of a process, which is empty if the campaign wrote nothing of it.
     pub(crate) fn life(&self, process: Process) -> &Life {
-        static UNWRITTEN: Life = Life {
-            started: None,
-            death: None,
-            stops: Vec::new(),
-            stalls: Vec::new(),
-            sessions_ended: Vec::new(),
-        };
+        static UNWRITTEN: Life =
+            Life { death: None, stops: Vec::new(), stalls: Vec::new(), sessions_ended: Vec::new() };
         self.campaign.lives.get(&process).unwrap_or(&UNWRITTEN)
     }
 

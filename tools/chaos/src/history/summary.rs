@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::call::End;
 use super::check::longest_wait;
 use super::event::{Event, Outcome, Way, Why};
 use super::hold::Ending;
@@ -41,7 +40,7 @@ impl Summary {
         let mut summary = Self { longest_wait, ..Self::default() };
         for call in history.calls() {
             summary.calls += 1;
-            if let Some(End::GaveUp { why, .. }) = call.ends.first() {
+            if let Some(why) = call.ends.first().and_then(|end| end.gave_up.as_ref()) {
                 *summary.gave_up.entry(reason(why)).or_default() += 1;
             }
         }

@@ -1,6 +1,6 @@
 //! The outcomes of calls, and the state at the end.
 
-use super::super::call::{Call, End};
+use super::super::call::Call;
 use super::super::merged::History;
 use super::super::violation::{Rule, Violation};
 
@@ -23,7 +23,7 @@ pub(crate) fn outcomes(history: &History) -> Vec<Violation> {
 
 fn too_many(call: &Call) -> Option<&'static str> {
     let granted = call.grants.first();
-    let gave_up = call.ends.iter().any(|end| matches!(end, End::GaveUp { .. }));
+    let gave_up = call.ends.iter().any(|end| end.gave_up.is_some());
     let before_grant = |at: u64| granted.is_none_or(|grant| at < grant.at);
     match call {
         _ if call.grants.len() > 1 => Some("was granted twice"),
@@ -31,7 +31,7 @@ fn too_many(call: &Call) -> Option<&'static str> {
         _ if call.told_lost.len() > 1 => Some("was told twice that the lock is lost"),
         _ if granted.is_some() && gave_up => Some("has the lock and gave up"),
         _ if call.told_lost.iter().any(|at| before_grant(*at)) => Some("lost a lock that it did not have"),
-        _ if !gave_up && call.ends.iter().any(|end| before_grant(end.at())) => {
+        _ if !gave_up && call.ends.iter().any(|end| before_grant(end.at)) => {
             Some("released a lock that it did not have")
         }
         _ => None,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::super::call::{Call, End};
+use super::super::call::Call;
 use super::super::event::{Kind, Why};
 use super::super::hold::{Hold, excludes};
 use super::super::merged::History;
@@ -80,7 +80,7 @@ fn last_uses(history: &History) -> Uses<'_> {
     let mut uses = Uses::new();
     for call in history.calls() {
         let last = uses.entry((call.id.process, &*call.asked.lock)).or_insert(Some(0));
-        *last = last.and_then(|last| Some(call.ends.iter().map(End::at).max()?.max(last)));
+        *last = last.and_then(|last| Some(call.ends.iter().map(|end| end.at).max()?.max(last)));
     }
     uses
 }
@@ -154,7 +154,7 @@ pub(crate) fn progress(history: &History, bounds: &Bounds) -> Vec<Violation> {
 
 /// Returns the times between the grants of a process, from its first request to the last end of a call.
 fn without_a_grant(calls: &[&Call]) -> Vec<(u64, u64)> {
-    let ends = calls.iter().filter_map(|call| call.ends.iter().map(End::at).max());
+    let ends = calls.iter().filter_map(|call| call.ends.iter().map(|end| end.at).max());
     let mut times: Vec<_> = calls.iter().flat_map(|call| &call.grants).map(|grant| grant.at).collect();
     times.extend(calls.iter().map(|call| call.asked.at).min());
     times.extend(ends.max());
@@ -164,7 +164,7 @@ fn without_a_grant(calls: &[&Call]) -> Vec<(u64, u64)> {
 
 /// A node that keeps a call out would keep the others out, too.
 fn was_left_out(history: &History, call: &Call, until: u64) -> bool {
-    let failed = call.ends.iter().any(|end| matches!(end, End::GaveUp { why: Why::Error(_), .. }));
+    let failed = call.ends.iter().any(|end| matches!(end.gave_up, Some(Why::Error(_))));
     failed || grants_of_others(history, &[call], call.asked.at..until) > 0
 }
 
