@@ -34,11 +34,8 @@ impl Errors {
 
     /// Returns the tokens that make the compiler report every mistake, in the order of their places in the source.
     pub(crate) fn to_compile_errors(&self) -> TokenStream {
-        let mut errors: Vec<_> = self.0.clone().into_iter().flatten().collect();
-        errors.sort_by_key(|error| {
-            let start = error.span().start();
-            (start.line, start.column)
-        });
+        let mut errors: Vec<_> = self.0.iter().flatten().collect();
+        errors.sort_by_key(|error| error.span().start());
         errors.iter().map(Error::to_compile_error).collect()
     }
 }
