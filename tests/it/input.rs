@@ -6,7 +6,7 @@ use zklock::{Acl, Config, LockError, Member, Permits, Refusal};
 use zklock_testkit::EmbeddedServer;
 use zookeeper_client as zk;
 
-use crate::support::{Space, failed, persistent, server, soon, until_before_expiry};
+use crate::support::{Space, failed, server, soon, until_before_expiry};
 
 const PATH: &str = "/a";
 
@@ -76,26 +76,12 @@ async fn settings_that_cannot_work_are_named_before_anything_is_sent() {
     }
 }
 
-/// Creates the lock's node with these permissions for everyone, and returns a connection that has all
-/// permissions.
-async fn restricted(space: &Space, permission: zk::Permission) -> zk::Client {
-    let anyone = zk::Acl::new(permission, zk::AuthId::anyone());
-    let creator = zk::Acl::new(zk::Permission::ALL, zk::AuthId::authed());
-    let acl = [anyone, creator];
-    let restricted = zk::CreateMode::Persistent.with_acls(zk::Acls::new(&acl));
-    let outsider = space.outsider().await;
-    outsider.auth("digest", b"outsider:secret").await.unwrap();
-    outsider.create(&space.namespace, b"", &persistent()).await.unwrap();
-    outsider.create(&space.full(PATH), b"", &restricted).await.unwrap();
-    outsider
-}
-
 #[tokio::test]
 async fn a_denied_create_list_or_delete_is_told_and_not_retried() {
     use zk::Permission as P;
     for (granted, left) in [(P::READ, 0), (P::CREATE | P::DELETE, 0), (P::READ | P::CREATE, 1)] {
         let space = Space::new();
-        let outsider = restricted(&space, granted).await;
+        let outsider = space.restrict(PATH, granted).await;
         let contenders = async || outsider.list_children(&space.full(PATH)).await.unwrap().len();
         let client = space.client().await;
         let mutex = client.mutex(PATH).unwrap();

@@ -8,7 +8,7 @@ use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
-use crate::support::{Server, Space, TICK, failed, lock, persistent, soon, until, until_in_line};
+use crate::support::{Server, Space, TICK, failed, lock, soon, until, until_in_line};
 
 const PATH: &str = "/shop/orders/7";
 
@@ -183,18 +183,11 @@ async fn only_the_nodes_above_locks_ticks_numbers_and_data_have_the_acl_of_paren
 }
 
 /// Creates the namespace with these permissions for everyone, and below it a node that is open to all.
-async fn restrict(space: &Space, permission: zk::Permission) {
-    let acl = [zk::Acl::new(permission, zk::AuthId::anyone())];
-    let outsider = space.outsider().await;
-    outsider.create(&space.namespace, b"", &persistent()).await.unwrap();
-    outsider.create(&space.full("/shop"), b"", &persistent()).await.unwrap();
-    outsider.set_acl(&space.namespace, &acl, None).await.unwrap();
-}
-
 #[tokio::test]
 async fn ancestors_that_exist_need_no_permission() {
     let space = Space::new();
-    restrict(&space, zk::Permission::NONE).await;
+    space.restrict("/shop", zk::Permission::ALL).await;
+    space.restrict("", zk::Permission::NONE).await;
     let client = space.client().await;
     let guard = lock(&client, PATH).await;
     assert!(guard.is_held());
@@ -205,7 +198,8 @@ async fn ancestors_that_exist_need_no_permission() {
 #[tokio::test]
 async fn a_parent_that_may_not_be_created_is_denied_once_and_not_retried() {
     let space = Space::new();
-    restrict(&space, zk::Permission::READ).await;
+    space.restrict("/shop", zk::Permission::ALL).await;
+    space.restrict("", zk::Permission::READ).await;
     let (proxy, client) = space.proxied().await;
     let error = failed(soon(client.mutex("/store/1").unwrap().lock_timeout(Duration::MAX)).await);
     assert!(matches!(&error, LockError::Denied { path, .. } if path == "/store/1"), "{error}");

@@ -83,9 +83,7 @@ async fn nodes_beyond_the_bounds_or_denied_are_counted_and_not_looked_at() {
     let enough = client.survey("/").unwrap().nodes(4).depth(3).take().await.unwrap();
     assert_eq!((enough.locks.len(), enough.left_out), (1, 0));
     // No client may list the children.
-    let closed = [zk::Acl::new(zk::Permission::CREATE, zk::AuthId::anyone())];
-    let options = zk::CreateMode::Persistent.with_acls(closed.as_slice().into());
-    outsider.create(&space.full("/denied"), b"", &options).await.unwrap();
+    space.restrict("/denied", zk::Permission::CREATE).await;
     outsider.create(&space.full("/denied/below"), b"", &persistent()).await.unwrap();
     let denied = client.survey("/").unwrap().take().await.unwrap();
     assert_eq!((denied.locks.len(), denied.left_out), (1, 1));

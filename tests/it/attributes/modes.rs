@@ -3,7 +3,7 @@
 use tokio::sync::Barrier;
 use zklock::{FencingToken, LockError, WriteGuard, distributed_lock};
 
-use crate::support::{Space, soon};
+use crate::support::{Space, failed, soon};
 
 #[distributed_lock(path = "/catalogue", mode = read, guard = held)]
 async fn meet(others: &Barrier) -> Result<FencingToken, LockError> {
@@ -45,4 +45,18 @@ async fn a_reading_call_inside_of_a_writing_one_enters_without_another_contender
     let space = Space::new();
     soon(zklock::scope(space.client().await, change(&space))).await.unwrap();
     space.until_empty("/catalogue").await;
+}
+
+#[distributed_lock(path = "/catalogue", mode = read, guard = held)]
+async fn upgrade(space: &Space) -> Result<LockError, LockError> {
+    let error = failed(change(space).await);
+    held.verify().await?;
+    Ok(error)
+}
+
+#[tokio::test]
+async fn a_writing_call_inside_of_a_reading_one_is_refused_without_waiting() {
+    let space = Space::new();
+    let error = soon(zklock::scope(space.client().await, upgrade(&space))).await.unwrap();
+    assert!(matches!(&error, LockError::Upgrade { path, .. } if path == "/catalogue"), "{error}");
 }

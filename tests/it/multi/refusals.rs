@@ -10,12 +10,7 @@ use crate::support::{Space, failed, soon, until_before_expiry};
 async fn restrict_middle(space: &Space, permission: zk::Permission) -> zk::Client {
     let client = space.client().await;
     lock(&client, &[A, B, C]).await.release().await.unwrap();
-    let outsider = space.outsider().await;
-    outsider.auth("digest", b"outsider:secret").await.unwrap();
-    let anyone = zk::Acl::new(permission, zk::AuthId::anyone());
-    let creator = zk::Acl::new(zk::Permission::ALL, zk::AuthId::authed());
-    outsider.set_acl(&space.full(B), &[anyone, creator], None).await.unwrap();
-    outsider
+    space.restrict(B, permission).await
 }
 
 #[tokio::test]

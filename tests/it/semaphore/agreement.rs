@@ -4,7 +4,7 @@ use zklock::LockError;
 use zookeeper_client as zk;
 
 use super::{GATE, LEASES, PATH, semaphore, spawn_take, take, until_nothing_is_left};
-use crate::support::{Space, failed, persistent, soon};
+use crate::support::{Space, failed, soon};
 
 #[track_caller]
 fn check_differ(error: &LockError, expected: (u32, u32)) {
@@ -86,14 +86,7 @@ async fn a_semaphore_of_one_and_a_lock_that_is_not_reentrant_exclude_each_other(
 async fn client_that_may_not_state_the_number_is_denied_and_leaves_nothing() {
     use zk::Permission as P;
     let space = Space::new();
-    let outsider = space.outsider().await;
-    outsider.auth("digest", b"outsider:secret").await.unwrap();
-    let anyone = zk::Acl::new(P::READ | P::CREATE | P::DELETE, zk::AuthId::anyone());
-    let creator = zk::Acl::new(P::ALL, zk::AuthId::authed());
-    let acl = [anyone, creator];
-    let restricted = zk::CreateMode::Persistent.with_acls(zk::Acls::new(&acl));
-    outsider.create(&space.namespace, b"", &persistent()).await.unwrap();
-    outsider.create(&space.full(PATH), b"", &restricted).await.unwrap();
+    space.restrict(PATH, P::READ | P::CREATE | P::DELETE).await;
     let error = failed(soon(semaphore(&space.client().await, 2).acquire()).await);
     assert!(matches!(&error, LockError::Denied { path, .. } if path == PATH), "{error}");
     assert_eq!((space.children(LEASES).await, space.children(GATE).await), (vec![], vec![]));

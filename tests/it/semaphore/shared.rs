@@ -209,10 +209,7 @@ async fn a_number_that_may_not_be_read_is_denied_and_leaves_nothing() {
     let space = Space::new();
     let semaphore = semaphore(&space.client().await, 1);
     take(&semaphore, 1).await.release().await.unwrap();
-    let outsider = space.outsider().await;
-    outsider.auth("digest", b"outsider:secret").await.unwrap();
-    let creator = [zk::Acl::new(zk::Permission::ALL, zk::AuthId::authed())];
-    outsider.set_acl(&space.full(LIMIT), &creator, None).await.unwrap();
+    space.restrict(LIMIT, zk::Permission::NONE).await;
     let error = failed(soon(semaphore.acquire()).await);
     assert!(matches!(&error, LockError::Denied { path, .. } if path == LIMIT), "{error}");
     let error = failed(soon(semaphore.set_permits(2)).await);

@@ -8,8 +8,8 @@ use tokio::task::JoinSet;
 use zklock::LockError;
 use zookeeper_client as zk;
 
-use super::{GATE, LEASES, PATH, semaphore, spawn_take, take, until_nothing_is_left};
-use crate::support::{Space, failed, sequential, soon};
+use super::{GATE, LEASES, semaphore, spawn_take, take, until_nothing_is_left};
+use crate::support::{Space, failed, persistent, sequential, soon};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn as_many_tries_at_once_as_there_are_permits_all_succeed() {
@@ -75,16 +75,8 @@ async fn a_try_does_not_overtake_those_who_wait() {
 #[tokio::test]
 async fn a_try_that_may_not_list_the_permits_is_denied_and_finds_no_contention() {
     let space = Space::new();
-    let outsider = space.outsider().await;
-    let anyone = [zk::Acl::new(zk::Permission::CREATE | zk::Permission::DELETE, zk::AuthId::anyone())];
-    for (path, acls) in [
-        ("", zk::Acls::anyone_all()),
-        (PATH, zk::Acls::anyone_all()),
-        (GATE, zk::Acls::anyone_all()),
-        (LEASES, zk::Acls::new(&anyone)),
-    ] {
-        outsider.create(&space.full(path), b"", &zk::CreateMode::Persistent.with_acls(acls)).await.unwrap();
-    }
+    let outsider = space.restrict(LEASES, zk::Permission::CREATE | zk::Permission::DELETE).await;
+    outsider.create(&space.full(GATE), b"", &persistent()).await.unwrap();
     // A contender that stays at the gate.
     let prefix = format!("{}/_c_{UUID}-lock-", space.full(GATE));
     outsider.create(&prefix, b"", &sequential()).await.unwrap();

@@ -172,6 +172,18 @@ impl Space {
         self.outsider().await.set_acl(&self.full(path), &acl, None).await.expect("the node is there");
     }
 
+    /// Gives all clients only this permission on a node, which it creates if it is missing, like those above it.
+    /// Returns a connection that has every permission.
+    pub(crate) async fn restrict(&self, path: &str, permission: zk::Permission) -> zk::Client {
+        let (outsider, path) = (self.outsider().await, self.full(path));
+        outsider.auth("digest", b"outsider:secret").await.unwrap();
+        outsider.mkdir(&path, &persistent()).await.unwrap();
+        let anyone = zk::Acl::new(permission, zk::AuthId::anyone());
+        let creator = zk::Acl::new(zk::Permission::ALL, zk::AuthId::authed());
+        outsider.set_acl(&path, &[anyone, creator], None).await.unwrap();
+        outsider
+    }
+
     pub(crate) async fn until_empty(&self, path: &str) {
         until(|| async { self.children(path).await.is_empty() }, "no contender is left").await;
     }
