@@ -1,6 +1,6 @@
-//! Writes that are applied only while locks are held, and reads as of a moment at which they were.
+//! Writes that are applied only while a lock is held or a term lasts, and reads as of a moment at which it was so.
 //!
-//! Uses the layers below: `client`, `lease`, `session`, `path` and `error`.
+//! Uses the layers below: `held`, `client`, `lease`, `session`, `path` and `error`.
 
 #[cfg(test)]
 mod tests;
@@ -8,51 +8,202 @@ mod tests;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::client::worker::{Unanswered, Worker};
 use crate::error::{LockError, LossReason, Phase, Refusal};
+use crate::held::Held;
 use crate::lease::{Share, WritePermit};
 use crate::path::NodePath;
 use crate::session::request_error::RequestError;
 use crate::session::requests::{Guarded, Write};
 use crate::time::sleep;
 
-/// Writes to `path`, below the client's namespace, if all of the permit's leases are held at that moment. Waits for at most
-/// `within` for the answer.
-pub(crate) async fn write(
-    worker: &Worker,
-    permit: WritePermit,
-    (path, write): (&str, Write),
-    within: Duration,
-) -> Result<(), LockError> {
-    let target = NodePath::new(worker.root(), path)?;
-    let (shares, about) = (permit.shares().to_vec(), target.clone());
-    match worker.call(within, send(permit, target, write)).await {
-        Ok(Ok(Guarded::Applied(_))) => Ok(()),
-        Ok(Ok(Guarded::Unguarded(index))) => Err(lost(&shares[index], LossReason::NodeDeleted)),
-        Ok(Err(error)) => Err(error),
-        Err(Unanswered::InTime) => {
-            Err(RequestError::Unknown(format!("no answer within {within:?}")).into_error(path))
-        }
-        Err(unanswered @ (Unanswered::Forked | Unanswered::Panicked)) => {
-            Err(unanswered.into_error(&about, within))
-        }
-        Err(Unanswered::Ended) => Err(RequestError::SessionOver.into_error(path)),
+impl Held {
+    /// Replaces the data of the node at `path` if and only if the lock is held, or the term lasts, at that moment.
+    ///
+    /// The server checks the holder's own node in the same transaction, so a holder that lost the lock
+    /// without knowing it cannot write. `path` is an absolute path below the client's namespace. The request, which
+    /// contains the data, `path` and the paths of the holder's nodes, has at most 1,048,575 bytes, the default of the
+    /// servers' `jute.maxbuffer`. A longer one is refused before anything is sent.
+    ///
+    /// # Errors
+    ///
+    /// * [`LockError::Lost`] if the lock is lost or given back, or the term is over; the write was not applied.
+    /// * [`LockError::Refused`], [`LockError::Denied`] or [`LockError::InvalidPath`]; the write was not
+    ///   applied.
+    /// * [`LockError::OutcomeUnknown`] if the connection broke, or no answer came within the client's default
+    ///   wait. The write may have been applied, but only while the lock was held, or the term lasted.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the outcome unknown.
+    pub async fn set_data(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
+        self.write(path, Write::SetData(data.into())).await
     }
-}
 
-/// Sends the write in one transaction with a check of the leases' nodes.
-///
-/// The names of the nodes are read in the same step in which the transaction is sent: a downgrade under way
-/// replaces its node either before that or after the write.
-async fn send(
-    permit: WritePermit,
-    target: NodePath,
-    write: Write,
-) -> Result<Guarded<Option<i64>>, LockError> {
-    let session = permit.shares()[0].lease().session().clone();
-    let guards = permit.ready().await?;
-    let answer = permit.send(session.requests().guarded(guards, target.full(), &write)).await;
-    answer.map_err(|error| error.into_error(target.relative()))
+    /// Creates a persistent node at `path` if and only if the lock is held, or the term lasts, at that moment.
+    ///
+    /// `path` and `data` have the limits of [`set_data`](Self::set_data).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`set_data`](Self::set_data). The refusal is [`Refusal::NodeExists`] if the
+    /// node exists, and [`Refusal::NoNode`] if its parent does not.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the outcome unknown.
+    pub async fn create(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
+        self.write(path, Write::Create(data.into())).await
+    }
+
+    /// Deletes the node at `path` if and only if the lock is held, or the term lasts, at that moment.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`set_data`](Self::set_data). The refusal is [`Refusal::NoNode`] if the node does
+    /// not exist, and [`Refusal::NotEmpty`] if it has children.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the outcome unknown.
+    pub async fn delete(&self, path: &str) -> Result<(), LockError> {
+        self.write(path, Write::Delete).await
+    }
+
+    /// Replaces the data of the node at `path`, or creates the node, if and only if the lock is held, or the term lasts, at
+    /// that moment.
+    ///
+    /// Missing parents are created as well, as persistent nodes without data. Each request is guarded like
+    /// [`set_data`](Self::set_data), which also states the limits of `path` and `data`. A node that exists takes
+    /// one request. A node that does not exist takes a second one, and one more for each missing parent. If other
+    /// clients create and delete the same node meanwhile, the answer to each request decides the next one, until the
+    /// client's default wait is over.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`set_data`](Self::set_data), and [`LockError::Timeout`] if every request within the client's default
+    /// wait was refused because of such changes; nothing was written then.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the outcome unknown.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::LockError> {
+    /// let guard = client.mutex("/jobs/7")?.lock().await?;
+    /// guard.upsert("/ledgers/7/last", "paid").await?;
+    /// assert_eq!(guard.get("/ledgers/7/last").await?.as_deref(), Some(&b"paid"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn upsert(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
+        let (data, started, within) = (data.into(), Instant::now(), self.worker().default_wait());
+        let mut step = Step::Set;
+        loop {
+            let left = within.saturating_sub(started.elapsed());
+            if left.is_zero() {
+                let (path, phase) = (path.to_owned(), Phase::Requesting);
+                return Err(LockError::Timeout { path, waited: within, phase, holder: None });
+            }
+            match self.write_within(self.permit()?, left, (path, step.write(data.clone()))).await {
+                Err(LockError::Refused { path, refusal }) => match step.after(&refusal) {
+                    Some(next) => step = next,
+                    None => return Err(LockError::Refused { path, refusal }),
+                },
+                // No request is sent after one whose outcome is unknown.
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Returns the data of the node at `path`, or `None` if there is no such node, as of a moment at which the lock
+    /// was held, or the term lasted.
+    ///
+    /// The server looks for the holder's own node right behind the read, in the same round trip. Under a lock that only
+    /// one call holds, the data therefore contains every guarded write of earlier holders, and no write of a later one.
+    /// `path` is an absolute path below the client's namespace.
+    ///
+    /// # Errors
+    ///
+    /// * [`LockError::Lost`] if the lock is lost or given back, or the term is over, even if the data was read before.
+    /// * [`LockError::Denied`], [`LockError::Refused`] or [`LockError::InvalidPath`].
+    /// * [`LockError::Timeout`] if the servers do not answer within the client's default wait. After a broken
+    ///   connection, the client reads again until then.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::LockError> {
+    /// let guard = client.mutex("/counters/7")?.lock().await?;
+    /// let read = guard.get("/counters/7/value").await?.unwrap_or_default();
+    /// let value: u64 = String::from_utf8_lossy(&read).parse().unwrap_or(0);
+    /// guard.upsert("/counters/7/value", (value + 1).to_string()).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn get(&self, path: &str) -> Result<Option<Vec<u8>>, LockError> {
+        self.check()?;
+        let path = NodePath::new(self.worker().root(), path)?;
+        let (worker, answer) = (self.worker(), read_until_answered(self.shares(), path.clone()));
+        let read = worker.call(&path, worker.default_wait(), answer).await;
+        // A loss may be known only since the answer.
+        self.check()?;
+        read
+    }
+
+    async fn write(&self, path: &str, write: Write) -> Result<(), LockError> {
+        self.write_within(self.permit()?, self.worker().default_wait(), (path, write)).await
+    }
+
+    /// Writes to `path`, below the client's namespace. Waits for at most `within` for the answer.
+    async fn write_within(
+        &self,
+        permit: WritePermit,
+        within: Duration,
+        (path, write): (&str, Write),
+    ) -> Result<(), LockError> {
+        let target = NodePath::new(self.worker().root(), path)?;
+        let (held, about) = (self.clone(), target.clone());
+        let sent = async move {
+            let answer = held.send(permit, &about, &write).await?;
+            answer.map(drop).map_err(|error| error.into_error(about.relative()))
+        };
+        let unknown = |reason: String| RequestError::Unknown(reason).into_error(path);
+        self.worker().call(&target, within, sent).await.map_err(|error| match error {
+            // The write may have been sent, and be applied later.
+            LockError::Timeout { .. } => unknown(format!("no answer within {within:?}")),
+            LockError::Closed { .. } => RequestError::SessionOver.into_error(path),
+            error => error,
+        })
+    }
+
+    /// Sends a write in one transaction with a check of the leases' nodes. Fails if the lock is lost or given back, or the
+    /// term is over.
+    ///
+    /// The names of the nodes are read in the same step in which the transaction is sent: a downgrade under way
+    /// replaces its node either before that or after the write.
+    pub(crate) async fn send(
+        &self,
+        permit: WritePermit,
+        target: &NodePath,
+        write: &Write,
+    ) -> Result<Result<Option<i64>, RequestError>, LockError> {
+        let shares = self.shares();
+        let requests = shares[0].lease().session().requests();
+        let guards = permit.ready().await?;
+        // A term may have ended while there was no connection, although its node is there.
+        self.check()?;
+        match permit.send(requests.guarded(guards, target.full(), write)).await {
+            Ok(Guarded::Applied(written)) => Ok(Ok(written)),
+            Ok(Guarded::Unguarded(index)) => Err(lost(&shares[index], LossReason::NodeDeleted)),
+            Err(error) => Ok(Err(error)),
+        }
+    }
 }
 
 fn lost(share: &Share, reason: LossReason) -> LockError {
@@ -60,35 +211,15 @@ fn lost(share: &Share, reason: LossReason) -> LockError {
     lease.lost_error(lease.lose(reason))
 }
 
-/// Creates the node at `path`, below the client's namespace, or replaces its data. Each request has a permit of its
-/// own.
-///
-/// No request is sent after one whose outcome is unknown.
-pub(crate) async fn upsert(
-    worker: &Worker,
-    permit: impl Fn() -> Result<WritePermit, LockError>,
-    path: &str,
-    data: Vec<u8>,
-) -> Result<(), LockError> {
-    let (started, within) = (Instant::now(), worker.default_wait());
-    let mut step = Step::Set;
-    loop {
-        let left = within.saturating_sub(started.elapsed());
-        if left.is_zero() {
-            let (path, phase) = (path.to_owned(), Phase::Requesting);
-            return Err(LockError::Timeout { path, waited: within, phase, holder: None });
-        }
-        match write(worker, permit()?, (path, step.write(data.clone())), left).await {
-            Err(LockError::Refused { path, refusal }) => match step.after(&refusal) {
-                Some(next) => step = next,
-                None => return Err(LockError::Refused { path, refusal }),
-            },
-            outcome => return outcome,
-        }
+/// Returns the error of a request about `path` under these leases, which are lost with their session.
+pub(crate) fn failed(shares: &[Arc<Share>], path: &NodePath, error: RequestError) -> LockError {
+    match error {
+        RequestError::SessionOver => lost(&shares[0], LossReason::SessionEnded),
+        error => error.into_error(path.relative()),
     }
 }
 
-/// One request of such a write.
+/// One request of an upsert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// Replaces the data.
@@ -117,20 +248,8 @@ impl Step {
     }
 }
 
-/// Reads the node at `path`, below the client's namespace, as of a moment at which all of these leases were held. The
-/// caller checks them before and after.
-pub(crate) async fn read(
-    worker: &Worker,
-    shares: Vec<Arc<Share>>,
-    path: &str,
-) -> Result<Option<Vec<u8>>, LockError> {
-    let (target, within) = (NodePath::new(worker.root(), path)?, worker.default_wait());
-    let about = target.clone();
-    let answer = worker.call(within, read_until_answered(shares, target)).await;
-    answer.unwrap_or_else(|unanswered| Err(unanswered.into_error(&about, within)))
-}
-
-/// Reads until there is an answer. The caller bounds the time.
+/// Reads a node as of a moment at which all of these leases were held, until there is an answer. The caller bounds the time,
+/// and checks the leases before and after.
 async fn read_until_answered(
     shares: Vec<Arc<Share>>,
     target: NodePath,
@@ -144,9 +263,8 @@ async fn read_until_answered(
         match answer {
             Ok(Guarded::Applied(data)) => return Ok(data),
             Ok(Guarded::Unguarded(index)) => return Err(lost(&shares[index], LossReason::NodeDeleted)),
-            Err(RequestError::SessionOver) => return Err(lost(&shares[0], LossReason::SessionEnded)),
             Err(RequestError::Unknown(_)) => sleep(PAUSE).await,
-            Err(error) => return Err(error.into_error(target.relative())),
+            Err(error) => return Err(failed(&shares, &target, error)),
         }
     }
 }

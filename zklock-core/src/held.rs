@@ -1,6 +1,6 @@
-//! What a holder can do under its lock or term: look at its state, and write and read.
+//! What a holder sees of its lock or term: its state, its token and its end.
 //!
-//! Uses the layers below: `guarded`, `hold`, `client`, `lease`, `session`, `path`, `token` and `error`.
+//! Uses the layers below: `hold`, `client`, `lease`, `session`, `path`, `token` and `error`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,10 +10,8 @@ use futures_util::future::{join_all, select_all};
 
 use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason};
-use crate::guarded;
 use crate::hold::{self, Entries, Frame, Hold, LeaderTerm};
 use crate::lease::{LeaseState, Share, WritePermit};
-use crate::session::requests::Write;
 use crate::token::FencingToken;
 
 /// A lock or a term of leadership that a holder has. Cheap to clone.
@@ -221,10 +219,13 @@ impl Held {
         self.check()?;
         let (asked, within) = (self.shares(), self.worker.default_wait());
         let path = asked[0].lease().path().clone();
-        let asked = async move { join_all(asked.iter().map(|share| share.lease().settle())).await };
-        let answer = self.worker.call(within, asked).await;
+        let settled = async move {
+            join_all(asked.iter().map(|share| share.lease().settle())).await;
+            Ok(())
+        };
+        let answer = self.worker.call(&path, within, settled).await;
         self.check()?;
-        answer.map(drop).map_err(|unanswered| unanswered.into_error(&path, within))
+        answer
     }
 
     /// Waits until the lock is lost or given back, or the term is over, and returns the reason.
@@ -243,132 +244,8 @@ impl Held {
         }
     }
 
-    /// Replaces the data of the node at `path` if and only if the lock is held, or the term lasts, at that moment.
-    ///
-    /// The server checks the holder's own node in the same transaction, so a holder that lost the lock
-    /// without knowing it cannot write. `path` is an absolute path below the client's namespace. The request, which
-    /// contains the data, `path` and the paths of the holder's nodes, has at most 1,048,575 bytes, the default of the
-    /// servers' `jute.maxbuffer`. A longer one is refused before anything is sent.
-    ///
-    /// # Errors
-    ///
-    /// * [`LockError::Lost`] if the lock is lost or given back, or the term is over; the write was not applied.
-    /// * [`LockError::Refused`], [`LockError::Denied`] or [`LockError::InvalidPath`]; the write was not
-    ///   applied.
-    /// * [`LockError::OutcomeUnknown`] if the connection broke, or no answer came within the client's default
-    ///   wait. The write may have been applied, but only while the lock was held, or the term lasted.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future leaves the outcome unknown.
-    pub async fn set_data(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
-        self.write(path, Write::SetData(data.into())).await
-    }
-
-    /// Creates a persistent node at `path` if and only if the lock is held, or the term lasts, at that moment.
-    ///
-    /// `path` and `data` have the limits of [`set_data`](Self::set_data).
-    ///
-    /// # Errors
-    ///
-    /// Those of [`set_data`](Self::set_data). The refusal is [`Refusal::NodeExists`](crate::Refusal::NodeExists) if the
-    /// node exists, and [`Refusal::NoNode`](crate::Refusal::NoNode) if its parent does not.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future leaves the outcome unknown.
-    pub async fn create(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
-        self.write(path, Write::Create(data.into())).await
-    }
-
-    /// Deletes the node at `path` if and only if the lock is held, or the term lasts, at that moment.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`set_data`](Self::set_data). The refusal is [`Refusal::NoNode`](crate::Refusal::NoNode) if the node does
-    /// not exist, and [`Refusal::NotEmpty`](crate::Refusal::NotEmpty) if it has children.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future leaves the outcome unknown.
-    pub async fn delete(&self, path: &str) -> Result<(), LockError> {
-        self.write(path, Write::Delete).await
-    }
-
-    /// Replaces the data of the node at `path`, or creates the node, if and only if the lock is held, or the term lasts, at
-    /// that moment.
-    ///
-    /// Missing parents are created as well, as persistent nodes without data. Each request is guarded like
-    /// [`set_data`](Self::set_data), which also states the limits of `path` and `data`. A node that exists takes
-    /// one request. A node that does not exist takes a second one, and one more for each missing parent. If other
-    /// clients create and delete the same node meanwhile, the answer to each request decides the next one, until the
-    /// client's default wait is over.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`set_data`](Self::set_data), and [`LockError::Timeout`] if every request within the client's default
-    /// wait was refused because of such changes; nothing was written then.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future leaves the outcome unknown.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::LockError> {
-    /// let guard = client.mutex("/jobs/7")?.lock().await?;
-    /// guard.upsert("/ledgers/7/last", "paid").await?;
-    /// assert_eq!(guard.get("/ledgers/7/last").await?.as_deref(), Some(&b"paid"[..]));
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn upsert(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
-        guarded::upsert(&self.worker, || self.permit(), path, data.into()).await
-    }
-
-    /// Returns the data of the node at `path`, or `None` if there is no such node, as of a moment at which the lock
-    /// was held, or the term lasted.
-    ///
-    /// The server looks for the holder's own node right behind the read, in the same round trip. Under a lock that only
-    /// one call holds, the data therefore contains every guarded write of earlier holders, and no write of a later one.
-    /// `path` is an absolute path below the client's namespace.
-    ///
-    /// # Errors
-    ///
-    /// * [`LockError::Lost`] if the lock is lost or given back, or the term is over, even if the data was read before.
-    /// * [`LockError::Denied`], [`LockError::Refused`] or [`LockError::InvalidPath`].
-    /// * [`LockError::Timeout`] if the servers do not answer within the client's default wait. After a broken
-    ///   connection, the client reads again until then.
-    ///
-    /// # Cancel safety
-    ///
-    /// Nothing is lost.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::LockError> {
-    /// let guard = client.mutex("/counters/7")?.lock().await?;
-    /// let read = guard.get("/counters/7/value").await?.unwrap_or_default();
-    /// let value: u64 = String::from_utf8_lossy(&read).parse().unwrap_or(0);
-    /// guard.upsert("/counters/7/value", (value + 1).to_string()).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn get(&self, path: &str) -> Result<Option<Vec<u8>>, LockError> {
-        self.check()?;
-        let read = guarded::read(&self.worker, self.shares(), path).await;
-        // A loss may be known only since the answer.
-        self.check()?;
-        read
-    }
-
-    async fn write(&self, path: &str, write: Write) -> Result<(), LockError> {
-        guarded::write(&self.worker, self.permit()?, (path, write), self.worker.default_wait()).await
-    }
-
-    fn permit(&self) -> Result<WritePermit, LockError> {
+    /// Returns a permit for one write, unless the lock is lost or given back, or the term is over.
+    pub(crate) fn permit(&self) -> Result<WritePermit, LockError> {
         self.check()?;
         let permit = WritePermit::take(&self.shares())?;
         self.check()?;

@@ -7,7 +7,7 @@
 //! again cannot succeed ([`PeriodCache`](crate::last_start::PeriodCache)). Calls that wait for their lock share
 //! one poller.
 //!
-//! Uses the layers below: `held`, `client`, `lease`, `session`, `last_start`, `path` and `error`.
+//! Uses the layers below: `guarded`, `held`, `client`, `lease`, `session`, `last_start`, `path` and `error`.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use uuid::Uuid;
 
 use crate::client::Client;
 use crate::client::worker::Worker;
-use crate::error::{LockError, LossReason, Refusal};
+use crate::error::{LockError, Refusal};
+use crate::guarded;
 use crate::held::Held;
 use crate::last_start::{LastStart, NotATick, Period, Polled, Record};
-use crate::lease::WritePermit;
 use crate::path::NodePath;
 use crate::session::Session;
 use crate::session::request_error::RequestError;
@@ -87,21 +87,9 @@ impl Held {
             return Ok(false);
         }
         let (asked, within) = (Instant::now(), worker.default_wait());
-        let attempt = Attempt::new(self.clone(), path.clone(), period);
-        let id = attempt.id;
-        let last = match worker.call(within, attempt.run()).await {
-            Ok(Ok(last)) => last,
-            // The lease is ended here, where the guard still exists, and not by the task, which the caller may
-            // have abandoned.
-            Ok(Err(StartError::Lost(index, reason))) => {
-                let shares = self.shares();
-                let lease = shares[index].lease();
-                return Err(lease.lost_error(lease.lose(reason)));
-            }
-            Ok(Err(StartError::Over(error))) => return Err(error),
-            Ok(Err(StartError::Request(error))) => return Err(error.into_error(path.relative())),
-            Err(unanswered) => return Err(unanswered.into_error(&path, within)),
-        };
+        let id = Uuid::new_v4();
+        let attempt = Attempt { held: self.clone(), path: path.clone(), period, id };
+        let last = worker.call(&path, within, attempt.run()).await?;
         note(worker, &path, last, period, asked);
         if !last.is_start_of(id) {
             worker.note_skip();
@@ -171,72 +159,40 @@ struct Attempt {
     id: Uuid,
 }
 
-/// The reason why an attempt has no answer.
-enum StartError {
-    Request(RequestError),
-    /// The lease with this index is lost.
-    Lost(usize, LossReason),
-    /// The lock is lost, or was given back, or the term is over.
-    Over(LockError),
-}
-
-impl From<RequestError> for StartError {
-    fn from(error: RequestError) -> Self {
-        match error {
-            RequestError::SessionOver => Self::Lost(0, LossReason::SessionEnded),
-            error => Self::Request(error),
-        }
-    }
-}
-
-impl From<LockError> for StartError {
-    fn from(over: LockError) -> Self {
-        Self::Over(over)
-    }
-}
-
 impl Attempt {
-    fn new(held: Held, path: NodePath, period: Period) -> Self {
-        Self { held, path, period, id: Uuid::new_v4() }
-    }
-
     /// Repeats the attempt until it has an answer. The caller bounds the time.
-    async fn run(self) -> Result<LastStart, StartError> {
+    async fn run(self) -> Result<LastStart, LockError> {
         loop {
             match self.write().await {
-                Ok(Some(tick)) => return Ok(tick),
+                Ok(Some(last)) => return Ok(last),
                 Ok(None) => {}
-                Err(StartError::Request(RequestError::Unknown(_))) => sleep(PAUSE).await,
+                Err(LockError::OutcomeUnknown { .. }) => sleep(PAUSE).await,
                 Err(error) => return Err(error),
             }
         }
     }
 
     /// Reads the node and writes a record based on it. Returns `None` if the node has to be read again.
-    async fn write(&self) -> Result<Option<LastStart>, StartError> {
+    async fn write(&self) -> Result<Option<LastStart>, LockError> {
         let shares = self.held.shares();
         let session = shares[0].lease().session();
-        let (before, version) = match read(session, &self.path).await? {
+        let failed = |error| guarded::failed(&shares, &self.path, error);
+        let (before, version) = match read(session, &self.path).await.map_err(failed)? {
             (Some(last), _) if last.settles(self.id) => return Ok(Some(last)),
             read => read,
         };
         let record = Record::new(before, self.period, self.id);
         // One permit for each request: the attempt goes on without its caller, and the lock may have a later
         // holder by now.
-        let permit = WritePermit::take(&shares)?;
-        let guards = permit.ready().await?;
-        self.held.check()?;
-        let (requests, write) = (session.requests(), record.based_on(version));
-        match permit.send(requests.guarded(guards, self.path.full(), &write)).await {
-            Ok(Guarded::Applied(Some(written))) => Ok(Some(record.written_at(written))),
-            Ok(Guarded::Applied(None))
-            | Err(RequestError::Refused(Refusal::BadVersion | Refusal::NodeExists)) => Ok(None),
-            Ok(Guarded::Unguarded(index)) => Err(StartError::Lost(index, LossReason::NodeDeleted)),
+        let (permit, write) = (self.held.permit()?, record.based_on(version));
+        match self.held.send(permit, &self.path, &write).await? {
+            Ok(Some(written)) => Ok(Some(record.written_at(written))),
+            Ok(None) | Err(RequestError::Refused(Refusal::BadVersion | Refusal::NodeExists)) => Ok(None),
             Err(RequestError::NoNode) => {
-                requests.prepare_parents(self.path.parent()).await?;
-                Ok(None)
+                let prepared = session.requests().prepare_parents(self.path.parent()).await;
+                prepared.map(|()| None).map_err(failed)
             }
-            Err(error) => Err(error.into()),
+            Err(error) => Err(failed(error)),
         }
     }
 }

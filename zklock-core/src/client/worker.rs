@@ -20,7 +20,7 @@ use crate::path::NodePath;
 use crate::session::request_error::RequestError;
 use crate::session::{CLOSE_WITHIN, Health, OpenError, Session};
 use crate::tasks::{Tasks, panics};
-use crate::time::{sleep, timeout};
+use crate::time::{Elapsed, sleep, timeout};
 
 use super::settings::Settings;
 
@@ -41,34 +41,6 @@ pub(crate) struct Worker {
     stopping: CancellationToken,
     /// Cancelled when the thread ends, after it has closed the session.
     done: CancellationToken,
-}
-
-/// The reason why requests have no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unanswered {
-    /// No answer came within the bound.
-    InTime,
-    /// The client's thread has ended.
-    Ended,
-    /// The task that performed the requests has panicked.
-    Panicked,
-    /// This process is a fork of the client's.
-    Forked,
-}
-
-impl Unanswered {
-    /// Returns the error of requests about the lock at `path`.
-    pub(crate) fn into_error(self, path: &NodePath, waited: Duration) -> LockError {
-        let path = path.relative().to_owned();
-        match self {
-            Self::InTime => LockError::Timeout { path, waited, phase: Phase::Requesting, holder: None },
-            Self::Ended => LockError::Closed { path },
-            Self::Panicked => {
-                LockError::OutcomeUnknown { path, reason: "the task of the call panicked".into() }
-            }
-            Self::Forked => LockError::Forked { path },
-        }
-    }
 }
 
 /// The state of the client's session.
@@ -203,15 +175,11 @@ impl Worker {
 
     /// Returns the error of calls about the lock at `path` that are not accepted, or whose task is gone.
     pub(crate) fn closed(&self, path: &NodePath) -> LockError {
-        self.gone().into_error(path, Duration::ZERO)
-    }
-
-    /// Returns why there is no task that answers.
-    fn gone(&self) -> Unanswered {
+        let path = path.relative().to_owned();
         match () {
-            () if self.tasks.is_forked() => Unanswered::Forked,
-            () if self.closing.is_cancelled() => Unanswered::Ended,
-            () => Unanswered::Panicked,
+            () if self.tasks.is_forked() => LockError::Forked { path },
+            () if self.closing.is_cancelled() => LockError::Closed { path },
+            () => LockError::OutcomeUnknown { path, reason: "the task of the call panicked".into() },
         }
     }
 
@@ -228,21 +196,22 @@ impl Worker {
         &self.tasks
     }
 
-    /// Performs requests on the client's thread for up to `within`, even if the caller stops waiting for
+    /// Performs requests about `path` on the client's thread for up to `within`, even if the caller stops waiting for
     /// them.
     pub(crate) async fn call<T: Send + 'static>(
         &self,
+        path: &NodePath,
         within: Duration,
-        requests: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, Unanswered> {
+        requests: impl Future<Output = Result<T, LockError>> + Send + 'static,
+    ) -> Result<T, LockError> {
         let (reply, answer) = oneshot::channel();
         self.spawn(async move {
             reply.send(timeout(within, requests).await).ok();
         });
-        match answer.await {
-            Ok(in_time) => in_time.map_err(|_| Unanswered::InTime),
-            Err(_) => Err(self.gone()),
-        }
+        answer.await.map_err(|_| self.closed(path))?.unwrap_or_else(|Elapsed| {
+            let (path, phase) = (path.relative().to_owned(), Phase::Requesting);
+            Err(LockError::Timeout { path, waited: within, phase, holder: None })
+        })
     }
 
     /// Asks the servers about `path`, in the current session or the next one.
@@ -260,7 +229,7 @@ impl Worker {
             let session = worker.session(&about, worker.closing()).await?;
             request(session).await.map_err(|error| error.into_error(about.relative()))
         };
-        self.answer(path, asked).await
+        self.call(path, self.default_wait(), asked).await
     }
 
     /// Asks the servers about `path`, in one session after another until they answer.
@@ -283,18 +252,7 @@ impl Worker {
                 }
             }
         };
-        self.answer(path, asked).await
-    }
-
-    /// Waits for the answer to requests about `path` for up to the default wait.
-    async fn answer<T: Send + 'static>(
-        &self,
-        path: &NodePath,
-        asked: impl Future<Output = Result<T, LockError>> + Send + 'static,
-    ) -> Result<T, LockError> {
-        let within = self.default_wait();
-        let answer = self.call(within, asked).await;
-        answer.unwrap_or_else(|unanswered| Err(unanswered.into_error(path, within)))
+        self.call(path, self.default_wait(), asked).await
     }
 
     pub(crate) fn health(&self) -> Health {
@@ -325,33 +283,31 @@ impl Worker {
         path: &NodePath,
         cancel: &CancellationToken,
     ) -> Result<Arc<Session>, LockError> {
-        let mut current = self.current.subscribe();
-        let ready = current.wait_for(|current| match current {
-            Current::Open(session) => !session.is_over(),
-            Current::Opening(Some(error)) => error.is_final(),
-            Current::Opening(None) => false,
-        });
-        let ready = cancel.run_until_cancelled(ready).await;
-        match ready.and_then(Result::ok).as_deref() {
-            Some(Current::Open(session)) => Ok(session.clone()),
-            Some(Current::Opening(Some(error))) => Err(self.settings.opening.failure(error, Duration::ZERO)),
+        match cancel.run_until_cancelled(self.settled()).await {
+            Some(Current::Open(session)) => Ok(session),
+            Some(Current::Opening(Some(error))) => Err(self.settings.opening.failure(&error, Duration::ZERO)),
             Some(Current::Opening(None)) | None => {
                 Err(LockError::Closed { path: path.relative().to_owned() })
             }
         }
     }
 
+    /// Waits until a session is open, or a failure to open one is final.
+    async fn settled(&self) -> Current {
+        let mut current = self.current.subscribe();
+        let is_settled = |current: &Current| match current {
+            Current::Open(session) => !session.is_over(),
+            Current::Opening(error) => error.as_ref().is_some_and(OpenError::is_final),
+        };
+        current.wait_for(is_settled).await.map_or(Current::Opening(None), |settled| settled.clone())
+    }
+
     /// Waits until the first session is open, for at most `within`.
     pub(crate) async fn connected(&self, within: Duration) -> Result<(), LockError> {
-        let mut current = self.current.subscribe();
-        let settled = current.wait_for(|current| match current {
-            Current::Open(_) => true,
-            Current::Opening(error) => error.as_ref().is_some_and(OpenError::is_final),
-        });
-        timeout(within, settled).await.map(drop).ok();
-        let error = match &*self.current.borrow() {
+        let settled = timeout(within, self.settled()).await;
+        let error = match settled.unwrap_or_else(|Elapsed| self.current.borrow().clone()) {
             Current::Open(_) => return Ok(()),
-            Current::Opening(Some(error)) => error.clone(),
+            Current::Opening(Some(error)) => error,
             Current::Opening(None) => OpenError::Unreachable("no server answered".into()),
         };
         Err(self.settings.opening.failure(&error, within))

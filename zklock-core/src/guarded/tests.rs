@@ -9,7 +9,7 @@ use zklock_testkit::{EmbeddedServer, How, Proxy};
 
 use super::*;
 use crate::lease::writes::Writing;
-use crate::{Config, Guard, Heartbeat, MutexGuard};
+use crate::{Config, Guard, Heartbeat, MutexGuard, Policy};
 
 /// A server, and a configuration of clients whose only transactions are their guarded writes.
 fn proxy_and_config() -> (EmbeddedServer, Proxy, Config) {
@@ -128,10 +128,40 @@ async fn the_task_of_a_client_that_has_ended_sends_nothing_and_leaves_no_doubt()
     let guard = client.mutex("/a").unwrap().lock().await.unwrap();
     let permit = WritePermit::take(&[guard.holds()[0].share().clone()]).unwrap();
     soon(client.shutdown(Duration::ZERO)).await;
-    let written =
-        write(client.worker(), permit, ("/data", Write::Create(Vec::new())), client.default_wait()).await;
+    let create = ("/data", Write::Create(Vec::new()));
+    let written = guard.write_within(permit, client.default_wait(), create).await;
     assert!(matches!(written, Err(LockError::OutcomeUnknown { .. })), "{written:?}");
     assert_eq!(writing(&guard), [Writing::Idle]);
+    assert!(server.node("/data").is_none());
+}
+
+#[tokio::test]
+async fn a_write_of_a_term_that_ends_while_it_waits_for_a_connection_is_not_applied() {
+    let (server, proxy, config) = proxy_and_config();
+    let client = config.connect().await.unwrap();
+    let election = client.election("/a").unwrap().policy(Policy::GiveUpWhenSuspended);
+    let latch = election.latch();
+    let term = soon(latch.leadership()).await.unwrap();
+    // The client's thread stands still, so that the write begins before the broken connection is noticed.
+    let (go_on, stopped) = mpsc::channel::<()>();
+    let (stop, stands_still) = tokio::sync::oneshot::channel();
+    client.worker().spawn(async move {
+        stop.send(()).ok();
+        stopped.recv().ok();
+    });
+    soon(stands_still).await.unwrap();
+    proxy.refuse();
+    proxy.cut(How::Rst);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let mut write = Box::pin(term.create("/data", "x"));
+    let begun = poll!(&mut write);
+    assert!(begun.is_pending(), "{begun:?}");
+    drop(go_on);
+    soon(term.lost()).await;
+    proxy.heal();
+    let written = soon(write).await;
+    assert!(matches!(written, Err(LockError::Lost { .. } | LockError::OutcomeUnknown { .. })), "{written:?}");
+    soon(latch.leadership()).await.unwrap();
     assert!(server.node("/data").is_none());
 }
 

@@ -135,10 +135,6 @@ impl WritePermit {
         Ok(permit)
     }
 
-    pub(crate) fn shares(&self) -> &[Arc<Share>] {
-        &self.shares
-    }
-
     fn leases(&self) -> impl Iterator<Item = &Arc<Lease>> {
         self.shares.iter().map(|share| share.lease())
     }
