@@ -21,7 +21,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::client::Client;
 use crate::error::LockError;
@@ -154,14 +154,14 @@ impl Leader {
     ///
     /// Nothing is lost; the candidate stays in the election.
     pub async fn join(&self) -> Result<bool, LockError> {
-        let candidate = self.enter()?;
-        candidate.settled(SETTLE).await?;
-        Ok(candidate.latch.term().is_some())
+        let latch = self.enter()?;
+        settled(&latch, SETTLE).await?;
+        Ok(latch.is_leader())
     }
 
     /// Returns whether this client leads at this instant, from memory; `false` before it has joined.
     pub fn is_leader(&self) -> bool {
-        self.joined().is_some_and(|candidate| candidate.latch.term().is_some())
+        self.joined().is_some_and(|latch| latch.is_leader())
     }
 
     /// Returns, from memory, the error for which the candidate does not run at present: see
@@ -169,7 +169,7 @@ impl Leader {
     ///
     /// The result is `None` before this client has joined.
     pub fn failure(&self) -> Option<LockError> {
-        self.joined().and_then(|candidate| candidate.latch.failure())
+        self.joined().and_then(|latch| latch.failure())
     }
 
     /// Returns the term of this client, or `None` if it does not lead.
@@ -187,9 +187,9 @@ impl Leader {
     ///
     /// Nothing is lost; the candidate stays in the election.
     pub async fn term(&self) -> Result<Option<Leadership>, LockError> {
-        let candidate = self.enter()?;
-        candidate.settled(SETTLE.saturating_sub(candidate.since.elapsed())).await?;
-        Ok(candidate.latch.term())
+        let latch = self.enter()?;
+        settled(&latch, SETTLE.saturating_sub(latch.since.elapsed())).await?;
+        Ok(latch.current())
     }
 
     /// Joins the election, and waits until this client leads.
@@ -202,7 +202,7 @@ impl Leader {
     ///
     /// Nothing is lost; the candidate stays in the election.
     pub async fn leadership(&self) -> Result<Leadership, LockError> {
-        self.enter()?.latch.leadership().await
+        self.enter()?.leadership().await
     }
 
     /// Joins the election, and waits until this client leads, for at most `wait`.
@@ -215,7 +215,7 @@ impl Leader {
     ///
     /// Nothing is lost; the candidate stays in the election.
     pub async fn leadership_timeout(&self, wait: Duration) -> Result<Leadership, LockError> {
-        self.enter()?.latch.leadership_timeout(wait).await
+        self.enter()?.leadership_timeout(wait).await
     }
 
     /// Resigns if this client leads, and runs again from the tail of the candidates.
@@ -226,7 +226,7 @@ impl Leader {
     ///
     /// The resignation goes on in the background.
     pub async fn resign(&self) {
-        if let Some(term) = self.joined().and_then(|candidate| candidate.latch.current()) {
+        if let Some(term) = self.joined().and_then(|latch| latch.current()) {
             term.resign();
             term.lost().await;
         }
@@ -247,26 +247,22 @@ impl Leader {
 
     /// Returns the candidate if this client has joined. A forked child has none, and takes no lock that another thread may
     /// have had.
-    fn joined(&self) -> Option<Arc<Candidate>> {
-        if self.client.worker().tasks().is_forked() { None } else { self.known() }
-    }
-
-    fn known(&self) -> Option<Arc<Candidate>> {
+    fn joined(&self) -> Option<Arc<LeaderLatch>> {
+        self.client.worker().check_process(&self.path).ok()?;
         self.candidates().read().unwrap_or_else(PoisonError::into_inner).get(self.path()).cloned()
     }
 
-    fn enter(&self) -> Result<Arc<Candidate>, LockError> {
+    fn enter(&self) -> Result<Arc<LeaderLatch>, LockError> {
         self.client.worker().check_process(&self.path)?;
-        Ok(self.known().unwrap_or_else(|| {
+        Ok(self.joined().unwrap_or_else(|| {
             let mut candidates = self.candidates().write().unwrap_or_else(PoisonError::into_inner);
             candidates.entry(self.path().to_owned()).or_insert_with(|| Arc::new(self.join_first())).clone()
         }))
     }
 
     /// Makes the candidate. Its own task tells the listeners, so that none of them is woken under the lock of the caller.
-    fn join_first(&self) -> Candidate {
-        let election = Election::new(self.client.clone(), self.path.clone()).named(self.label.clone());
-        Candidate { latch: election.latch_of_client(), since: Instant::now() }
+    fn join_first(&self) -> LeaderLatch {
+        Election::new(self.client.clone(), self.path.clone()).named(self.label.clone()).latch_of_client()
     }
 
     fn candidates(&self) -> &Candidates {
@@ -275,21 +271,13 @@ impl Leader {
 }
 
 /// The candidates of one client, by path. They end with the client, and do not keep it alive.
-type Candidates = RwLock<HashMap<String, Arc<Candidate>>>;
+type Candidates = RwLock<HashMap<String, Arc<LeaderLatch>>>;
 
-/// The candidate of a client at one path.
-struct Candidate {
-    latch: LeaderLatch,
-    since: Instant,
-}
-
-impl Candidate {
-    /// Waits for the first answer of the election, for at most `within`; running out of time is not an error.
-    async fn settled(&self, within: Duration) -> Result<(), LockError> {
-        match self.latch.answered(within).await {
-            Err(LockError::Timeout { .. }) => Ok(()),
-            answer => answer,
-        }
+/// Waits for the first answer of the election, for at most `within`; running out of time is not an error.
+async fn settled(latch: &LeaderLatch, within: Duration) -> Result<(), LockError> {
+    match latch.settled_timeout(within).await {
+        Err(LockError::Timeout { .. }) => Ok(()),
+        answer => answer,
     }
 }
 

@@ -16,7 +16,7 @@ use crate::queue::predicate::{Place, Role};
 use super::candidate::{CandidateConfig, Policy};
 use super::latch::LeaderLatch;
 use super::leadership::Leadership;
-use super::selector::{LeaderSelector, Requeue, Verdict};
+use super::selector::{LeaderSelector, Verdict};
 
 /// An election at one path, with the settings of this client's candidate.
 ///
@@ -45,7 +45,7 @@ pub struct Election {
     policy: Policy,
     hold_down: Duration,
     handover: Duration,
-    requeue: Requeue,
+    requeue: bool,
     label: Cow<'static, str>,
 }
 
@@ -59,7 +59,7 @@ impl Election {
             policy: Policy::default(),
             hold_down: Duration::ZERO,
             handover: Duration::ZERO,
-            requeue: Requeue::WhenAsked,
+            requeue: false,
             label: UNNAMED,
         }
     }
@@ -70,7 +70,7 @@ impl Election {
     /// to 30 s. It pauses in the same way if the servers refuse it, instead of ending.
     #[must_use]
     pub fn auto_requeue(self) -> Self {
-        Self { requeue: Requeue::Always, ..self }
+        Self { requeue: true, ..self }
     }
 
     /// Names this election in events and metrics; see [`Mutex::named`](crate::Mutex::named).

@@ -47,11 +47,12 @@ use super::leadership::Leadership;
 pub struct LeaderLatch {
     config: CandidateConfig,
     /// The present position. A candidate that was dropped with the client's thread has not told its end.
-    pub(super) position: watch::Receiver<Position>,
+    position: watch::Receiver<Position>,
     /// Cancelled when the candidate is to leave. A term with bodies goes on until they, or it, have ended.
     pub(super) close: CancellationToken,
     /// Keeps the client alive, unless the latch belongs to the client.
     _client: Option<Client>,
+    pub(super) since: Instant,
 }
 
 impl LeaderLatch {
@@ -59,7 +60,8 @@ impl LeaderLatch {
     pub(super) fn join(client: Option<Client>, config: CandidateConfig, closing: &CancellationToken) -> Self {
         let (told, position) = watch::channel(Position::Starts);
         let close = closing.child_token();
-        let latch = Self { config: config.clone(), position, close: close.clone(), _client: client };
+        let (own, since) = (config.clone(), Instant::now());
+        let latch = Self { config: own, position, close: close.clone(), _client: client, since };
         let worker = config.worker.clone();
         worker.spawn(async move {
             let candidacy = config.candidacy();
@@ -81,11 +83,6 @@ impl LeaderLatch {
     /// Returns the term of this candidate if it leads at this instant.
     pub fn current(&self) -> Option<Leadership> {
         self.config.check().ok()?;
-        self.term()
-    }
-
-    /// Does the same for a caller that knows that this process is no fork.
-    pub(super) fn term(&self) -> Option<Leadership> {
         self.position().term().filter(Leadership::is_leading)
     }
 
@@ -104,8 +101,9 @@ impl LeaderLatch {
         if let Position::Refused(error) = self.position() { Some(error) } else { None }
     }
 
-    /// Waits for a position of which `answer` makes an answer. The caller knows that this process is no fork.
-    async fn until<T>(&self, answer: impl Fn(Position) -> Option<T>) -> Result<T, LockError> {
+    /// Waits for a position of which `answer` makes an answer.
+    pub(super) async fn until<T>(&self, answer: impl Fn(Position) -> Option<T>) -> Result<T, LockError> {
+        self.config.check()?;
         let closed = || LockError::Closed { path: self.path().to_owned() };
         let mut position = self.position.clone();
         loop {
@@ -190,8 +188,7 @@ impl LeaderLatch {
     ///
     /// Nothing is lost; the candidate keeps its place.
     pub async fn settled(&self) -> Result<(), LockError> {
-        self.config.check()?;
-        self.first_answer().await
+        self.until(|position| (!matches!(position, Position::Starts)).then_some(())).await
     }
 
     /// Waits for the first answer of the election, for at most `wait`.
@@ -204,21 +201,10 @@ impl LeaderLatch {
     ///
     /// Nothing is lost; the candidate keeps its place.
     pub async fn settled_timeout(&self, wait: Duration) -> Result<(), LockError> {
-        self.config.check()?;
-        self.answered(wait).await
-    }
-
-    /// Does the same for a caller that knows that this process is no fork.
-    pub(super) async fn answered(&self, wait: Duration) -> Result<(), LockError> {
-        self.within(wait, Phase::Entering, self.first_answer()).await
-    }
-
-    async fn first_answer(&self) -> Result<(), LockError> {
-        self.until(|position| (!matches!(position, Position::Starts)).then_some(())).await
+        self.within(wait, Phase::Entering, self.settled()).await
     }
 
     async fn led(&self) -> Result<Leadership, LockError> {
-        self.config.check()?;
         self.until(|position| position.term().filter(Leadership::is_leading)).await
     }
 
@@ -371,7 +357,7 @@ pub(super) enum Position {
 
 impl Position {
     /// Returns the term of a candidate that leads, or has just led.
-    fn term(self) -> Option<Leadership> {
+    pub(super) fn term(self) -> Option<Leadership> {
         if let Self::Leads(leadership) = self { Some(leadership) } else { None }
     }
 }
@@ -415,8 +401,14 @@ impl Candidate {
         while let Some(claim) = self.elected().await? {
             // It is no longer refused, although it may not lead yet.
             follow(&self.told, |position| matches!(position, Position::Refused(_)));
-            let Some(claim) = self.hand_over(claim).await else { break };
-            let reason = self.hold(&claim).await;
+            let handed_over = async {
+                tokio::select! {
+                    _ = claim.lease().lost() => {}
+                    () = sleep(self.config.handover) => {}
+                }
+            };
+            let is_open = self.close.run_until_cancelled(handed_over).await.is_some();
+            let reason = if is_open { self.hold(&claim).await } else { LossReason::Resigned };
             // The listeners have been told of a loss, and of a release that failed.
             claim.release().await.ok();
             if reason != LossReason::Resigned {
@@ -442,22 +434,6 @@ impl Candidate {
             Err(LockError::Closed { .. }) => Ok(None),
             claims => Ok(claims?.into_iter().flatten().next()),
         }
-    }
-
-    /// Waits for the handover pause. Returns `None` once the candidate is closed, and its contender is withdrawn.
-    async fn hand_over(&self, claim: Claim) -> Option<Claim> {
-        if !self.config.handover.is_zero() {
-            tokio::select! {
-                () = self.close.cancelled() => {}
-                _ = claim.lease().lost() => {}
-                () = sleep(self.config.handover) => {}
-            }
-        }
-        if self.close.is_cancelled() {
-            claim.release().await.ok();
-            return None;
-        }
-        Some(claim)
     }
 
     /// Leads in one term after another for as long as the lease lasts; returns the reason for its end.

@@ -1,11 +1,10 @@
 //! One term of a leader.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::ops::Deref;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -15,13 +14,11 @@ use tracing::{Instrument, Span};
 
 use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason};
-use crate::event::Subject;
 use crate::events::{Candidacy, HoldSpan};
 use crate::guard::run_while;
 use crate::held::Held;
 use crate::hold::{self, LeaderTerm};
 use crate::lease::{Lease, LeaseState, Share};
-use crate::mode::Mode;
 use crate::time::timeout;
 
 use super::candidate::{CandidateConfig, Policy};
@@ -39,29 +36,31 @@ pub struct Leadership {
 }
 
 struct Term {
-    worker: Arc<Worker>,
+    config: CandidateConfig,
     share: Arc<Share>,
-    /// The name of the election in spans.
-    label: Cow<'static, str>,
-    policy: Policy,
-    end: OnceLock<LossReason>,
+    /// The reason for the end. It is set, and calls are added, under this mutex.
+    end: Mutex<Option<LossReason>>,
     over: CancellationToken,
-    /// The bodies that run under this term.
-    bodies: TaskTracker,
+    /// The calls under this term. A shutdown waits for them.
+    calls: TaskTracker,
     /// The parts of them that are not interrupted: a step that is being taken, and a body that runs to its
     /// end.
     steps: TaskTracker,
-    calls: Calls,
+}
+
+/// A call under a term. While this exists, a shutdown waits for it.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Call {
+    _unfinished: TaskTrackerToken,
 }
 
 impl Leadership {
     /// Begins the `nth` term under one lease, counted from zero.
     pub(super) fn begin(config: &CandidateConfig, lease: &Arc<Lease>, nth: u32) -> Self {
-        let share = Arc::new(Share::new(lease, nth));
-        let (worker, label, policy) = (config.worker.clone(), config.lock.label.clone(), config.policy);
-        let (end, over) = (OnceLock::new(), CancellationToken::new());
-        let (bodies, steps, calls) = Default::default();
-        let term = Arc::new(Term { worker, share, label, policy, end, over, bodies, steps, calls });
+        let (config, share) = (config.clone(), Arc::new(Share::new(lease, nth)));
+        let (end, over, calls, steps) = Default::default();
+        let term = Arc::new(Term { config, share, end, over, calls, steps });
         Self { held: Held::of_term(term.clone()), term }
     }
 
@@ -106,7 +105,7 @@ impl Leadership {
     ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F> {
         let future = hold::scope_in_term(self.term.clone(), future);
         async move {
-            let (_call, _running) = (self.add_call()?, self.term.bodies.token());
+            let _call = self.add_call()?;
             let span = self.span();
             // On the heap, so that the last step drops it if the term is over.
             let body = Box::pin(future.instrument(inside(&span)));
@@ -176,26 +175,33 @@ impl Leadership {
     /// [`LockError::Closed`] if the client is shut down, and [`LockError::Lost`] if the term is over for another reason.
     #[doc(hidden)]
     pub fn begin_call(&self) -> Result<Call, LockError> {
-        let begun = self.add_call().and_then(|call| self.check().map(|()| call));
-        begun.map_err(|error| match self.term.worker.is_closing() {
-            true => self.term.worker.closed(self.term.share.lease().path()),
+        self.add_call().map_err(|error| match self.term.config.worker.is_closing() {
+            true => self.term.config.worker.closed(self.term.share.lease().path()),
             false => error,
         })
     }
 
-    /// Adds a call. A forked child takes no lock that another thread may have had.
+    /// Adds a call: either the end of the term waits for it, or it is refused. A forked child takes no lock that another
+    /// thread may have had.
     fn add_call(&self) -> Result<Call, LockError> {
         self.check()?;
-        Ok(self.term.calls.begin())
+        let end = self.term.end();
+        let refused = |reason| Err(self.term.share.lease().lost_error(reason));
+        end.map_or_else(|| Ok(Call { _unfinished: self.term.calls.token() }), refused)
     }
 
     /// Waits until the candidate is closed and no call is under way under this term, and then ends it.
     pub(super) async fn unused(&self, close: &CancellationToken) -> LossReason {
         close.cancelled().await;
-        let end = || {
-            self.term.end.set(LossReason::Resigned).ok();
-        };
-        self.term.calls.until_none(end).await;
+        self.term.calls.close();
+        loop {
+            self.term.calls.wait().await;
+            let mut end = self.term.end();
+            if self.term.calls.is_empty() {
+                end.get_or_insert(LossReason::Resigned);
+                break;
+            }
+        }
         // Told without the mutex, because code of users may be woken in this thread.
         self.term.finish(LossReason::Resigned)
     }
@@ -206,36 +212,35 @@ impl Leadership {
         tokio::select! {
             biased;
             reason = self.lost() => reason,
-            () = lease.suspended(), if self.term.policy == Policy::GiveUpWhenSuspended => {
+            () = lease.suspended(), if self.term.config.policy == Policy::GiveUpWhenSuspended => {
                 LossReason::Suspended
             }
         }
     }
 
-    /// Ends this term, and waits for the bodies under it.
+    /// Ends this term, and waits for the calls under it.
     ///
-    /// After a grace period it stops waiting for a body that is not polled, because that body takes no
-    /// further step. It waits without limit for a step that is being taken, and for a body that runs to its
-    /// end, because a successor must not work at the same time.
+    /// It waits without limit for a step that is being taken, and for a body that runs to its end, because a successor
+    /// must not work at the same time. After a grace period it stops waiting for a body that is not polled, because that
+    /// body takes no further step.
     pub(super) async fn end(&self, reason: LossReason) {
         // The lease has no part in this end, which is therefore reported here.
         if self.term.finish(reason) == LossReason::Suspended {
             self.term.share.forfeit(LossReason::Suspended);
         }
-        let Term { bodies, steps, .. } = &*self.term;
-        bodies.close();
+        let Term { calls, steps, .. } = &*self.term;
         steps.close();
-        if timeout(GRACE, bodies.wait()).await.is_err() {
+        steps.wait().await;
+        calls.close();
+        if timeout(GRACE, calls.wait()).await.is_err() {
             tracing::error!(path = self.path(), "the body of a leader still runs after the end of its term");
         }
-        steps.wait().await;
     }
 
     /// Opens the span of a body, as a child of the present one, if a subscriber wants it. A term may outlast many bodies,
     /// and belongs to no caller.
     fn span(&self) -> Option<HoldSpan> {
-        let (path, label) = (self.term.share.lease().path(), &self.term.label);
-        HoldSpan::begin(&Subject { path, label, mode: Mode::Leader, group: None }, self.fencing_token())
+        HoldSpan::begin(&self.term.config.lock.subject(None), self.fencing_token())
     }
 
     /// Returns whether the present call is inside of a body under this term.
@@ -258,13 +263,19 @@ impl Deref for Leadership {
 }
 
 impl Term {
-    /// Ends this term for good; the first reason is kept and returned.
+    /// Ends this term for good; the first reason is kept and returned. A forked child takes no lock that another thread may
+    /// have had.
     fn finish(&self, reason: LossReason) -> LossReason {
-        let first = *self.end.get_or_init(|| reason);
-        if !self.share.lease().is_forked() {
-            self.over.cancel();
+        if self.share.lease().is_forked() {
+            return reason;
         }
+        let first = *self.end().get_or_insert(reason);
+        self.over.cancel();
         first
+    }
+
+    fn end(&self) -> MutexGuard<'_, Option<LossReason>> {
+        self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -274,27 +285,27 @@ impl LeaderTerm for Term {
     }
 
     fn worker(&self) -> &Arc<Worker> {
-        &self.worker
+        &self.config.worker
     }
 
     /// Fails if this term is over. The first failure ends the term, so that a term that was once seen as over
     /// never leads again.
     fn check(&self) -> Result<(), LockError> {
-        let Self { share, policy, end, .. } = self;
-        let reason = match (end.get(), share.lease().state(), policy) {
-            (Some(reason), ..) => *reason,
+        let known = *self.end();
+        let reason = match (known, self.share.lease().state(), self.config.policy) {
+            (Some(reason), ..) => reason,
             (None, LeaseState::Lost(reason), _) => self.finish(reason),
             (None, LeaseState::Suspended, Policy::GiveUpWhenSuspended) => self.finish(LossReason::Suspended),
             (None, LeaseState::Suspended | LeaseState::Held, _) => return Ok(()),
         };
-        Err(share.lease().lost_error(reason))
+        Err(self.share.lease().lost_error(reason))
     }
 
     fn over(&self) -> Pin<Box<dyn Future<Output = LossReason> + Send + '_>> {
         Box::pin(async {
             tokio::select! {
                 biased;
-                () = self.over.cancelled() => self.end.get().copied(),
+                () = self.over.cancelled() => *self.end(),
                 reason = self.share.lease().lost() => Some(self.finish(reason)),
             }
             .unwrap_or(LossReason::SessionEnded)
@@ -314,42 +325,6 @@ impl fmt::Debug for Leadership {
 
 /// The time that the bodies under a term have to end after it is over.
 const GRACE: Duration = Duration::from_secs(5);
-
-/// The calls under a term.
-#[derive(Default)]
-struct Calls {
-    present: TaskTracker,
-    /// Held while a call is added, and while the term ends because there is none.
-    adding: Mutex<()>,
-}
-
-/// A call under a term. While this exists, a shutdown waits for it.
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct Call {
-    _unfinished: TaskTrackerToken,
-}
-
-impl Calls {
-    /// Adds a call. The caller then checks the term: either the end of the term waits for the call, or the call sees the
-    /// end.
-    fn begin(&self) -> Call {
-        let _adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
-        Call { _unfinished: self.present.token() }
-    }
-
-    /// Waits until there is none, and calls a function before there is another one.
-    async fn until_none(&self, then: impl Fn()) {
-        self.present.close();
-        loop {
-            self.present.wait().await;
-            let _adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
-            if self.present.is_empty() {
-                return then();
-            }
-        }
-    }
-}
 
 /// Returns the span for the body itself.
 fn inside(span: &Option<HoldSpan>) -> Span {

@@ -6,7 +6,7 @@ use std::future::Future;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use tokio::task::JoinError;
@@ -19,8 +19,8 @@ use crate::participant::Participant;
 use crate::time::{Elapsed, sleep, timeout};
 
 use super::candidate::CandidateConfig;
-use super::latch::{LeaderLatch, Position, backoff};
-use super::leadership::{Call, Leadership};
+use super::latch::{LeaderLatch, backoff};
+use super::leadership::Leadership;
 
 /// A candidate that leads while its callback runs (Curator's `LeaderSelector`).
 ///
@@ -41,17 +41,11 @@ pub struct LeaderSelector {
     ended: watch::Receiver<Option<Ended>>,
 }
 
-/// Whether a selector runs again after a term or a refusal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Requeue {
-    WhenAsked,
-    Always,
-}
-
 /// What the handle of a selector and its task share.
 struct Candidate {
     config: CandidateConfig,
-    requeue: Requeue,
+    /// Whether it runs again after each term or refusal.
+    requeue: bool,
     /// Cancelled when the candidate is to leave. A callback that runs then goes on until it, or its term, has ended.
     close: CancellationToken,
     /// Whether the candidate is to run once more.
@@ -62,18 +56,14 @@ struct Candidate {
 }
 
 impl LeaderSelector {
-    pub(super) fn start<F, R>(
-        client: Client,
-        (config, requeue): (CandidateConfig, Requeue),
-        callback: F,
-    ) -> Self
+    pub(super) fn start<F, R>(client: Client, (config, requeue): (CandidateConfig, bool), callback: F) -> Self
     where
         F: Fn(Leadership) -> R + Send + Sync + 'static,
         R: Future<Output: Verdict> + Send + 'static,
     {
         let close = config.worker.closing().child_token();
         let candidate = Arc::new(Candidate {
-            is_queued: watch::Sender::new(false),
+            is_queued: watch::Sender::new(requeue),
             latch: Mutex::new(Arc::new(LeaderLatch::join(None, config.clone(), &close))),
             close,
             last_failure: Mutex::default(),
@@ -236,10 +226,21 @@ where
     /// Runs the callback for one term. The candidate has left the election when this returns the pause before the next stay.
     async fn stay(&self, failures: &mut Backoff) -> Result<Duration, Ended> {
         let Candidate { config, close, .. } = &*self.candidate;
-        let latch = self.candidate.latch();
-        let Some((term, call)) = self.candidate.elected(&latch).await? else { return Ok(Duration::ZERO) };
+        let (latch, started) = (self.candidate.latch(), Instant::now());
+        let elected = latch.until(|position| {
+            let term = position.term()?;
+            Some((term.begin_call().ok()?, term))
+        });
+        let elected = elected.await;
         // It leads in this term only, which lasts until its call has ended.
         latch.close.cancel();
+        let (call, term) = match elected {
+            Ok(elected) => elected,
+            Err(error) => {
+                latch.ended().await;
+                return self.not_elected(error, || failures.lengthen_after(started.elapsed()));
+            }
+        };
         // The handle sees the term, or this sees that the handle has closed the selector.
         if close.is_cancelled() {
             term.resign();
@@ -267,6 +268,21 @@ where
         }
         failures.reset();
         Ok(if term.lost().await == LossReason::Resigned { Duration::ZERO } else { config.hold_down })
+    }
+}
+
+impl<F> Run<F> {
+    /// Returns the pause before the next stay of a candidate that could not run, or was interrupted before its callback began.
+    fn not_elected(&self, error: LockError, pause: impl FnOnce() -> Duration) -> Result<Duration, Ended> {
+        match error {
+            _ if self.candidate.close.is_cancelled() => Err(Ended::Closed),
+            LockError::Closed { .. } => Ok(Duration::ZERO),
+            error if !self.candidate.requeue => Err(Ended::Failed(error)),
+            error => {
+                self.candidate.note_failure(error.to_string());
+                Ok(pause())
+            }
+        }
     }
 }
 
@@ -301,35 +317,8 @@ impl Candidate {
     /// Waits for `pause`, and then until the candidate is to run again.
     async fn queued(&self, pause: Duration) {
         sleep(pause).await;
-        if self.requeue == Requeue::WhenAsked {
-            self.is_queued.subscribe().wait_for(|is_queued| *is_queued).await.ok();
-        }
-        self.is_queued.send_replace(false);
-    }
-
-    /// Waits for a term, and begins the call that keeps it. Returns `None` if the term is interrupted before that.
-    async fn elected(&self, latch: &LeaderLatch) -> Result<Option<(Leadership, Call)>, Ended> {
-        let mut position = latch.position.clone();
-        loop {
-            let present = position.borrow_and_update().clone();
-            match present {
-                Position::Leads(term) => {
-                    if let Ok(call) = term.begin_call() {
-                        return Ok(Some((term, call)));
-                    }
-                }
-                Position::Refused(error) if self.requeue == Requeue::WhenAsked => {
-                    self.leave();
-                    latch.ended().await;
-                    return Err(Ended::Failed(error));
-                }
-                Position::Refused(error) => self.note_failure(error.to_string()),
-                Position::Closed if self.close.is_cancelled() => return Err(Ended::Closed),
-                Position::Closed => return Ok(None),
-                Position::Starts | Position::Follows => {}
-            }
-            position.changed().await.map_err(|_| Ended::Closed)?;
-        }
+        self.is_queued.subscribe().wait_for(|is_queued| *is_queued).await.ok();
+        self.is_queued.send_replace(self.requeue);
     }
 
     /// Keeps the reason of the last failure, as text.

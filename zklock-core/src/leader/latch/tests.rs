@@ -65,7 +65,8 @@ async fn check(look: impl FnOnce(&LeaderLatch)) {
     let scene = Unwatched::begin().await;
     let config = scene.client.election("/a").unwrap().config(Role::Latch);
     let (told, position) = watch::channel(Position::Leads(scene.term.clone()));
-    let latch = LeaderLatch { config, position, close: CancellationToken::new(), _client: None };
+    let since = Instant::now();
+    let latch = LeaderLatch { config, position, close: CancellationToken::new(), _client: None, since };
     let told = Arc::new(told);
     scene.check(move || drop(told.send_replace(Position::Follows)), || look(&latch));
 }
