@@ -6,12 +6,10 @@
 //! * [`election`]: the settings that users choose, and the entry into an election.
 //! * [`latch`]: a candidate that leads from its election until it is closed, and its task.
 //! * [`selector`]: a candidate that leads while a callback runs: one latch after another.
-//! * [`leadership`]: one term of either.
-//! * [`candidate`]: the settings of a candidate.
+//! * [`leadership`]: one term of either, and the settings of a candidate.
 //!
 //! [`Leader`] is the candidate that all callers of a client share.
 
-mod candidate;
 mod election;
 mod latch;
 mod leadership;
@@ -29,10 +27,9 @@ use crate::hold::UNNAMED;
 use crate::participant::Participant;
 use crate::path::NodePath;
 
-pub use self::candidate::Policy;
 pub use self::election::Election;
 pub use self::latch::{LeaderChanges, LeaderLatch};
-pub use self::leadership::{Call, Leadership};
+pub use self::leadership::{Call, Leadership, Policy};
 pub use self::selector::{Ended, LeaderSelector, Verdict};
 
 impl Client {

@@ -76,9 +76,10 @@ pub(crate) struct LockCounters {
 /// What is counted of a lock or an election. A candidate that is elected has acquired its lock.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
-    begun: u64,
-    withdrawn: u64,
-    released: u64,
+    /// The calls, or candidates, that wait. An elected candidate is one that stays.
+    waiting: u64,
+    /// The holds, or terms, that have not ended.
+    held: u64,
     pub(crate) passed_on: u64,
     release_failed: u64,
     /// The nodes under which calls have held the lock.
@@ -119,31 +120,29 @@ impl LockCounters {
 impl Counts {
     fn note(&mut self, kind: &LockEventKind) {
         match kind {
-            LockEventKind::Begun => self.begun += 1,
-            LockEventKind::Withdrawn => self.withdrawn += 1,
-            LockEventKind::Contended { .. } => self.note_outcome(Outcome::Contended),
-            LockEventKind::TimedOut { .. } => self.note_outcome(Outcome::TimedOut),
-            LockEventKind::Cancelled { .. } => self.note_outcome(Outcome::Cancelled),
-            LockEventKind::Refused { .. } => self.note_outcome(Outcome::Refused),
-            LockEventKind::Failed { .. } => self.note_outcome(Outcome::Failed),
-            LockEventKind::Acquired { waited, .. } | LockEventKind::Elected { waited, .. } => {
-                self.waits.note(*waited);
-                self.note_outcome(Outcome::Acquired);
+            LockEventKind::Begun => self.waiting += 1,
+            LockEventKind::Withdrawn => self.waiting -= 1,
+            LockEventKind::Contended { .. } => self.end_wait(Outcome::Contended),
+            LockEventKind::TimedOut { .. } => self.end_wait(Outcome::TimedOut),
+            LockEventKind::Cancelled { .. } => self.end_wait(Outcome::Cancelled),
+            LockEventKind::Refused { .. } => self.end_wait(Outcome::Refused),
+            LockEventKind::Failed { .. } => self.end_wait(Outcome::Failed),
+            LockEventKind::Acquired { waited, .. } => {
+                self.waiting -= 1;
+                self.begin_hold(*waited);
             }
-            LockEventKind::Released { held, .. } => {
-                self.holds.note(*held);
-                self.released += 1;
-            }
+            LockEventKind::Elected { waited, .. } => self.begin_hold(*waited),
+            LockEventKind::Released { held, .. } => self.end_hold(*held),
             LockEventKind::PassedOn { held, .. } => {
-                self.holds.note(*held);
+                self.end_hold(*held);
                 self.passed_on += 1;
             }
             LockEventKind::ReleaseFailed { held, .. } => {
-                self.holds.note(*held);
+                self.end_hold(*held);
                 self.release_failed += 1;
             }
-            LockEventKind::Lost { held, reason, .. } => self.note_loss(*reason, *held),
-            LockEventKind::Resigned { held, .. } => self.note_loss(LossReason::Resigned, *held),
+            LockEventKind::Lost { held, reason, .. } => self.lose(*held, *reason),
+            LockEventKind::Resigned { held, .. } => self.lose(*held, LossReason::Resigned),
             LockEventKind::Queued { .. }
             | LockEventKind::Suspended { .. }
             | LockEventKind::Confirmed { .. }
@@ -153,29 +152,29 @@ impl Counts {
         }
     }
 
-    fn note_outcome(&mut self, outcome: Outcome) {
+    fn end_wait(&mut self, outcome: Outcome) {
+        self.waiting -= 1;
         self.outcomes[outcome as usize] += 1;
     }
 
-    fn note_loss(&mut self, reason: LossReason, held: Duration) {
+    fn begin_hold(&mut self, waited: Duration) {
+        self.held += 1;
+        self.waits.note(waited);
+        self.outcomes[Outcome::Acquired as usize] += 1;
+    }
+
+    fn end_hold(&mut self, held: Duration) {
+        self.held -= 1;
         self.holds.note(held);
+    }
+
+    fn lose(&mut self, held: Duration, reason: LossReason) {
+        self.end_hold(held);
         self.losses[reason as usize] += 1;
     }
 
     pub(crate) fn acquired(&self) -> u64 {
         self.outcomes[Outcome::Acquired as usize]
-    }
-
-    /// Returns the number of calls, or candidates, that wait. An elected candidate is one that stays.
-    fn waiting(&self, mode: Mode) -> u64 {
-        let ended = if mode == Mode::Leader { self.withdrawn } else { self.outcomes.iter().sum() };
-        self.begun - ended
-    }
-
-    /// Returns the number of holds, or terms, that have not ended.
-    fn held(&self) -> u64 {
-        let lost: u64 = self.losses.iter().sum();
-        self.acquired() - self.released - self.passed_on - self.release_failed - lost
     }
 }
 
@@ -222,15 +221,9 @@ pub(crate) struct State {
     pub(crate) health: Health,
     /// The bytes of the paths of the session's nodes.
     pub(crate) node_bytes: usize,
-    /// `None` without held locks.
-    pub(crate) lease: Option<Lasting>,
-}
-
-/// The time for which the held locks are certain to stay held.
-pub(crate) struct Lasting {
-    /// The time right after a server has answered.
-    pub(crate) full: Duration,
-    pub(crate) remaining: Duration,
+    /// The time for which the held locks are certain to stay held, and that time right after a server has answered; `None`
+    /// without held locks.
+    pub(crate) lease: Option<[Duration; 2]>,
 }
 
 /// The thread that reports. It ends when this is dropped.
@@ -351,11 +344,11 @@ impl Exporter {
         self.count(RELEASE_FAILURES, &[name.clone(), kind.clone()], counts.release_failed);
         match lock.mode {
             Mode::Leader => self.report_election(&counts, name),
-            mode => self.report_calls(&counts, mode, [name, kind]),
+            _ => self.report_calls(&counts, [name, kind]),
         }
     }
 
-    fn report_calls(&mut self, counts: &Counts, mode: Mode, of: [Label; 2]) {
+    fn report_calls(&mut self, counts: &Counts, of: [Label; 2]) {
         let with = |label, value| [of[0].clone(), of[1].clone(), Label::from_static_parts(label, value)];
         for (outcome, count) in OUTCOMES.into_iter().zip(counts.outcomes) {
             self.count(ACQUISITIONS, &with("outcome", outcome.name()), count);
@@ -370,8 +363,8 @@ impl Exporter {
         self.count(TURNS, &of, counts.turns);
         self.time(WAIT, &of, &counts.waits);
         self.time(HOLD, &of, &counts.holds);
-        self.set(WAITING, &of, counts.waiting(mode) as f64);
-        self.set(HELD, &of, counts.held() as f64);
+        self.set(WAITING, &of, counts.waiting as f64);
+        self.set(HELD, &of, counts.held as f64);
     }
 
     fn report_election(&mut self, counts: &Counts, name: Label) {
@@ -381,8 +374,8 @@ impl Exporter {
             let labels = [name.clone(), Label::from_static_parts("reason", reason.name())];
             self.count(TERMS_ENDED, &labels, count + failed);
         }
-        self.set(CANDIDATES, std::slice::from_ref(&name), counts.waiting(Mode::Leader) as f64);
-        self.set(LEADERS, &[name], counts.held() as f64);
+        self.set(CANDIDATES, std::slice::from_ref(&name), counts.waiting as f64);
+        self.set(LEADERS, &[name], counts.held as f64);
     }
 
     fn report_state(&mut self, state: Option<State>) {
@@ -396,9 +389,8 @@ impl Exporter {
         let node_bytes = state.as_ref().map_or(0, |state| state.node_bytes);
         self.set(NODE_BYTES, &[], node_bytes as f64);
         // No comparison holds for `NAN`, so that no alert rests on a lock that is no longer held.
-        let (remaining, full) = state
-            .and_then(|state| state.lease)
-            .map_or((f64::NAN, f64::NAN), |lease| (lease.remaining.as_secs_f64(), lease.full.as_secs_f64()));
+        let lease = state.and_then(|state| state.lease);
+        let [remaining, full] = lease.map_or([f64::NAN; 2], |times| times.map(|time| time.as_secs_f64()));
         self.set(LEASE_REMAINING, &[], remaining);
         self.set(LEASE, &[], full);
     }
@@ -452,50 +444,42 @@ impl Exporter {
     }
 }
 
-const ACQUISITIONS: Metric =
-    Metric("zklock_acquisitions_total", "Calls that wanted a lock, by the end of their wait.");
-const WAIT: Metric =
-    Metric("zklock_wait_seconds", "The time that calls waited for a lock which they acquired.");
-const HOLD: Metric = Metric("zklock_hold_seconds", "The time that calls held a lock.");
-const WAITING: Metric = Metric("zklock_waiting", "Calls that wait for a lock.");
-const HELD: Metric = Metric("zklock_held", "Locks that calls hold.");
-const LOSSES: Metric =
-    Metric("zklock_losses_total", "Locks that were lost while they were held, by the reason.");
-const HANDOFFS: Metric = Metric(
-    "zklock_handoffs_total",
-    "Locks that a call got from another call of its client, without a request.",
-);
-const TURNS: Metric = Metric(
-    "zklock_turns_total",
-    "Nodes under which calls have held a lock, one after the other or together.",
-);
-const RELEASE_FAILURES: Metric = Metric("zklock_release_failures_total", "Locks that could not be released.");
-const CANDIDATES: Metric = Metric("zklock_candidates", "Candidates that stand in elections.");
-const LEADERS: Metric = Metric("zklock_leaders", "Candidates that lead.");
-const ELECTIONS: Metric = Metric("zklock_elections_total", "Elections that a candidate of this client won.");
-const TERMS_ENDED: Metric = Metric("zklock_terms_ended_total", "Terms of leaders that ended, by the reason.");
-const ONCE_STARTS: Metric = Metric("zklock_once_starts_total", "Bodies under once_per that were started.");
-const ONCE_SKIPS: Metric = Metric(
-    "zklock_once_skips_total",
-    "Bodies under once_per that were not started, because their period had begun.",
-);
-const SESSION_STATE: Metric =
-    Metric("zklock_session_state", "1 for the present state of the session, 0 for the others.");
-const SESSIONS: Metric = Metric("zklock_sessions_total", "Sessions that were opened.");
-const RECONNECTS: Metric =
-    Metric("zklock_reconnects_total", "Connections that were restored within a session.");
-const REQUESTS: Metric =
-    Metric("zklock_requests_total", "Requests to the servers, by whether they read or write.");
-const NODE_BYTES: Metric = Metric(
-    "zklock_session_node_bytes",
-    "The length of the paths of the session's nodes, of which 900 KiB are allowed.",
-);
-const LEASE_REMAINING: Metric =
-    Metric("zklock_lease_remaining_seconds", "The time for which the held locks are certain to stay held.");
-const LEASE: Metric = Metric(
-    "zklock_lease_seconds",
-    "The time for which held locks are certain to stay held after a heartbeat.",
-);
+/// Declares the metrics: the name in this file, the name that recorders see, and the description.
+macro_rules! catalog {
+    ($($metric:ident $name:literal $description:literal;)*) => {
+        $(const $metric: Metric = Metric($name, $description);)*
+    };
+}
+
+catalog! {
+    ACQUISITIONS "zklock_acquisitions_total" "Calls that wanted a lock, by the end of their wait.";
+    WAIT "zklock_wait_seconds" "The time that calls waited for a lock which they acquired.";
+    HOLD "zklock_hold_seconds" "The time that calls held a lock.";
+    WAITING "zklock_waiting" "Calls that wait for a lock.";
+    HELD "zklock_held" "Locks that calls hold.";
+    LOSSES "zklock_losses_total" "Locks that were lost while they were held, by the reason.";
+    HANDOFFS "zklock_handoffs_total"
+        "Locks that a call got from another call of its client, without a request.";
+    TURNS "zklock_turns_total" "Nodes under which calls have held a lock, one after the other or together.";
+    RELEASE_FAILURES "zklock_release_failures_total" "Locks that could not be released.";
+    CANDIDATES "zklock_candidates" "Candidates that stand in elections.";
+    LEADERS "zklock_leaders" "Candidates that lead.";
+    ELECTIONS "zklock_elections_total" "Elections that a candidate of this client won.";
+    TERMS_ENDED "zklock_terms_ended_total" "Terms of leaders that ended, by the reason.";
+    ONCE_STARTS "zklock_once_starts_total" "Bodies under once_per that were started.";
+    ONCE_SKIPS "zklock_once_skips_total"
+        "Bodies under once_per that were not started, because their period had begun.";
+    SESSION_STATE "zklock_session_state" "1 for the present state of the session, 0 for the others.";
+    SESSIONS "zklock_sessions_total" "Sessions that were opened.";
+    RECONNECTS "zklock_reconnects_total" "Connections that were restored within a session.";
+    REQUESTS "zklock_requests_total" "Requests to the servers, by whether they read or write.";
+    NODE_BYTES "zklock_session_node_bytes"
+        "The length of the paths of the session's nodes, of which 900 KiB are allowed.";
+    LEASE_REMAINING "zklock_lease_remaining_seconds"
+        "The time for which the held locks are certain to stay held.";
+    LEASE "zklock_lease_seconds"
+        "The time for which held locks are certain to stay held after a heartbeat.";
+}
 
 const PERIOD: Duration = Duration::from_secs(1);
 const LONGEST_REPORT: Duration = Duration::from_secs(1);

@@ -241,7 +241,7 @@ impl FromStr for FencingToken {
 impl serde::Serialize for FencingToken {
     /// Serializes the text of [`to_text`](Self::to_text), so that stores can compare it.
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{:019}.{:010}", self.zxid, self.handoff))
+        serializer.serialize_str(&self.to_text())
     }
 }
 

@@ -15,7 +15,7 @@ use crate::error::{LockError, Phase};
 use crate::events::{EventSender, Events};
 use crate::last_start::PeriodCache;
 #[cfg(feature = "metrics")]
-use crate::metrics::{Lasting, Reports, State};
+use crate::metrics::{Reports, State};
 use crate::path::NodePath;
 use crate::session::request_error::RequestError;
 use crate::session::{CLOSE_WITHIN, Health, OpenError, Session};
@@ -94,7 +94,7 @@ impl Worker {
         let node_bytes = session.as_ref().map_or(0, |session| session.bounds().bytes());
         let lease = session.filter(|session| session.is_attended()).map(|session| {
             let (clock, terms) = (session.clock(), session.clock().terms());
-            Lasting { full: terms.term(terms.heartbeat_kind), remaining: clock.remaining() }
+            [clock.remaining(), terms.term(terms.heartbeat_kind)]
         });
         State { health: self.health(), node_bytes, lease }
     }

@@ -13,9 +13,8 @@ use crate::participant::Participant;
 use crate::path::NodePath;
 use crate::queue::predicate::{Place, Role};
 
-use super::candidate::{CandidateConfig, Policy};
 use super::latch::LeaderLatch;
-use super::leadership::Leadership;
+use super::leadership::{CandidateConfig, Leadership, Policy};
 use super::selector::{LeaderSelector, Verdict};
 
 /// An election at one path, with the settings of this client's candidate.

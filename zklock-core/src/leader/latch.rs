@@ -19,8 +19,7 @@ use crate::session::drive::{Contention, Progress};
 use crate::tasks::panics;
 use crate::time::{Elapsed, sleep, timeout};
 
-use super::candidate::CandidateConfig;
-use super::leadership::Leadership;
+use super::leadership::{CandidateConfig, Leadership};
 
 /// A candidate that leads from its election until it is closed (Curator's `LeaderLatch`).
 ///

@@ -3,11 +3,11 @@
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
-use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use futures_util::future::{BoxFuture, FutureExt, Shared};
 use tokio::sync::watch;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
@@ -18,9 +18,8 @@ use crate::error::{LockError, LossReason, Phase};
 use crate::participant::Participant;
 use crate::time::{Elapsed, sleep, timeout};
 
-use super::candidate::CandidateConfig;
 use super::latch::{LeaderLatch, backoff};
-use super::leadership::Leadership;
+use super::leadership::{CandidateConfig, Leadership};
 
 /// A candidate that leads while its callback runs (Curator's `LeaderSelector`).
 ///
@@ -38,7 +37,7 @@ use super::leadership::Leadership;
 pub struct LeaderSelector {
     client: Client,
     candidate: Arc<Candidate>,
-    ended: watch::Receiver<Option<Ended>>,
+    ended: Shared<BoxFuture<'static, Ended>>,
 }
 
 /// What the handle of a selector and its task share.
@@ -50,8 +49,8 @@ struct Candidate {
     close: CancellationToken,
     /// Whether the candidate is to run once more.
     is_queued: watch::Sender<bool>,
-    /// The latch of the present stay in the election, or of the last one.
-    latch: Mutex<Arc<LeaderLatch>>,
+    /// The latch of the present stay in the election, which the task has.
+    latch: Mutex<Weak<LeaderLatch>>,
     last_failure: Mutex<Option<String>>,
 }
 
@@ -62,16 +61,12 @@ impl LeaderSelector {
         R: Future<Output: Verdict> + Send + 'static,
     {
         let close = config.worker.closing().child_token();
-        let candidate = Arc::new(Candidate {
-            is_queued: watch::Sender::new(requeue),
-            latch: Mutex::new(Arc::new(LeaderLatch::join(None, config.clone(), &close))),
-            close,
-            last_failure: Mutex::default(),
-            config,
-            requeue,
-        });
-        let (tell, ended) = watch::channel(None);
-        tokio::spawn(Run { candidate: candidate.clone(), callback: Arc::new(callback), tell }.run());
+        let (is_queued, latch, last_failure) =
+            (watch::Sender::new(requeue), Mutex::default(), Mutex::default());
+        let candidate = Arc::new(Candidate { config, requeue, close, is_queued, latch, last_failure });
+        let task = tokio::spawn(candidate.clone().run(candidate.join(), Arc::new(callback)));
+        // Without an end of its own, the task has ended with its runtime.
+        let ended = task.map(|ended| ended.unwrap_or(Ended::Closed)).boxed().shared();
         Self { client, candidate, ended }
     }
 
@@ -104,7 +99,7 @@ impl LeaderSelector {
     fn led(&self) -> Option<(Arc<LeaderLatch>, Leadership)> {
         // A forked child takes no lock that another thread may have had.
         self.candidate.config.check().ok()?;
-        let latch = self.candidate.latch();
+        let latch = self.candidate.latch()?;
         latch.current().map(|term| (latch, term))
     }
 
@@ -149,10 +144,7 @@ impl LeaderSelector {
         if self.candidate.config.check().is_err() {
             return Ended::Closed;
         }
-        let mut ended = self.ended.clone();
-        let told = ended.wait_for(Option::is_some).await.ok();
-        // The task tells its end, unless its runtime has shut down.
-        told.and_then(|ended| ended.clone()).unwrap_or(Ended::Closed)
+        self.ended.clone().await
     }
 
     /// Leaves the election, and waits until the callback has ended and leadership is given up.
@@ -195,38 +187,39 @@ impl fmt::Debug for LeaderSelector {
     }
 }
 
-/// The task of a selector, on the runtime of its callback, which alone calls and drops what belongs to the user.
-struct Run<F> {
-    candidate: Arc<Candidate>,
-    callback: Arc<F>,
-    tell: watch::Sender<Option<Ended>>,
-}
-
-impl<F, R> Run<F>
-where
-    F: Fn(Leadership) -> R + Send + Sync + 'static,
-    R: Future<Output: Verdict> + Send + 'static,
-{
-    /// Stays in the election once, and again as often as the candidate is to run.
-    async fn run(self) {
-        let (candidate, mut failures) = (&self.candidate, backoff());
-        let ended = loop {
-            let pause = match self.stay(&mut failures).await {
+impl Candidate {
+    /// The task of a selector, on the runtime of its callback, which alone calls and drops what belongs to the user. It
+    /// stays in the election once, and again as often as the candidate is to run.
+    async fn run<F, R>(self: Arc<Self>, mut latch: Arc<LeaderLatch>, callback: Arc<F>) -> Ended
+    where
+        F: Fn(Leadership) -> R + Send + Sync + 'static,
+        R: Future<Output: Verdict> + Send + 'static,
+    {
+        let mut failures = backoff();
+        loop {
+            let pause = match self.stay(&latch, &callback, &mut failures).await {
                 Ok(pause) => pause,
-                Err(ended) => break ended,
+                Err(ended) => return ended,
             };
-            if candidate.close.run_until_cancelled(candidate.queued(pause)).await.is_none() {
-                break Ended::Closed;
+            if self.close.run_until_cancelled(self.queued(pause)).await.is_none() {
+                return Ended::Closed;
             }
-            candidate.join();
-        };
-        self.tell.send_replace(Some(ended));
+            latch = self.join();
+        }
     }
 
     /// Runs the callback for one term. The candidate has left the election when this returns the pause before the next stay.
-    async fn stay(&self, failures: &mut Backoff) -> Result<Duration, Ended> {
-        let Candidate { config, close, .. } = &*self.candidate;
-        let (latch, started) = (self.candidate.latch(), Instant::now());
+    async fn stay<F, R>(
+        &self,
+        latch: &LeaderLatch,
+        callback: &Arc<F>,
+        failures: &mut Backoff,
+    ) -> Result<Duration, Ended>
+    where
+        F: Fn(Leadership) -> R + Send + Sync + 'static,
+        R: Future<Output: Verdict> + Send + 'static,
+    {
+        let started = Instant::now();
         let elected = latch.until(|position| {
             let term = position.term()?;
             Some((term.begin_call().ok()?, term))
@@ -242,10 +235,10 @@ where
             }
         };
         // The handle sees the term, or this sees that the handle has closed the selector.
-        if close.is_cancelled() {
+        if self.close.is_cancelled() {
             term.resign();
         }
-        let (callback, held) = (self.callback.clone(), term.clone());
+        let (callback, held) = (callback.clone(), term.clone());
         // A task of its own, whose panic does not end this one.
         let body = tokio::spawn(async move {
             let outcome = held.run(async { callback(held.clone()).await }).await;
@@ -262,56 +255,45 @@ where
             Err(error) => Some(describe(error)),
         };
         if let Some(failure) = failure {
-            tracing::error!(path = config.path(), failure, "the callback of a leader failed");
-            self.candidate.note_failure(failure);
-            return Ok(failures.lengthen().max(config.hold_down));
+            tracing::error!(path = self.config.path(), failure, "the callback of a leader failed");
+            self.note_failure(failure);
+            return Ok(failures.lengthen().max(self.config.hold_down));
         }
         failures.reset();
-        Ok(if term.lost().await == LossReason::Resigned { Duration::ZERO } else { config.hold_down })
+        Ok(if term.lost().await == LossReason::Resigned { Duration::ZERO } else { self.config.hold_down })
     }
-}
 
-impl<F> Run<F> {
     /// Returns the pause before the next stay of a candidate that could not run, or was interrupted before its callback began.
     fn not_elected(&self, error: LockError, pause: impl FnOnce() -> Duration) -> Result<Duration, Ended> {
         match error {
-            _ if self.candidate.close.is_cancelled() => Err(Ended::Closed),
+            _ if self.close.is_cancelled() => Err(Ended::Closed),
             LockError::Closed { .. } => Ok(Duration::ZERO),
-            error if !self.candidate.requeue => Err(Ended::Failed(error)),
+            error if !self.requeue => Err(Ended::Failed(error)),
             error => {
-                self.candidate.note_failure(error.to_string());
+                self.note_failure(error.to_string());
                 Ok(pause())
             }
         }
     }
-}
 
-impl<F> Drop for Run<F> {
-    /// Leaves the election, also when the runtime of the callback shuts down.
-    fn drop(&mut self) {
-        if self.candidate.config.check().is_ok() {
-            self.candidate.leave();
-        }
-    }
-}
-
-impl Candidate {
-    /// Returns the present latch, which is cloned because a look at its term may wake code of users in this thread.
-    fn latch(&self) -> Arc<LeaderLatch> {
-        lock(&self.latch).clone()
+    /// Returns the present latch, outside of the mutex, because a look at its term may wake code of users in this thread.
+    fn latch(&self) -> Option<Arc<LeaderLatch>> {
+        lock(&self.latch).upgrade()
     }
 
-    /// Enters the election once more, from the tail of the candidates.
-    fn join(&self) {
+    /// Enters the election, at the tail of the candidates. The end of the latch, with the task or its runtime, leaves it.
+    fn join(&self) -> Arc<LeaderLatch> {
         let latch = Arc::new(LeaderLatch::join(None, self.config.clone(), &self.close));
-        let last = mem::replace(&mut *lock(&self.latch), latch);
-        drop(last);
+        *lock(&self.latch) = Arc::downgrade(&latch);
+        latch
     }
 
     /// Leaves the election, without a grace for the callback.
     fn leave(&self) {
         self.close.cancel();
-        self.latch().leave();
+        if let Some(latch) = self.latch() {
+            latch.leave();
+        }
     }
 
     /// Waits for `pause`, and then until the candidate is to run again.
