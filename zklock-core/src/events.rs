@@ -147,15 +147,21 @@ impl EventSender {
 
     /// Tells the listeners that the record of a last start is ahead of the servers' clock.
     pub(crate) fn tick_ahead(&self, tick: &NodePath, ahead: Duration) {
-        self.send(LockEvent {
+        let subject = Subject { path: tick, label: &"unnamed".into(), mode: Mode::Exclusive, group: None };
+        self.send(LockEvent { kind: LockEventKind::TickAhead { ahead }, ..self.begun(&subject) });
+    }
+
+    /// Returns the first event of a life.
+    fn begun(&self, subject: &Subject<'_>) -> LockEvent {
+        LockEvent {
             id: self.new_id(),
-            path: tick.relative().to_owned(),
-            label: "unnamed".into(),
-            mode: Mode::Exclusive,
-            group: None,
+            path: subject.path.relative().to_owned(),
+            label: subject.label.clone(),
+            mode: subject.mode,
+            group: subject.group,
             missed: 0,
-            kind: LockEventKind::TickAhead { ahead },
-        });
+            kind: LockEventKind::Begun,
+        }
     }
 
     fn send(&self, event: LockEvent) {
@@ -318,20 +324,21 @@ impl Witness {
     }
 
     pub(crate) fn suspended(&self) {
-        tell(&self.0, |state| {
-            state.while_holding(|fencing_token| LockEventKind::Suspended { fencing_token })
-        });
+        self.while_holding(|fencing_token| LockEventKind::Suspended { fencing_token });
     }
 
     pub(crate) fn confirmed(&self) {
-        tell(&self.0, |state| {
-            state.while_holding(|fencing_token| LockEventKind::Confirmed { fencing_token })
-        });
+        self.while_holding(|fencing_token| LockEventKind::Confirmed { fencing_token });
     }
 
     pub(crate) fn downgraded(&self) {
-        tell(&self.0, |state| {
-            state.while_holding(|fencing_token| LockEventKind::Downgraded { fencing_token })
+        self.while_holding(|fencing_token| LockEventKind::Downgraded { fencing_token });
+    }
+
+    fn while_holding(&self, kind: impl FnOnce(FencingToken) -> LockEventKind) {
+        tell(&self.0, |state| match state.part {
+            Part::Holds { token, .. } => Some(kind(token)),
+            Part::Waits | Part::Over => None,
         });
     }
 }
@@ -377,21 +384,12 @@ fn tell(events: &Option<Arc<LockEvents>>, change: impl FnOnce(&mut State) -> Opt
 impl LockEvents {
     fn begin(sender: EventSender, subject: Subject<'_>, kind: Kind) -> Arc<Self> {
         let (unsent, is_sending) = Default::default();
-        let Subject { path, label, mode, group } = subject;
         let events = Self {
             is_heard: sender.is_heard(),
-            begun: LockEvent {
-                id: sender.new_id(),
-                path: path.relative().to_owned(),
-                label: label.clone(),
-                mode,
-                group,
-                missed: 0,
-                kind: LockEventKind::Begun,
-            },
+            begun: sender.begun(&subject),
             state: Mutex::new(State { kind, part: Part::Waits, since: Instant::now(), unsent, is_sending }),
             #[cfg(feature = "metrics")]
-            counters: sender.counters().of(label, mode),
+            counters: sender.counters().of(subject.label, subject.mode),
             sender,
         };
         events.send(LockEventKind::Begun);
@@ -453,13 +451,6 @@ enum HoldEnd {
 impl State {
     fn while_waiting(&self, kind: LockEventKind) -> Option<LockEventKind> {
         (self.part == Part::Waits).then_some(kind)
-    }
-
-    fn while_holding(&self, kind: impl FnOnce(FencingToken) -> LockEventKind) -> Option<LockEventKind> {
-        match self.part {
-            Part::Holds { token, .. } => Some(kind(token)),
-            Part::Waits | Part::Over => None,
-        }
     }
 
     /// Ends the wait without a hold.

@@ -82,8 +82,7 @@ impl Held {
         self.check()?;
         let worker = self.worker();
         let (path, period) = (NodePath::new(worker.root(), tick)?, Period::new(period)?);
-        if worker.periods().is_closed(&path, period) {
-            worker.note_skip();
+        if worker.note_skip(worker.periods.is_closed(&path, period)) {
             return Ok(false);
         }
         let (asked, within) = (Instant::now(), worker.default_wait());
@@ -91,8 +90,7 @@ impl Held {
         let attempt = Attempt { held: self.clone(), path: path.clone(), period, id };
         let last = worker.call(&path, within, attempt.run()).await?;
         note(worker, &path, last, period, asked);
-        if !last.is_start_of(id) {
-            worker.note_skip();
+        if worker.note_skip(!last.is_start_of(id)) {
             return Ok(false);
         }
         // The answer may have been delayed for longer than the lease.
@@ -106,27 +104,21 @@ impl Client {
     /// Returns `true` if this client remembers that no start is possible yet at `tick`. No request is sent.
     #[doc(hidden)]
     pub fn is_begun(&self, tick: &str, period: Duration) -> Result<bool, LockError> {
-        let is_begun = self.worker().periods().is_closed(&self.path(tick)?, Period::new(period)?);
-        if is_begun {
-            self.worker().note_skip();
-        }
-        Ok(is_begun)
+        let is_begun = self.worker().periods.is_closed(&self.path(tick)?, Period::new(period)?);
+        Ok(self.worker().note_skip(is_begun))
     }
 
     /// Forgets which periods are not over yet. A test that has set the servers' clock forward calls this.
     #[doc(hidden)]
     pub fn forget_periods(&self) {
-        self.worker().periods().forget();
+        self.worker().periods.forget();
     }
 
     /// Returns `true` if no start is possible yet at `tick`. Asks the servers unless this client remembers it.
     #[doc(hidden)]
     pub async fn has_begun(&self, tick: &str, period: Duration) -> Result<bool, LockError> {
         let has_begun = has_begun(self.worker(), &self.path(tick)?, Period::new(period)?).await?;
-        if has_begun {
-            self.worker().note_skip();
-        }
-        Ok(has_begun)
+        Ok(self.worker().note_skip(has_begun))
     }
 
     /// Waits until the servers confirm that the period at `tick` has begun.
@@ -138,7 +130,7 @@ impl Client {
     pub async fn until_begun(&self, tick: &str, period: Duration) {
         let (Ok(tick), Ok(period)) = (self.path(tick), Period::new(period)) else { return pending().await };
         let polled = (tick, period);
-        let (mut begun, sender) = self.worker().periods().join(&polled);
+        let (mut begun, sender) = self.worker().periods.join(&polled);
         if let Some(begun) = sender {
             let poller = PeriodPoller { worker: self.worker().clone(), polled, begun };
             self.worker().spawn(poller.run());
@@ -146,7 +138,7 @@ impl Client {
         if begun.wait_for(|begun| *begun).await.is_err() {
             pending().await
         }
-        self.worker().note_skip();
+        self.worker().note_skip(true);
     }
 }
 
@@ -199,7 +191,7 @@ impl Attempt {
 
 /// Remembers a start that was written no earlier than `asked`, and tells if it is far ahead of the servers' clock.
 fn note(worker: &Worker, path: &NodePath, last: LastStart, period: Period, asked: Instant) {
-    let Some(ahead) = worker.periods().note(path, last, period, asked) else { return };
+    let Some(ahead) = worker.periods.note(path, last, period, asked) else { return };
     tracing::warn!(%path, ?ahead, "the last start under once_per is ahead of the servers' clock");
     if let Some(events) = worker.events() {
         events.tick_ahead(path, ahead);
@@ -208,7 +200,7 @@ fn note(worker: &Worker, path: &NodePath, last: LastStart, period: Period, asked
 
 /// Asks the servers whether no start is possible yet at the tick, unless the client remembers it.
 async fn has_begun(worker: &Arc<Worker>, tick: &NodePath, period: Period) -> Result<bool, LockError> {
-    if worker.periods().is_closed(tick, period) {
+    if worker.periods.is_closed(tick, period) {
         return Ok(true);
     }
     let (asked, about) = (Instant::now(), tick.clone());
@@ -260,7 +252,7 @@ impl PeriodPoller {
                 () = self.begun.closed() => {}
                 () = sleep(LOOK_EVERY) => {}
             }
-            if self.worker.periods().leave_if_unused(&self.polled, &self.begun) {
+            if self.worker.periods.leave_if_unused(&self.polled, &self.begun) {
                 return;
             }
             match self.look(&mut known).await {
@@ -278,7 +270,7 @@ impl PeriodPoller {
     async fn look(&self, known: &mut Option<Uuid>) -> Result<bool, LockError> {
         let (worker, (tick, period)) = (&self.worker, &self.polled);
         // Another call of this client may have learned it.
-        if worker.periods().is_closed(tick, *period) {
+        if worker.periods.is_closed(tick, *period) {
             return Ok(true);
         }
         let about = tick.clone();
@@ -297,7 +289,7 @@ impl PeriodPoller {
 impl Drop for PeriodPoller {
     /// The next call starts another poller, also after a panic of this one.
     fn drop(&mut self) {
-        self.worker.periods().leave(&self.polled, &self.begun);
+        self.worker.periods.leave(&self.polled, &self.begun);
     }
 }
 

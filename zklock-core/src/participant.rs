@@ -75,33 +75,6 @@ impl Participant {
     pub fn is_persistent(&self) -> bool {
         self.session_id == 0
     }
-
-    pub(crate) fn new(
-        queue: &NodePath,
-        role: Role,
-        standing: Standing,
-        (node, read): (String, Read),
-    ) -> Self {
-        let Read { data, stat } = read;
-        let entered = Duration::from_millis(stat.ctime.try_into().unwrap_or_default());
-        Self {
-            path: queue.relative().to_owned(),
-            node,
-            identity: String::from_utf8_lossy(&data).into_owned(),
-            session_id: stat.ephemeral_owner,
-            entered: SystemTime::UNIX_EPOCH + entered,
-            fencing_token: FencingToken::new(stat.czxid),
-            mode: match role {
-                Role::Exclusive => Mode::Exclusive,
-                Role::Read => Mode::Read,
-                Role::Write => Mode::Write,
-                Role::Permit => Mode::Permit,
-                Role::Latch => Mode::Leader,
-            },
-            standing,
-            waiting_here: None,
-        }
-    }
 }
 
 /// Lists the participants, and tells how many calls of this client wait in line.
@@ -136,17 +109,15 @@ async fn ask(session: &Session, lock: &LockRef) -> Result<Vec<Participant>, Lock
         }
         Wanted::Permits(permits) => {
             let of = count(session, &permits.count).await?;
+            let queues = semaphore(requests, path, of).await.map_err(failed)?.into();
             // The only permit of `Client::exclusive` is a mutex.
-            let mode = if lock.access == Access::NonReentrantMutex { Mode::Exclusive } else { Mode::Permit };
-            (semaphore(requests, path, of).await.map_err(failed)?.into(), Some(mode))
+            let is_mutex = lock.access == Access::NonReentrantMutex;
+            (queues, Some(if is_mutex { Mode::Exclusive } else { Mode::Permit }))
         }
     };
     let mut participants = Vec::new();
     for queue in &queues {
-        participants.extend(queue.describe(requests, &queue.places).await.map_err(failed)?);
-    }
-    if let Some(mode) = mode {
-        participants.iter_mut().for_each(|participant| participant.mode = mode);
+        participants.extend(queue.describe(requests, &queue.places, mode).await.map_err(failed)?);
     }
     Ok(participants)
 }
@@ -215,26 +186,49 @@ impl Queue {
         Ok(Self::read(path, &names, strangers, predicate))
     }
 
-    /// Describes some of the places. Those that have left meanwhile are left out.
+    /// Describes some of the places, in this mode or in that of their names. Those that have left meanwhile are left out.
     pub(crate) async fn describe(
         &self,
         requests: &Requests,
         places: &[Place],
+        mode: Option<Mode>,
     ) -> Result<Vec<Participant>, RequestError> {
         let names = places.iter().map(|place| place.name.clone()).collect();
         let mut read = requests.read_each(self.path.full(), names).await?.into_iter().peekable();
         let mut participants = Vec::new();
-        for Place { name, role, holds } in places {
-            if let Some(read) = read.next_if(|(read, _)| read == name) {
-                let standing = if *holds { Standing::Holds } else { Standing::Waits };
-                participants.push(Participant::new(&self.path, *role, standing, read));
-            }
+        for place in places {
+            let Some((node, Read { data, stat })) = read.next_if(|(read, _)| *read == place.name) else {
+                continue;
+            };
+            let entered = Duration::from_millis(stat.ctime.try_into().unwrap_or_default());
+            participants.push(Participant {
+                path: self.path.relative().to_owned(),
+                node,
+                identity: String::from_utf8_lossy(&data).into_owned(),
+                session_id: stat.ephemeral_owner,
+                entered: SystemTime::UNIX_EPOCH + entered,
+                fencing_token: FencingToken::new(stat.czxid),
+                mode: mode.unwrap_or_else(|| mode_of(place.role)),
+                standing: if place.holds { Standing::Holds } else { Standing::Waits },
+                waiting_here: None,
+            });
         }
         Ok(participants)
     }
 
     async fn owner(&self, requests: &Requests, place: &Place) -> Result<Option<i64>, RequestError> {
         Ok(requests.stat(&self.path.child(&place.name)).await?.map(|stat| stat.ephemeral_owner))
+    }
+}
+
+/// Returns the mode of a contender with this name.
+fn mode_of(role: Role) -> Mode {
+    match role {
+        Role::Exclusive => Mode::Exclusive,
+        Role::Read => Mode::Read,
+        Role::Write => Mode::Write,
+        Role::Permit => Mode::Permit,
+        Role::Latch => Mode::Leader,
     }
 }
 

@@ -13,6 +13,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use crate::client::Client;
 use crate::error::LockError;
+use crate::mode::Mode;
 use crate::participant::{self, Participant, Place, Queue};
 use crate::path::NodePath;
 use crate::queue::contender::{Contender, is_numbered};
@@ -90,6 +91,17 @@ pub enum LockKind {
     Semaphore,
     /// The election of [`LeaderLatch`](crate::LeaderLatch)es.
     Election,
+}
+
+impl LockKind {
+    /// Returns the mode of all participants, or `None` if their names tell it. Other libraries have names of their own.
+    fn mode(self) -> Option<Mode> {
+        match self {
+            Self::Mutex => Some(Mode::Exclusive),
+            Self::Semaphore => Some(Mode::Permit),
+            Self::RwLock | Self::Election => None,
+        }
+    }
 }
 
 impl fmt::Display for LockKind {
@@ -279,8 +291,7 @@ impl NodeReport {
             let shown = &queue.places[..queue.places.len().min(left)];
             left -= shown.len();
             for some in shown.chunks(READS_AT_A_TIME) {
-                let some: Vec<_> = some.iter().map(|place| in_kind(kind, place)).collect();
-                match queue.describe(requests, &some).await {
+                match queue.describe(requests, some, kind.mode()).await {
                     // One of them has an ACL of its own. They are counted all the same.
                     Err(error @ RequestError::Denied(_)) => {
                         self.denied.get_or_insert_with(|| error.into_error(&shown_path(node)));
@@ -318,16 +329,6 @@ fn kind(places: &[Place]) -> Option<LockKind> {
         Role::Permit => LockKind::Semaphore,
         Role::Latch => LockKind::Election,
     })
-}
-
-/// Returns the place with its role in a lock of this kind: its name may be that of another library.
-fn in_kind(kind: LockKind, place: &Place) -> Place {
-    let role = match kind {
-        LockKind::Mutex => Role::Exclusive,
-        LockKind::Semaphore => Role::Permit,
-        LockKind::RwLock | LockKind::Election => place.role,
-    };
-    Place { role, ..place.clone() }
 }
 
 /// The path of a lock. The namespace itself can be one of other libraries.

@@ -131,73 +131,6 @@ impl Config {
         Self { namespace: namespace.into(), ..self }
     }
 
-    /// Sets the session timeout to request, 30 s by default. A warning is logged if the servers grant another one.
-    ///
-    /// When a holder dies, its lock is free after this time. ZooKeeper grants between 2 and 20 ticks, which
-    /// is 4 s to 40 s with its defaults. Zero and more than 24 hours are invalid.
-    #[must_use]
-    pub fn session_timeout(self, timeout: Duration) -> Self {
-        Self { session_timeout: timeout, ..self }
-    }
-
-    /// Sets the longest wait of acquisitions that do not set their own, and of all other requests; 10 s by default.
-    ///
-    /// Zero is invalid.
-    #[must_use]
-    pub fn default_wait(self, wait: Duration) -> Self {
-        Self { default_wait: wait, ..self }
-    }
-
-    /// Sets the longest wait of [`connect`](Self::connect), 10 s by default; zero is invalid.
-    #[must_use]
-    pub fn connect_timeout(self, timeout: Duration) -> Self {
-        Self { connect_timeout: timeout, ..self }
-    }
-
-    /// Sets how long a call waits for a lock before the client logs a warning, 30 s by default.
-    ///
-    /// The warning has the contender in the way, as far as the client knows it. [`Duration::MAX`] switches it off; zero is
-    /// invalid.
-    #[must_use]
-    pub fn warn_after(self, wait: Duration) -> Self {
-        Self { warn_after: wait, ..self }
-    }
-
-    /// Sets how long a server may be silent before the client turns to another one; by default a twelfth of the session
-    /// timeout, at most a quarter of the [connect timeout](Self::connect_timeout), and at least 500 ms, or two fifths
-    /// of a session timeout of less than 1.25 s.
-    ///
-    /// It bounds each attempt to connect, and the silence on a connection, on which the client pings as often
-    /// as needed. A longer time makes the client patient with slow networks; a shorter one leaves more of a
-    /// lease when a server falls silent. Zero and more than two fifths of the session timeout are invalid.
-    #[must_use]
-    pub fn server_timeout(self, timeout: Duration) -> Self {
-        Self { server_timeout: Some(timeout), ..self }
-    }
-
-    /// Sets the requests by which a session that holds locks proves that it is alive, by default [`Heartbeat::Write`].
-    #[must_use]
-    pub fn heartbeat(self, heartbeat: Heartbeat) -> Self {
-        Self { heartbeat, ..self }
-    }
-
-    /// Sets the bounds within which the client keeps a lock for its own calls while other clients wait for it, by
-    /// default 64 grants and 50 ms.
-    ///
-    /// They apply to mutexes, read-write locks, and calls for one permit of a semaphore. Other clients may have other
-    /// bounds. Zero turns are invalid.
-    #[must_use]
-    pub fn queueing(self, queueing: Queueing) -> Self {
-        Self { queueing, ..self }
-    }
-
-    /// Sets whether `run` and annotated functions wait until the servers have acknowledged the release; by default,
-    /// they do not ([`Release::Background`]).
-    #[must_use]
-    pub fn release(self, release: Release) -> Self {
-        Self { release, ..self }
-    }
-
     /// Sets the name under which other participants see this client's contenders, by default the host, the
     /// process id and a random number.
     ///
@@ -206,22 +139,6 @@ impl Config {
     #[must_use]
     pub fn identity(self, identity: impl Into<String>) -> Self {
         Self { identity: identity.into(), ..self }
-    }
-
-    /// Declares the servers' `tickTime`, 2 s by default; it is part of the lease's margin.
-    ///
-    /// Zero and more than 24 hours are invalid.
-    #[must_use]
-    pub fn tick_time(self, tick_time: Duration) -> Self {
-        Self { tick_time, ..self }
-    }
-
-    /// Declares the servers' `syncLimit` times `tickTime`, 10 s by default; it is part of the lease's margin.
-    ///
-    /// A server may answer reads for this long after it has lost its leader. Zero and more than 24 hours are invalid.
-    #[must_use]
-    pub fn sync_limit(self, sync_limit: Duration) -> Self {
-        Self { sync_limit, ..self }
     }
 
     /// Connects, and returns once the first session is open.
@@ -332,6 +249,121 @@ impl Config {
     fn of_defaults() -> Self {
         Self::new("")
     }
+}
+
+/// Declares the methods that set one setting each. Those of a setting without a default of its own make it `Some`.
+macro_rules! setters {
+    ($($(#[$meta:meta])* $setting:ident: $type:ty $(=> $some:ident)?;)*) => {
+        impl Config {
+            $(
+                $(#[$meta])*
+                #[must_use]
+                pub fn $setting(self, $setting: $type) -> Self {
+                    Self { $setting: setters!(@value $setting $($some)?), ..self }
+                }
+            )*
+        }
+    };
+    (@value $setting:ident) => { $setting };
+    (@value $setting:ident Some) => { Some($setting) };
+}
+
+setters! {
+    /// Sets the session timeout to request, 30 s by default. A warning is logged if the servers grant another one.
+    ///
+    /// When a holder dies, its lock is free after this time. ZooKeeper grants between 2 and 20 ticks, which
+    /// is 4 s to 40 s with its defaults. Zero and more than 24 hours are invalid.
+    session_timeout: Duration;
+
+    /// Sets the longest wait of acquisitions that do not set their own, and of all other requests; 10 s by default.
+    ///
+    /// Zero is invalid.
+    default_wait: Duration;
+
+    /// Sets the longest wait of [`connect`](Self::connect), 10 s by default; zero is invalid.
+    connect_timeout: Duration;
+
+    /// Sets how long a call waits for a lock before the client logs a warning, 30 s by default.
+    ///
+    /// The warning has the contender in the way, as far as the client knows it. [`Duration::MAX`] switches it off; zero is
+    /// invalid.
+    warn_after: Duration;
+
+    /// Sets how long a server may be silent before the client turns to another one; by default a twelfth of the session
+    /// timeout, at most a quarter of the [connect timeout](Self::connect_timeout), and at least 500 ms, or two fifths
+    /// of a session timeout of less than 1.25 s.
+    ///
+    /// It bounds each attempt to connect, and the silence on a connection, on which the client pings as often
+    /// as needed. A longer time makes the client patient with slow networks; a shorter one leaves more of a
+    /// lease when a server falls silent. Zero and more than two fifths of the session timeout are invalid.
+    server_timeout: Duration => Some;
+
+    /// Sets the requests by which a session that holds locks proves that it is alive, by default [`Heartbeat::Write`].
+    heartbeat: Heartbeat;
+
+    /// Sets the bounds within which the client keeps a lock for its own calls while other clients wait for it, by
+    /// default 64 grants and 50 ms.
+    ///
+    /// They apply to mutexes, read-write locks, and calls for one permit of a semaphore. Other clients may have other
+    /// bounds. Zero turns are invalid.
+    queueing: Queueing;
+
+    /// Sets whether `run` and annotated functions wait until the servers have acknowledged the release; by default,
+    /// they do not ([`Release::Background`]).
+    release: Release;
+
+    /// Declares the servers' `tickTime`, 2 s by default; it is part of the lease's margin.
+    ///
+    /// Zero and more than 24 hours are invalid.
+    tick_time: Duration;
+
+    /// Declares the servers' `syncLimit` times `tickTime`, 10 s by default; it is part of the lease's margin.
+    ///
+    /// A server may answer reads for this long after it has lost its leader. Zero and more than 24 hours are invalid.
+    sync_limit: Duration;
+
+    /// Sets the ACL of the nodes that this client creates, by default [`Acl::Open`]: anyone may do anything.
+    ///
+    /// The nodes above locks may have [another one](Self::parent_acl).
+    acl: Acl;
+
+    /// Sets the ACL of the missing nodes that this client creates above locks, ticks, shared numbers and data: the
+    /// chroot, the namespace, and the parents in a path. By default, it is that of [`acl`](Self::acl).
+    ///
+    /// The node of a lock is not above the lock: to create and delete there is to enter its queue and to take it away. A
+    /// node that was created as a parent keeps its list, even if it becomes the node of a lock later.
+    ///
+    /// # Examples
+    ///
+    /// Other teams may create their own locks below the parents, and do nothing with the locks of this one.
+    ///
+    /// ```
+    /// use zklock_core::{Acl, Config};
+    ///
+    /// let config = Config::new("zk1:2181")
+    ///     .namespace("/locks")
+    ///     .digest("billing", "secret")
+    ///     .acl(Acl::CreatorAll)
+    ///     .parent_acl(Acl::entries(["auth::cdrwa", "world:anyone:cr"]));
+    /// ```
+    parent_acl: Acl => Some;
+
+    /// Logs in by SASL with the mechanism GSSAPI, which is Kerberos.
+    ///
+    /// ACLs know the client by its principal, such as `worker@EXAMPLE.ORG`, unless the servers map it to another name.
+    /// A client without a ticket gets no session: its calls fail with [`LockError::Connect`], and the client library logs
+    /// the reason. A client that the servers do not log in is refused with [`LockError::AuthFailed`]. A login by
+    /// [`sasl_digest`](Self::sasl_digest) besides is invalid.
+    #[cfg(feature = "sasl-gssapi")]
+    #[cfg_attr(not(feature = "sasl-digest"), allow(rustdoc::broken_intra_doc_links))]
+    sasl_gssapi: Gssapi => Some;
+
+    /// Encrypts all connections, with these certificates. None are encrypted by default.
+    ///
+    /// Each server of the connect string needs the number of its secure port. The servers may be written as
+    /// `tcp+tls://host:port`. The files are read and checked by [`connect`](Self::connect) and [`start`](Self::start).
+    #[cfg(feature = "tls")]
+    tls: Tls => Some;
 }
 
 /// Returns the default identity. Its random part distinguishes processes in containers, which may share the host name and

@@ -34,7 +34,8 @@ pub(crate) struct Worker {
     events: EventSender,
     #[cfg(feature = "metrics")]
     reports: OnceLock<Reports>,
-    periods: PeriodCache,
+    /// The periods that are known not to be over.
+    pub(crate) periods: PeriodCache,
     /// Cancelled when no new acquisitions are accepted.
     closing: CancellationToken,
     /// Cancelled when the client no longer waits for guards.
@@ -54,24 +55,18 @@ enum Current {
 impl Worker {
     /// Starts the client's thread.
     pub(crate) fn start(settings: Settings) -> std::io::Result<Arc<Self>> {
-        let (ready, started) = std::sync::mpsc::channel();
-        let thread = std::thread::Builder::new().name("zklock-session".into());
+        let worker = Arc::new(Self::new(settings));
+        let (own, thread) = (worker.clone(), std::thread::Builder::new().name("zklock-session".into()));
         thread.spawn(move || {
-            let done = CancellationToken::new();
             // Dropped after the tasks, some of which may still wait for servers that do not answer, and after the last
             // report.
-            let _done = done.clone().drop_guard();
-            let tasks = Tasks::new();
-            let worker = Arc::new(Self::new(settings, tasks.clone(), done));
-            if ready.send(worker.clone()).is_ok() {
-                // The tasks that are left tell their ends to listeners, which need the worker for that.
-                tasks.run_until(worker.supervise());
-            }
+            let _done = own.done.clone().drop_guard();
+            // The tasks that are left tell their ends to listeners, which need the worker for that.
+            let worker = own;
+            worker.tasks.run_until(worker.supervise());
             #[cfg(feature = "metrics")]
             worker.reports.get().into_iter().for_each(Reports::finish);
         })?;
-        let failed = |_| std::io::Error::other("the session thread failed to start");
-        let worker = started.recv().map_err(failed)?;
         #[cfg(feature = "metrics")]
         worker.start_reports();
         Ok(worker)
@@ -99,19 +94,19 @@ impl Worker {
         State { health: self.health(), node_bytes, lease }
     }
 
-    pub(super) fn new(settings: Settings, tasks: Tasks, done: CancellationToken) -> Self {
+    fn new(settings: Settings) -> Self {
         Self {
             identity: Arc::new(settings.identity.as_bytes().to_vec()),
-            tasks,
             settings,
             current: watch::Sender::new(Current::Opening(None)),
+            tasks: Tasks::new(),
             events: EventSender::new(),
             #[cfg(feature = "metrics")]
             reports: OnceLock::new(),
             periods: PeriodCache::default(),
             closing: CancellationToken::new(),
             stopping: CancellationToken::new(),
-            done,
+            done: CancellationToken::new(),
         }
     }
 
@@ -130,11 +125,6 @@ impl Worker {
     /// The data of this client's contenders.
     pub(crate) fn identity(&self) -> Arc<Vec<u8>> {
         self.identity.clone()
-    }
-
-    /// The periods that are known not to be over.
-    pub(crate) fn periods(&self) -> &PeriodCache {
-        &self.periods
     }
 
     pub(crate) fn listen(&self) -> Events {
@@ -157,10 +147,13 @@ impl Worker {
         self.events.counters().note_start();
     }
 
-    /// Counts a body whose period had begun.
-    pub(crate) fn note_skip(&self) {
+    /// Counts a body whose period has begun, and returns whether that is so.
+    pub(crate) fn note_skip(&self, has_begun: bool) -> bool {
         #[cfg(feature = "metrics")]
-        self.events.counters().note_skip();
+        if has_begun {
+            self.events.counters().note_skip();
+        }
+        has_begun
     }
 
     /// Returns whether no new acquisitions are accepted.

@@ -79,21 +79,27 @@ impl Config {
         config.digest_files.extend(env.file("ZKLOCK_DIGEST_FILE")?);
         config.acl = env.text("ZKLOCK_ACL")?.map_or(Acl::Open, |text| Acl::of_text(&text));
         config.parent_acl = env.text("ZKLOCK_PARENT_ACL")?.map(|text| Acl::of_text(&text));
+        #[cfg(not(feature = "sasl-digest"))]
+        env.refuse("sasl-digest", &["ZKLOCK_SASL_DIGEST", "ZKLOCK_SASL_DIGEST_FILE"])?;
         #[cfg(feature = "sasl-digest")]
         {
             config.sasl_digest.extend(env.text("ZKLOCK_SASL_DIGEST")?);
             config.sasl_digest_file = env.file("ZKLOCK_SASL_DIGEST_FILE")?;
         }
+        #[cfg(not(feature = "sasl-gssapi"))]
+        env.refuse("sasl-gssapi", &["ZKLOCK_SASL_GSSAPI"])?;
         #[cfg(feature = "sasl-gssapi")]
         {
             config.sasl_gssapi =
                 env.parsed("ZKLOCK_SASL_GSSAPI", |text| text.parse().map_err(str::to_owned))?;
         }
+        #[cfg(not(feature = "tls"))]
+        env.refuse("tls", &["ZKLOCK_TLS_CA", "ZKLOCK_TLS_CERTIFICATE", "ZKLOCK_TLS_KEY"])?;
         #[cfg(feature = "tls")]
         {
             config.tls = env.tls()?;
         }
-        env.check_features().map(|()| config)
+        Ok(config)
     }
 }
 
@@ -139,39 +145,32 @@ impl Lookup<'_> {
         }
     }
 
-    /// Refuses the login and the certificates without their features: a client that ignores them would be another one to
-    /// the servers, or unencrypted.
-    fn check_features(&self) -> Result<(), LockError> {
-        for (name, feature, is_there) in [
-            ("ZKLOCK_SASL_DIGEST", "sasl-digest", cfg!(feature = "sasl-digest")),
-            ("ZKLOCK_SASL_DIGEST_FILE", "sasl-digest", cfg!(feature = "sasl-digest")),
-            ("ZKLOCK_SASL_GSSAPI", "sasl-gssapi", cfg!(feature = "sasl-gssapi")),
-            ("ZKLOCK_TLS_CA", "tls", cfg!(feature = "tls")),
-            ("ZKLOCK_TLS_CERTIFICATE", "tls", cfg!(feature = "tls")),
-            ("ZKLOCK_TLS_KEY", "tls", cfg!(feature = "tls")),
-        ] {
-            if !is_there && self.text(name)?.is_some() {
-                return Err(invalid(name, format!("it needs the feature `{feature}` of zklock")));
-            }
-        }
-        Ok(())
+    /// Refuses the variables of a login or certificates without their feature: a client that ignores them would be another
+    /// one to the servers, or unencrypted.
+    #[cfg(not(all(feature = "sasl-digest", feature = "sasl-gssapi", feature = "tls")))]
+    fn refuse(&self, feature: &str, names: &[&'static str]) -> Result<(), LockError> {
+        names.iter().try_for_each(|name| match self.text(name)? {
+            Some(_) => Err(invalid(name, format!("it needs the feature `{feature}` of zklock"))),
+            None => Ok(()),
+        })
+    }
+}
+
+/// Reads one of two words.
+fn one_of<T>(text: &str, (one, first): (&str, T), (other, second): (&str, T)) -> Result<T, String> {
+    match text {
+        text if text == one => Ok(first),
+        text if text == other => Ok(second),
+        text => Err(format!("{text:?} is neither `{one}` nor `{other}`")),
     }
 }
 
 fn heartbeat(text: &str) -> Result<Heartbeat, String> {
-    match text {
-        "write" => Ok(Heartbeat::Write),
-        "read" => Ok(Heartbeat::Read),
-        other => Err(format!("{other:?} is neither `write` nor `read`")),
-    }
+    one_of(text, ("write", Heartbeat::Write), ("read", Heartbeat::Read))
 }
 
 fn release(text: &str) -> Result<Release, String> {
-    match text {
-        "background" => Ok(Release::Background),
-        "acknowledged" => Ok(Release::Acknowledged),
-        other => Err(format!("{other:?} is neither `background` nor `acknowledged`")),
-    }
+    one_of(text, ("background", Release::Background), ("acknowledged", Release::Acknowledged))
 }
 
 fn queueing(text: &str) -> Result<Queueing, String> {

@@ -8,7 +8,7 @@ use crate::session::acl::{Acl, NodeAcls};
 use crate::session::addresses::Address;
 use crate::session::bounded;
 #[cfg(feature = "sasl-gssapi")]
-use crate::session::gssapi::{Gssapi, Kerberos};
+use crate::session::gssapi::Kerberos;
 #[cfg(feature = "sasl-digest")]
 use crate::session::security::Digest;
 use crate::session::security::{Connector, Login, Security};
@@ -55,61 +55,6 @@ impl Config {
     #[must_use]
     pub fn sasl_digest_file(self, file: impl Into<PathBuf>) -> Self {
         Self { sasl_digest_file: Some(file.into()), ..self }
-    }
-
-    /// Logs in by SASL with the mechanism GSSAPI, which is Kerberos.
-    ///
-    /// ACLs know the client by its principal, such as `worker@EXAMPLE.ORG`, unless the servers map it to another name.
-    /// A client without a ticket gets no session: its calls fail with [`LockError::Connect`], and the client library logs
-    /// the reason. A client that the servers do not log in is refused with [`LockError::AuthFailed`]. A login by
-    /// [`sasl_digest`](Self::sasl_digest) besides is invalid.
-    #[cfg(feature = "sasl-gssapi")]
-    #[cfg_attr(not(feature = "sasl-digest"), allow(rustdoc::broken_intra_doc_links))]
-    #[must_use]
-    pub fn sasl_gssapi(self, gssapi: Gssapi) -> Self {
-        Self { sasl_gssapi: Some(gssapi), ..self }
-    }
-
-    /// Encrypts all connections, with these certificates. None are encrypted by default.
-    ///
-    /// Each server of the connect string needs the number of its secure port. The servers may be written as
-    /// `tcp+tls://host:port`. The files are read and checked by [`connect`](Self::connect) and [`start`](Self::start).
-    #[cfg(feature = "tls")]
-    #[must_use]
-    pub fn tls(self, tls: Tls) -> Self {
-        Self { tls: Some(tls), ..self }
-    }
-
-    /// Sets the ACL of the nodes that this client creates, by default [`Acl::Open`]: anyone may do anything.
-    ///
-    /// The nodes above locks may have [another one](Self::parent_acl).
-    #[must_use]
-    pub fn acl(self, acl: Acl) -> Self {
-        Self { acl, ..self }
-    }
-
-    /// Sets the ACL of the missing nodes that this client creates above locks, ticks, shared numbers and data: the
-    /// chroot, the namespace, and the parents in a path. By default, it is that of [`acl`](Self::acl).
-    ///
-    /// The node of a lock is not above the lock: to create and delete there is to enter its queue and to take it away. A
-    /// node that was created as a parent keeps its list, even if it becomes the node of a lock later.
-    ///
-    /// # Examples
-    ///
-    /// Other teams may create their own locks below the parents, and do nothing with the locks of this one.
-    ///
-    /// ```
-    /// use zklock_core::{Acl, Config};
-    ///
-    /// let config = Config::new("zk1:2181")
-    ///     .namespace("/locks")
-    ///     .digest("billing", "secret")
-    ///     .acl(Acl::CreatorAll)
-    ///     .parent_acl(Acl::entries(["auth::cdrwa", "world:anyone:cr"]));
-    /// ```
-    #[must_use]
-    pub fn parent_acl(self, acl: Acl) -> Self {
-        Self { parent_acl: Some(acl), ..self }
     }
 
     /// Gives a connector of the client library the credentials and the certificates, for `zklock doctor`.
@@ -269,6 +214,8 @@ mod tests {
     use std::io::Write;
 
     use super::*;
+    #[cfg(feature = "sasl-gssapi")]
+    use crate::session::gssapi::Gssapi;
 
     fn reason(config: Config) -> String {
         let error = config.acl(Acl::CreatorAll).security().err().expect("a setting is wrong").to_string();
