@@ -233,15 +233,11 @@ impl Outcome {
         }
     }
 
-    /// Returns the name for the values of labels and fields.
+    /// The names for the values of labels and fields, in the order of the type.
+    pub(crate) const NAMES: [&str; 6] =
+        ["acquired", "contended", "timed_out", "cancelled", "refused", "failed"];
+
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Acquired => "acquired",
-            Self::Contended => "contended",
-            Self::TimedOut => "timed_out",
-            Self::Cancelled => "cancelled",
-            Self::Refused => "refused",
-            Self::Failed => "failed",
-        }
+        Self::NAMES[self as usize]
     }
 }

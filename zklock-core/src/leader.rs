@@ -10,6 +10,18 @@
 //!
 //! [`Leader`] is the candidate that all callers of a client share.
 
+/// Shows a handle by the answers of these methods.
+macro_rules! shown {
+    ($handle:ident: $($method:ident),*) => {
+        impl std::fmt::Debug for $handle {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let mut shown = f.debug_struct(stringify!($handle));
+                shown$(.field(stringify!($method), &self.$method()))*.finish_non_exhaustive()
+            }
+        }
+    };
+}
+
 mod election;
 mod latch;
 mod leadership;
@@ -17,7 +29,6 @@ mod selector;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -267,6 +278,8 @@ impl Leader {
     }
 }
 
+shown! { Leader: path, is_leader }
+
 /// The candidates of one client, by path. They end with the client, and do not keep it alive.
 type Candidates = RwLock<HashMap<String, Arc<LeaderLatch>>>;
 
@@ -275,15 +288,6 @@ async fn settled(latch: &LeaderLatch, within: Duration) -> Result<(), LockError>
     match latch.settled_timeout(within).await {
         Err(LockError::Timeout { .. }) => Ok(()),
         answer => answer,
-    }
-}
-
-impl fmt::Debug for Leader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Leader")
-            .field("path", &self.path())
-            .field("is_leader", &self.is_leader())
-            .finish_non_exhaustive()
     }
 }
 

@@ -30,20 +30,12 @@ use crate::session::counts::Tally;
 pub(crate) struct Counters {
     locks: Mutex<HashMap<Arc<str>, Vec<Arc<LockCounters>>>>,
     /// The bodies that were started under `once_per`.
-    starts: AtomicU64,
+    pub(crate) starts: AtomicU64,
     /// The bodies that were not, because their period had begun.
-    skips: AtomicU64,
+    pub(crate) skips: AtomicU64,
 }
 
 impl Counters {
-    pub(crate) fn note_start(&self) {
-        self.starts.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn note_skip(&self) {
-        self.skips.fetch_add(1, Ordering::Relaxed);
-    }
-
     /// Returns the counts of locks with this name. Once there are [`MOST_NAMES`], further ones share one.
     pub(crate) fn of(&self, label: &str, mode: Mode) -> Arc<LockCounters> {
         let mut locks = self.locks();
@@ -84,10 +76,10 @@ pub(crate) struct Counts {
     release_failed: u64,
     /// The nodes under which calls have held the lock.
     pub(crate) turns: u64,
-    /// The ends of waits, in the order of [`OUTCOMES`].
-    outcomes: [u64; OUTCOMES.len()],
-    /// The losses of locks and the ends of terms, in the order of [`REASONS`].
-    losses: [u64; REASONS.len()],
+    /// The ends of waits, in the order of [`Outcome::NAMES`].
+    outcomes: [u64; Outcome::NAMES.len()],
+    /// The losses of locks and the ends of terms, in the order of [`LossReason::NAMES`].
+    losses: [u64; LossReason::NAMES.len()],
     /// The waits of calls that have acquired the lock.
     waits: Durations,
     holds: Durations,
@@ -177,25 +169,6 @@ impl Counts {
         self.outcomes[Outcome::Acquired as usize]
     }
 }
-
-/// All ends of waits, in the order of their type.
-const OUTCOMES: [Outcome; 6] = [
-    Outcome::Acquired,
-    Outcome::Contended,
-    Outcome::TimedOut,
-    Outcome::Cancelled,
-    Outcome::Refused,
-    Outcome::Failed,
-];
-/// All reasons for losses, in the order of their type.
-const REASONS: [LossReason; 6] = [
-    LossReason::NodeDeleted,
-    LossReason::OwnerChanged,
-    LossReason::SessionEnded,
-    LossReason::LeaseExpired,
-    LossReason::Suspended,
-    LossReason::Resigned,
-];
 
 /// The numbers of durations, by their length in microseconds, which is rounded so that there are few of them.
 ///
@@ -350,14 +323,13 @@ impl Exporter {
 
     fn report_calls(&mut self, counts: &Counts, of: [Label; 2]) {
         let with = |label, value| [of[0].clone(), of[1].clone(), Label::from_static_parts(label, value)];
-        for (outcome, count) in OUTCOMES.into_iter().zip(counts.outcomes) {
-            self.count(ACQUISITIONS, &with("outcome", outcome.name()), count);
+        for (outcome, count) in Outcome::NAMES.into_iter().zip(counts.outcomes) {
+            self.count(ACQUISITIONS, &with("outcome", outcome), count);
         }
-        for (reason, count) in REASONS.into_iter().zip(counts.losses) {
-            // The other reasons are those of terms.
-            if !matches!(reason, LossReason::Suspended | LossReason::Resigned) {
-                self.count(LOSSES, &with("reason", reason.name()), count);
-            }
+        // The other reasons are those of terms.
+        let reasons = LossReason::NAMES.into_iter().take(LossReason::Suspended as usize);
+        for (reason, count) in reasons.zip(counts.losses) {
+            self.count(LOSSES, &with("reason", reason), count);
         }
         self.count(HANDOFFS, &of, counts.passed_on);
         self.count(TURNS, &of, counts.turns);
@@ -369,10 +341,10 @@ impl Exporter {
 
     fn report_election(&mut self, counts: &Counts, name: Label) {
         self.count(ELECTIONS, std::slice::from_ref(&name), counts.acquired());
-        for (reason, count) in REASONS.into_iter().zip(counts.losses) {
-            let failed = if reason == LossReason::Resigned { counts.release_failed } else { 0 };
-            let labels = [name.clone(), Label::from_static_parts("reason", reason.name())];
-            self.count(TERMS_ENDED, &labels, count + failed);
+        let mut ends = counts.losses;
+        ends[LossReason::Resigned as usize] += counts.release_failed;
+        for (reason, count) in LossReason::NAMES.into_iter().zip(ends) {
+            self.count(TERMS_ENDED, &[name.clone(), Label::from_static_parts("reason", reason)], count);
         }
         self.set(CANDIDATES, std::slice::from_ref(&name), counts.waiting as f64);
         self.set(LEADERS, &[name], counts.held as f64);

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 #[cfg(feature = "metrics")]
-use std::sync::OnceLock;
+use std::sync::{OnceLock, atomic::Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::FutureExt;
@@ -144,14 +144,14 @@ impl Worker {
     /// Counts a body that was started under `once_per`.
     pub(crate) fn note_start(&self) {
         #[cfg(feature = "metrics")]
-        self.events.counters().note_start();
+        self.events.counters().starts.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts a body whose period has begun, and returns whether that is so.
     pub(crate) fn note_skip(&self, has_begun: bool) -> bool {
         #[cfg(feature = "metrics")]
         if has_begun {
-            self.events.counters().note_skip();
+            self.events.counters().skips.fetch_add(1, Ordering::Relaxed);
         }
         has_begun
     }
@@ -335,7 +335,9 @@ impl Worker {
             let mut pause = Duration::ZERO;
             if panics(async { pause = self.open(&mut backoff).await }).await {
                 pause = backoff.lengthen();
-                panics(self.close_after_panic()).await;
+                if let Some(session) = self.current_session() {
+                    panics(session.close_after_panic()).await;
+                }
             }
             self.stopping.run_until_cancelled(sleep(pause)).await;
         }
@@ -358,12 +360,6 @@ impl Worker {
                 backoff.lengthen()
             }
             None => Duration::ZERO,
-        }
-    }
-
-    async fn close_after_panic(&self) {
-        if let Some(session) = self.current_session() {
-            session.close_after_panic().await;
         }
     }
 

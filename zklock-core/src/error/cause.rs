@@ -101,16 +101,12 @@ pub enum LossReason {
 }
 
 impl LossReason {
-    /// Returns the name for the values of labels and fields.
+    /// The names for the values of labels and fields, in the order of the type.
+    pub(crate) const NAMES: [&str; 6] =
+        ["node_deleted", "owner_changed", "session_ended", "lease_expired", "suspended", "resigned"];
+
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::NodeDeleted => "node_deleted",
-            Self::OwnerChanged => "owner_changed",
-            Self::SessionEnded => "session_ended",
-            Self::LeaseExpired => "lease_expired",
-            Self::Suspended => "suspended",
-            Self::Resigned => "resigned",
-        }
+        Self::NAMES[self as usize]
     }
 }
 

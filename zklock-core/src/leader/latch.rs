@@ -292,14 +292,7 @@ impl Drop for LeaderLatch {
     }
 }
 
-impl fmt::Debug for LeaderLatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LeaderLatch")
-            .field("path", &self.path())
-            .field("is_leader", &self.is_leader())
-            .finish_non_exhaustive()
-    }
-}
+shown! { LeaderLatch: path, is_leader }
 
 /// The changes of a latch between leading and not leading.
 #[derive(Clone)]

@@ -1,6 +1,5 @@
 //! One term of a leader, and the settings of its candidate.
 
-use std::fmt;
 use std::future::{Future, poll_fn};
 use std::ops::Deref;
 use std::pin::{Pin, pin};
@@ -363,15 +362,7 @@ impl LeaderTerm for Term {
     }
 }
 
-impl fmt::Debug for Leadership {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Leadership")
-            .field("path", &self.path())
-            .field("fencing_token", &self.fencing_token())
-            .field("is_leading", &self.is_leading())
-            .finish()
-    }
-}
+shown! { Leadership: path, fencing_token, is_leading }
 
 /// The time that the bodies under a term have to end after it is over.
 const GRACE: Duration = Duration::from_secs(5);

@@ -1,7 +1,6 @@
 //! A candidate that leads while its callback runs.
 
 use std::error::Error;
-use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -178,14 +177,7 @@ impl Drop for LeaderSelector {
     }
 }
 
-impl fmt::Debug for LeaderSelector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LeaderSelector")
-            .field("path", &self.path())
-            .field("has_leadership", &self.has_leadership())
-            .finish_non_exhaustive()
-    }
-}
+shown! { LeaderSelector: path, has_leadership }
 
 impl Candidate {
     /// The task of a selector, on the runtime of its callback, which alone calls and drops what belongs to the user. It

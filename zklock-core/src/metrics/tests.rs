@@ -51,17 +51,30 @@ fn names_beyond_the_limit_share_a_series() {
 
 #[test]
 fn each_end_is_counted_under_its_own_name() {
+    use LossReason::{LeaseExpired, NodeDeleted, OwnerChanged, Resigned, SessionEnded, Suspended};
+    use Outcome::{Acquired, Cancelled, Contended, Failed, Refused, TimedOut};
+    let outcomes = [Acquired, Contended, TimedOut, Cancelled, Refused, Failed];
+    let reasons = [NodeDeleted, OwnerChanged, SessionEnded, LeaseExpired, Suspended, Resigned];
+    let snake = |name: String| {
+        let marked = name.chars().map(|letter| match letter.is_uppercase() {
+            true => format!("_{}", letter.to_lowercase()),
+            false => letter.to_string(),
+        });
+        marked.collect::<String>().trim_start_matches('_').to_owned()
+    };
+    assert_eq!(outcomes.map(|outcome| snake(format!("{outcome:?}"))), Outcome::NAMES);
+    assert_eq!(reasons.map(|reason| snake(format!("{reason:?}"))), LossReason::NAMES);
     let only = |nth: usize| std::array::from_fn::<_, 6, _>(|at| u64::from(at == nth));
-    for (nth, outcome) in OUTCOMES.into_iter().enumerate() {
+    for (nth, outcome) in outcomes.into_iter().enumerate() {
         let mut counts = Counts::default();
         counts.note(&LockEventKind::Begun);
         counts.note(&end(outcome));
         assert_eq!((counts.outcomes, counts.waiting), (only(nth), 0));
     }
-    for (nth, reason) in REASONS.into_iter().enumerate() {
+    for (nth, reason) in reasons.into_iter().enumerate() {
         let mut counts = Counts::default();
         counts.note(&LockEventKind::Begun);
-        counts.note(&end(Outcome::Acquired));
+        counts.note(&end(Acquired));
         counts.note(&lost(reason));
         assert_eq!((counts.losses, counts.held), (only(nth), 0));
     }
@@ -218,7 +231,7 @@ impl Write for Lines {
 fn panics_of_the_recorder_end_no_reports_and_are_logged_once() {
     let (counters, lines, recorder) = (Arc::<Counters>::default(), Lines::default(), Stub::default());
     let exporter = Exporter::new(counters.clone(), Arc::default(), "/a");
-    counters.note_start();
+    counters.starts.fetch_add(1, Ordering::Relaxed);
     let (reports, orders) = mpsc::channel();
     let (done, told) = mpsc::channel();
     reports.send(done.clone()).unwrap();
