@@ -1,8 +1,23 @@
-//! Waits for changes of a state that several tasks share.
+//! A state that several threads share, and waits for its changes.
 
 use std::pin::pin;
+use std::sync::{self, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
+
+/// A mutex whose value is used on after a panic of a thread that had it.
+#[derive(Debug, Default)]
+pub(crate) struct Mutex<T>(sync::Mutex<T>);
+
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(sync::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// Wakes all tasks that wait for a change.
 #[derive(Debug, Default)]

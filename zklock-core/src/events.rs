@@ -15,8 +15,8 @@ use std::collections::VecDeque;
 use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,7 @@ use tokio_stream::wrappers::BroadcastStream;
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 use tokio_stream::{Stream, StreamExt};
 
+use crate::change::Mutex;
 use crate::error::{LockError, LossReason};
 use crate::event::{LockEvent, LockEventKind, Outcome, Subject};
 #[cfg(feature = "metrics")]
@@ -360,7 +361,7 @@ struct LockEvents {
 /// Makes a change to a life, and sends the event that follows from it.
 fn tell(events: &Option<Arc<LockEvents>>, change: impl FnOnce(&mut State) -> Option<LockEventKind>) {
     let Some(events) = events else { return };
-    let mut state = events.lock();
+    let mut state = events.state.lock();
     let kind = change(&mut state);
     state.unsent.extend(kind);
     // Changes of several threads make one sequence of events: one thread sends those of all.
@@ -372,7 +373,7 @@ fn tell(events: &Option<Arc<LockEvents>>, change: impl FnOnce(&mut State) -> Opt
         drop(state);
         // The waker of a listener may panic. The events behind are sent first, and then the panic goes on.
         panic = catch_unwind(AssertUnwindSafe(|| events.send(kind))).err().or(panic);
-        state = events.lock();
+        state = events.state.lock();
     }
     state.is_sending = false;
     drop(state);
@@ -394,10 +395,6 @@ impl LockEvents {
         };
         events.send(LockEventKind::Begun);
         Arc::new(events)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn send(&self, kind: LockEventKind) {

@@ -8,7 +8,7 @@ use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
@@ -16,6 +16,7 @@ use std::time::Duration;
 use futures_util::future::select_all;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::change::Mutex;
 use crate::client::Client;
 use crate::deadline::Deadline;
 use crate::error::LockError;
@@ -309,7 +310,7 @@ impl Callbacks {
         let callback: Arc<Callback> = Arc::new(Mutex::new(Some(callback)));
         let (called, ended) = (Arc::downgrade(&callback), CancellationToken::new());
         let kept = (callback, ended.clone().drop_guard());
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(kept);
+        self.0.lock().push(kept);
         async move {
             // A request to any one of several nodes counts for all of them; their holds end together.
             let asked = select_all(leases.iter().map(|lease| Box::pin(lease.asked_before_release())));
@@ -331,7 +332,7 @@ impl Callbacks {
 }
 
 fn call(callback: &Callback) {
-    let callback = callback.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let callback = callback.lock().take();
     if let Some(callback) = callback {
         callback();
     }
@@ -342,7 +343,7 @@ mod tests {
     use std::cell::Cell;
     use std::future::pending;
     use std::rc::Rc;
-    use std::sync::mpsc;
+    use std::sync::{Mutex, mpsc};
     use std::task::{Context, Waker};
 
     use crate::LockEventKind;

@@ -29,9 +29,10 @@ mod selector;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::change::Mutex;
 use crate::client::Client;
 use crate::error::LockError;
 use crate::hold::UNNAMED;
@@ -257,20 +258,18 @@ impl Leader {
     /// have had.
     fn joined(&self) -> Option<Arc<LeaderLatch>> {
         self.client.worker().check_process(&self.path).ok()?;
-        self.candidates().read().unwrap_or_else(PoisonError::into_inner).get(self.path()).cloned()
+        self.candidates().lock().get(self.path()).cloned()
     }
 
     fn enter(&self) -> Result<Arc<LeaderLatch>, LockError> {
         self.client.worker().check_process(&self.path)?;
-        Ok(self.joined().unwrap_or_else(|| {
-            let mut candidates = self.candidates().write().unwrap_or_else(PoisonError::into_inner);
-            candidates.entry(self.path().to_owned()).or_insert_with(|| Arc::new(self.join_first())).clone()
-        }))
-    }
-
-    /// Makes the candidate. Its own task tells the listeners, so that none of them is woken under the lock of the caller.
-    fn join_first(&self) -> LeaderLatch {
-        Election::new(self.client.clone(), self.path.clone()).named(self.label.clone()).latch_of_client()
+        let mut candidates = self.candidates().lock();
+        let join = || {
+            let election = Election::new(self.client.clone(), self.path.clone()).named(self.label.clone());
+            // Its own task tells the listeners, so that none of them is woken under this lock.
+            Arc::new(election.latch_of_client())
+        };
+        Ok(candidates.entry(self.path().to_owned()).or_insert_with(join).clone())
     }
 
     fn candidates(&self) -> &Candidates {
@@ -281,7 +280,7 @@ impl Leader {
 shown! { Leader: path, is_leader }
 
 /// The candidates of one client, by path. They end with the client, and do not keep it alive.
-type Candidates = RwLock<HashMap<String, Arc<LeaderLatch>>>;
+type Candidates = Mutex<HashMap<String, Arc<LeaderLatch>>>;
 
 /// Waits for the first answer of the election, for at most `within`; running out of time is not an error.
 async fn settled(latch: &LeaderLatch, within: Duration) -> Result<(), LockError> {

@@ -8,9 +8,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use metrics::{
     histogram,
 };
 
+use crate::change::Mutex;
 use crate::error::LossReason;
 use crate::event::{LockEventKind, Outcome};
 use crate::mode::Mode;
@@ -38,7 +39,7 @@ pub(crate) struct Counters {
 impl Counters {
     /// Returns the counts of locks with this name. Once there are [`MOST_NAMES`], further ones share one.
     pub(crate) fn of(&self, label: &str, mode: Mode) -> Arc<LockCounters> {
-        let mut locks = self.locks();
+        let mut locks = self.locks.lock();
         let name = if locks.len() < MOST_NAMES || locks.contains_key(label) { label } else { OTHERS };
         let known = locks.get(name).and_then(|all| all.iter().find(|counters| counters.mode == mode));
         known.cloned().unwrap_or_else(|| {
@@ -49,11 +50,7 @@ impl Counters {
     }
 
     fn all(&self) -> Vec<Arc<LockCounters>> {
-        self.locks().values().flatten().cloned().collect()
-    }
-
-    fn locks(&self) -> MutexGuard<'_, HashMap<Arc<str>, Vec<Arc<LockCounters>>>> {
-        self.locks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.locks.lock().values().flatten().cloned().collect()
     }
 }
 
@@ -92,20 +89,16 @@ impl LockCounters {
 
     /// Counts an event.
     pub(crate) fn note(&self, kind: &LockEventKind) {
-        self.lock().note(kind);
+        self.counts.lock().note(kind);
     }
 
     /// Counts a node under which nobody has held the lock before.
     pub(crate) fn note_turn(&self) {
-        self.lock().turns += 1;
+        self.counts.lock().turns += 1;
     }
 
     pub(crate) fn counts(&self) -> Counts {
-        self.lock().clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Counts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counts.lock().clone()
     }
 }
 

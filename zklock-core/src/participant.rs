@@ -104,7 +104,11 @@ async fn ask(session: &Session, lock: &LockRef) -> Result<Vec<Participant>, Lock
     let failed = |error: RequestError| error.into_error(path.relative());
     let (queues, mode) = match &lock.wanted {
         Wanted::Place(place) | Wanted::Candidacy { place, .. } => {
-            let queue = Queue::list(requests, path, lock.strangers(), |role| place_of(role, place)).await;
+            // The names that a contender's own client also waits for are unknown; ours are assumed.
+            let also_behind = &place.also_behind;
+            let predicate =
+                |role| Predicate::Place(predicate::Place { role, also_behind: also_behind.clone() });
+            let queue = Queue::list(requests, path, lock.strangers(), predicate).await;
             (vec![queue.map_err(failed)?], None)
         }
         Wanted::Permits(permits) => {
@@ -120,12 +124,6 @@ async fn ask(session: &Session, lock: &LockRef) -> Result<Vec<Participant>, Lock
         participants.extend(queue.describe(requests, &queue.places, mode).await.map_err(failed)?);
     }
     Ok(participants)
-}
-
-/// The predicate of a listed contender. The names that its own client also waits for are unknown; those of `ours`
-/// are assumed.
-fn place_of(role: Role, ours: &predicate::Place) -> Predicate {
-    Predicate::Place(predicate::Place { role, also_behind: ours.also_behind.clone() })
 }
 
 /// Returns the number of permits. A failure is about the node that contains the number.

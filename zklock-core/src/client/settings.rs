@@ -1,8 +1,9 @@
 //! The settings of a client: a configuration that has been validated; and the warning about waits that are long by them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::change::Mutex;
 use crate::session::Opening;
 
 /// A configuration that has been validated.
@@ -90,7 +91,7 @@ struct Window {
 impl WarningBound {
     /// Returns the number of lines that were left out since the last one, or `None` if this one is to be left out.
     fn pass(&self, now: Instant) -> Option<u32> {
-        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut window = self.0.lock();
         if window.begun.is_none_or(|begun| now.duration_since(begun) >= WINDOW) {
             (window.begun, window.lines) = (Some(now), 0);
         }

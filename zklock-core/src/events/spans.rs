@@ -12,6 +12,24 @@ use crate::error::{LockError, LossReason};
 use crate::event::{Outcome, Subject};
 use crate::token::FencingToken;
 
+/// Makes a span about a lock with these further fields. The fields that are empty are filled at its end.
+macro_rules! span {
+    ($name:literal, $subject:expr, $($field:tt)*) => {
+        tracing::info_span!(
+            target: TARGET,
+            $name,
+            zklock.path = $subject.path.relative(),
+            zklock.name = &**$subject.label,
+            zklock.kind = $subject.mode.name(),
+            zklock.outcome = Empty,
+            "error.type" = Empty,
+            otel.status_code = Empty,
+            otel.status_description = Empty,
+            $($field)*
+        )
+    };
+}
+
 /// The span of a call that waits for a lock. Dropping it tells that the call was cancelled.
 #[derive(Debug)]
 #[must_use = "a wait that is dropped is cancelled"]
@@ -23,18 +41,7 @@ pub(crate) struct WaitSpan {
 impl WaitSpan {
     /// Opens the span, as a child of the present one.
     pub(crate) fn begin(subject: &Subject<'_>) -> Self {
-        let span = tracing::info_span!(
-            target: TARGET,
-            "zklock.acquire",
-            zklock.path = subject.path.relative(),
-            zklock.name = &**subject.label,
-            zklock.kind = subject.mode.name(),
-            zklock.outcome = Empty,
-            zklock.token = Empty,
-            "error.type" = Empty,
-            otel.status_code = Empty,
-            otel.status_description = Empty,
-        );
+        let span = span!("zklock.acquire", subject, zklock.token = Empty);
         Self { span, outcome: Outcome::Cancelled }
     }
 
@@ -71,19 +78,7 @@ pub(crate) struct HoldSpan {
 impl HoldSpan {
     /// Opens the span, as a child of the present one, if a subscriber wants it.
     pub(crate) fn begin(subject: &Subject<'_>, token: FencingToken) -> Option<Self> {
-        let span = tracing::info_span!(
-            target: TARGET,
-            "zklock.hold",
-            zklock.path = subject.path.relative(),
-            zklock.name = &**subject.label,
-            zklock.kind = subject.mode.name(),
-            zklock.token = %token,
-            zklock.outcome = Empty,
-            zklock.reason = Empty,
-            "error.type" = Empty,
-            otel.status_code = Empty,
-            otel.status_description = Empty,
-        );
+        let span = span!("zklock.hold", subject, zklock.token = %token, zklock.reason = Empty);
         if span.is_disabled() {
             return None;
         }

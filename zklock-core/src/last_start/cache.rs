@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use boot_time::Instant;
 use tokio::sync::watch;
 
+use crate::change::Mutex;
 use crate::path::NodePath;
 
 use super::{LastStart, Period};
@@ -60,7 +60,7 @@ impl Seen {
 impl PeriodCache {
     /// Returns `true` if no start is possible yet at `path`, and `false` if that is not known.
     pub(crate) fn is_closed(&self, path: &NodePath, period: Period) -> bool {
-        let seen = self.known().seen.get(path.full()).copied();
+        let seen = self.known.lock().seen.get(path.full()).copied();
         seen.is_some_and(|seen| seen.is_closed(period, Instant::now()))
     }
 
@@ -73,7 +73,7 @@ impl PeriodCache {
         period: Period,
         at: Instant,
     ) -> Option<Duration> {
-        let (mut known, seen) = (self.known(), Seen { at, last, period });
+        let (mut known, seen) = (self.known.lock(), Seen { at, last, period });
         let before = known.seen.get(path.full()).copied();
         // The question was under way when everything was forgotten, and its answer may be outdated.
         if known.forgotten.is_some_and(|forgotten| at <= forgotten)
@@ -94,13 +94,13 @@ impl PeriodCache {
     /// Forgets every start, so that the servers are asked again.
     pub(crate) fn forget(&self) {
         let none = Known { forgotten: Some(Instant::now()), ..Known::default() };
-        let before = mem::replace(&mut *self.known(), none);
+        let before = mem::replace(&mut *self.known.lock(), none);
         drop(before);
     }
 
     /// Returns a receiver of the answer, and if nobody polls for it yet, the sender.
     pub(crate) fn join(&self, polled: &Polled) -> (watch::Receiver<bool>, Option<watch::Sender<bool>>) {
-        match self.polled().entry(polled.clone()) {
+        match self.polled.lock().entry(polled.clone()) {
             Entry::Occupied(sender) => (sender.get().subscribe(), None),
             Entry::Vacant(vacant) => {
                 let (sender, answer) = watch::channel(false);
@@ -112,7 +112,7 @@ impl PeriodCache {
 
     /// Makes the next call of [`join`](Self::join) return a new sender.
     pub(crate) fn leave(&self, polled: &Polled, sender: &watch::Sender<bool>) {
-        let mut senders = self.polled();
+        let mut senders = self.polled.lock();
         if senders.get(polled).is_some_and(|present| present.same_channel(sender)) {
             senders.remove(polled);
         }
@@ -120,20 +120,12 @@ impl PeriodCache {
 
     /// Does the same if nobody waits for the answer. Returns whether that is so.
     pub(crate) fn leave_if_unused(&self, polled: &Polled, sender: &watch::Sender<bool>) -> bool {
-        let mut senders = self.polled();
+        let mut senders = self.polled.lock();
         let is_unused = sender.is_closed();
         if is_unused {
             senders.remove(polled);
         }
         is_unused
-    }
-
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn polled(&self) -> MutexGuard<'_, HashMap<Polled, watch::Sender<bool>>> {
-        self.polled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -165,7 +157,7 @@ mod tests {
         assert!(!cache.is_closed(&path("/a"), hour));
         cache.note(&path("/a"), start(0, hour), hour, Instant::now());
         assert!(cache.is_closed(&path("/a"), hour) && !cache.is_closed(&path("/b"), hour));
-        let seen = cache.known().seen[path("/a").full()];
+        let seen = cache.known.lock().seen[path("/a").full()];
         // An hour, less the twentieth by which a start may be early, and less one percent.
         let at = |seconds| seen.at.checked_add(Duration::from_secs(seconds)).unwrap();
         assert!(seen.is_closed(hour, at(3_385)) && !seen.is_closed(hour, at(3_387)));
@@ -188,7 +180,7 @@ mod tests {
         cache.forget();
         cache.note(&path("/a"), start(0, hour), hour, asked);
         assert!(!cache.is_closed(&path("/a"), hour));
-        let later = cache.known().forgotten.unwrap().checked_add(Duration::from_nanos(1)).unwrap();
+        let later = cache.known.lock().forgotten.unwrap().checked_add(Duration::from_nanos(1)).unwrap();
         cache.note(&path("/a"), start(0, hour), hour, later);
         assert!(cache.is_closed(&path("/a"), hour));
     }
@@ -212,7 +204,7 @@ mod tests {
         }
         let is_closed = |number| cache.is_closed(&path(&format!("/{number}")), hour);
         assert!(!is_closed(0) && (MOST..MOST + 10).all(is_closed));
-        assert_eq!(cache.known().seen.len(), 10);
+        assert_eq!(cache.known.lock().seen.len(), 10);
     }
 
     #[test]
@@ -224,7 +216,7 @@ mod tests {
         let later = asked.checked_add(Duration::from_millis(1)).unwrap();
         let closed = |notes: [_; 2]| {
             cache.forget();
-            cache.known().forgotten = None;
+            cache.known.lock().forgotten = None;
             for (last, at) in notes {
                 cache.note(&path("/a"), last, minute, at);
             }

@@ -3,7 +3,7 @@
 use std::future::{Future, poll_fn};
 use std::ops::Deref;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use tracing::{Instrument, Span};
 
+use crate::change::Mutex;
 use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason};
 use crate::events::{Candidacy, HoldSpan};
@@ -234,7 +235,7 @@ impl Leadership {
     /// thread may have had.
     fn add_call(&self) -> Result<Call, LockError> {
         self.check()?;
-        let end = self.term.end();
+        let end = self.term.end.lock();
         let refused = |reason| Err(self.term.share.lease().lost_error(reason));
         end.map_or_else(|| Ok(Call { _unfinished: self.term.calls.token() }), refused)
     }
@@ -245,7 +246,7 @@ impl Leadership {
         self.term.calls.close();
         loop {
             self.term.calls.wait().await;
-            let mut end = self.term.end();
+            let mut end = self.term.end.lock();
             if self.term.calls.is_empty() {
                 end.get_or_insert(LossReason::Resigned);
                 break;
@@ -318,13 +319,9 @@ impl Term {
         if self.share.lease().is_forked() {
             return reason;
         }
-        let first = *self.end().get_or_insert(reason);
+        let first = *self.end.lock().get_or_insert(reason);
         self.over.cancel();
         first
-    }
-
-    fn end(&self) -> MutexGuard<'_, Option<LossReason>> {
-        self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -340,7 +337,7 @@ impl LeaderTerm for Term {
     /// Fails if this term is over. The first failure ends the term, so that a term that was once seen as over
     /// never leads again.
     fn check(&self) -> Result<(), LockError> {
-        let known = *self.end();
+        let known = *self.end.lock();
         let reason = match (known, self.share.lease().state(), self.config.policy) {
             (Some(reason), ..) => reason,
             (None, LeaseState::Lost(reason), _) => self.finish(reason),
@@ -354,7 +351,7 @@ impl LeaderTerm for Term {
         Box::pin(async {
             tokio::select! {
                 biased;
-                () = self.over.cancelled() => *self.end(),
+                () = self.over.cancelled() => *self.end.lock(),
                 reason = self.share.lease().lost() => Some(self.finish(reason)),
             }
             .unwrap_or(LossReason::SessionEnded)

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use futures_util::future::{BoxFuture, FutureExt, Shared};
@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
+use crate::change::Mutex;
 use crate::client::Client;
 use crate::client::worker::Backoff;
 use crate::error::{LockError, LossReason, Phase};
@@ -105,7 +106,7 @@ impl LeaderSelector {
     /// Returns the last failure as text: the error or the panic of a callback, or the refusal of the servers
     /// after which the candidate tried again.
     pub fn last_failure(&self) -> Option<String> {
-        lock(&self.candidate.last_failure).clone()
+        self.candidate.last_failure.lock().clone()
     }
 
     /// Lists the candidates in the order in which they will lead; the first is the leader.
@@ -270,13 +271,13 @@ impl Candidate {
 
     /// Returns the present latch, outside of the mutex, because a look at its term may wake code of users in this thread.
     fn latch(&self) -> Option<Arc<LeaderLatch>> {
-        lock(&self.latch).upgrade()
+        self.latch.lock().upgrade()
     }
 
     /// Enters the election, at the tail of the candidates. The end of the latch, with the task or its runtime, leaves it.
     fn join(&self) -> Arc<LeaderLatch> {
         let latch = Arc::new(LeaderLatch::join(None, self.config.clone(), &self.close));
-        *lock(&self.latch) = Arc::downgrade(&latch);
+        *self.latch.lock() = Arc::downgrade(&latch);
         latch
     }
 
@@ -297,12 +298,8 @@ impl Candidate {
 
     /// Keeps the reason of the last failure, as text.
     fn note_failure(&self, failure: String) {
-        *lock(&self.last_failure) = Some(failure);
+        *self.last_failure.lock() = Some(failure);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Describes a panic as text, and drops its payload, whose drop may itself panic.
