@@ -198,7 +198,7 @@ impl Attempt {
     /// Begins an attempt. Without a sender, it tells the listeners nothing.
     pub(crate) fn begin(sender: Option<EventSender>, subject: Subject<'_>) -> Self {
         let span = WaitSpan::begin(&subject);
-        Self { events: sender.map(|sender| LockEvents::begin(sender, subject, Kind::Attempt)), span }
+        Self { events: sender.map(|sender| LockEvents::begin(sender, subject)), span }
     }
 
     pub(crate) fn witness(&self) -> Witness {
@@ -246,7 +246,7 @@ impl Drop for Attempt {
 impl Candidacy {
     /// Joins an election. Without a sender, the candidate tells nothing.
     pub(crate) fn begin(sender: Option<EventSender>, subject: Subject<'_>) -> Self {
-        Self(sender.map(|sender| LockEvents::begin(sender, subject, Kind::Candidate)))
+        Self(sender.map(|sender| LockEvents::begin(sender, subject)))
     }
 
     pub(crate) fn witness(&self) -> Witness {
@@ -362,20 +362,20 @@ struct LockEvents {
 fn tell(events: &Option<Arc<LockEvents>>, change: impl FnOnce(&mut State) -> Option<LockEventKind>) {
     let Some(events) = events else { return };
     let mut state = events.state.lock();
-    let kind = change(&mut state);
+    let (kind, is_sending) = (change(&mut state), !state.unsent.is_empty());
     state.unsent.extend(kind);
     // Changes of several threads make one sequence of events: one thread sends those of all.
-    if std::mem::replace(&mut state.is_sending, true) {
+    if is_sending {
         return;
     }
     let mut panic = None;
-    while let Some(kind) = state.unsent.pop_front() {
+    while let Some(kind) = state.unsent.front().cloned() {
         drop(state);
         // The waker of a listener may panic. The events behind are sent first, and then the panic goes on.
         panic = catch_unwind(AssertUnwindSafe(|| events.send(kind))).err().or(panic);
         state = events.state.lock();
+        state.unsent.pop_front();
     }
-    state.is_sending = false;
     drop(state);
     if let Some(panic) = panic {
         resume_unwind(panic);
@@ -383,12 +383,12 @@ fn tell(events: &Option<Arc<LockEvents>>, change: impl FnOnce(&mut State) -> Opt
 }
 
 impl LockEvents {
-    fn begin(sender: EventSender, subject: Subject<'_>, kind: Kind) -> Arc<Self> {
-        let (unsent, is_sending) = Default::default();
+    fn begin(sender: EventSender, subject: Subject<'_>) -> Arc<Self> {
+        let (is_candidate, unsent) = (subject.mode == Mode::Leader, VecDeque::new());
         let events = Self {
             is_heard: sender.is_heard(),
             begun: sender.begun(&subject),
-            state: Mutex::new(State { kind, part: Part::Waits, since: Instant::now(), unsent, is_sending }),
+            state: Mutex::new(State { is_candidate, part: Part::Waits, since: Instant::now(), unsent }),
             #[cfg(feature = "metrics")]
             counters: sender.counters().of(subject.label, subject.mode),
             sender,
@@ -409,20 +409,13 @@ impl LockEvents {
 /// The present part of a life, by which it is known which events may follow.
 #[derive(Debug)]
 struct State {
-    kind: Kind,
+    /// Whether it is that of a candidate, which goes on after a hold.
+    is_candidate: bool,
     part: Part,
     /// The beginning of the part.
     since: Instant,
+    /// A thread sends these, unless there are none.
     unsent: VecDeque<LockEventKind>,
-    /// Whether a thread is about to send what is unsent.
-    is_sending: bool,
-}
-
-/// Whether a life goes on after a hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Attempt,
-    Candidate,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -461,9 +454,9 @@ impl State {
             return None;
         }
         let (fencing_token, waited) = (token, self.enter(Part::Holds { token, nodes }));
-        Some(match self.kind {
-            Kind::Attempt => LockEventKind::Acquired { fencing_token, waited },
-            Kind::Candidate => LockEventKind::Elected { fencing_token, waited },
+        Some(match self.is_candidate {
+            false => LockEventKind::Acquired { fencing_token, waited },
+            true => LockEventKind::Elected { fencing_token, waited },
         })
     }
 
@@ -475,16 +468,13 @@ impl State {
             return None;
         }
         let fencing_token = *fencing_token;
-        let held = self.enter(match self.kind {
-            Kind::Attempt => Part::Over,
-            Kind::Candidate => Part::Waits,
-        });
-        Some(match (end, self.kind) {
+        let held = self.enter(if self.is_candidate { Part::Waits } else { Part::Over });
+        Some(match (end, self.is_candidate) {
             (HoldEnd::Lost(reason), _) => LockEventKind::Lost { fencing_token, held, reason },
             (HoldEnd::Failed(error), _) => LockEventKind::ReleaseFailed { fencing_token, held, error },
-            (_, Kind::Candidate) => LockEventKind::Resigned { fencing_token, held },
-            (HoldEnd::Released, Kind::Attempt) => LockEventKind::Released { fencing_token, held },
-            (HoldEnd::PassedOn, Kind::Attempt) => LockEventKind::PassedOn { fencing_token, held },
+            (_, true) => LockEventKind::Resigned { fencing_token, held },
+            (HoldEnd::Released, false) => LockEventKind::Released { fencing_token, held },
+            (HoldEnd::PassedOn, false) => LockEventKind::PassedOn { fencing_token, held },
         })
     }
 

@@ -1,12 +1,12 @@
 //! The thread of a client, which opens one session after another and runs the tasks that belong to them.
 
-use std::future::Future;
-use std::pin::pin;
+use std::future::{Future, pending};
 use std::sync::Arc;
 #[cfg(feature = "metrics")]
 use std::sync::{OnceLock, atomic::Ordering};
 use std::time::{Duration, Instant};
 
+use futures_lite::future::or;
 use futures_util::future::FutureExt;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -366,13 +366,11 @@ impl Worker {
     /// Opens a session. Tells the reason if that takes long.
     async fn opened(&self) -> Result<Arc<Session>, OpenError> {
         let opening = &self.settings.opening;
-        let mut opened = pin!(opening.open(&self.tasks));
-        tokio::select! {
-            biased;
-            opened = &mut opened => return opened,
-            reason = opening.reason_of_delay() => self.tell_failure(reason),
-        }
-        opened.await
+        let delayed = async {
+            self.tell_failure(opening.reason_of_delay().await);
+            pending().await
+        };
+        or(opening.open(&self.tasks), delayed).await
     }
 
     fn tell_failure(&self, error: OpenError) {

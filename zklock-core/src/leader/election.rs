@@ -8,7 +8,7 @@ use crate::client::Client;
 use crate::client::config::check_identity;
 use crate::contend::Wanted;
 use crate::error::LockError;
-use crate::hold::{Access, LockRef, UNNAMED};
+use crate::hold::{Access, LockRef};
 use crate::participant::Participant;
 use crate::path::NodePath;
 use crate::queue::predicate::{Place, Role};
@@ -36,31 +36,20 @@ use super::selector::{LeaderSelector, Verdict};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Election {
     client: Client,
-    path: NodePath,
-    identity: String,
-    policy: Policy,
-    hold_down: Duration,
-    handover: Duration,
+    pub(super) config: CandidateConfig,
     requeue: bool,
-    label: Cow<'static, str>,
 }
 
 impl Election {
     pub(crate) fn new(client: Client, path: NodePath) -> Self {
-        let identity = client.identity().to_owned();
-        Self {
-            client,
-            path,
-            identity,
-            policy: Policy::default(),
-            hold_down: Duration::ZERO,
-            handover: Duration::ZERO,
-            requeue: false,
-            label: UNNAMED,
-        }
+        let (worker, identity) = (client.worker().clone(), client.worker().identity());
+        let place = Place { role: Role::Latch, also_behind: [].into() };
+        let lock = LockRef::new(path, Access::Leader, Wanted::Candidacy { place, identity });
+        let (policy, hold_down, handover, requeue) = Default::default();
+        Self { client, config: CandidateConfig { worker, lock, policy, hold_down, handover }, requeue }
     }
 
     /// Makes a selector run again after each term.
@@ -74,8 +63,9 @@ impl Election {
 
     /// Names this election in events and metrics; see [`Mutex::named`](crate::Mutex::named).
     #[must_use]
-    pub fn named(self, name: impl Into<Cow<'static, str>>) -> Self {
-        Self { label: name.into(), ..self }
+    pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.config.lock.label = name.into();
+        self
     }
 
     /// Sets the id under which other participants see this candidate, by default the identity of the client.
@@ -83,16 +73,20 @@ impl Election {
     /// # Errors
     ///
     /// [`LockError::InvalidConfig`] if the id is longer than 1024 bytes, or `__REVOKE__`, which asks a holder to release.
-    pub fn identity(self, identity: impl Into<String>) -> Result<Self, LockError> {
-        let identity = identity.into();
-        check_identity(&identity)?;
-        Ok(Self { identity, ..self })
+    pub fn identity(mut self, identity: impl Into<String>) -> Result<Self, LockError> {
+        let own = identity.into();
+        check_identity(&own)?;
+        if let Wanted::Candidacy { identity, .. } = &mut self.config.lock.wanted {
+            *identity = Arc::new(own.into_bytes());
+        }
+        Ok(self)
     }
 
     /// Sets the reaction of the leader to a broken connection, by default [`Policy::GiveUpWhenLost`].
     #[must_use]
-    pub fn policy(self, policy: Policy) -> Self {
-        Self { policy, ..self }
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.config.policy = policy;
+        self
     }
 
     /// Sets the least time between the involuntary end of a term and the next term of the same candidate,
@@ -101,8 +95,9 @@ impl Election {
     /// It keeps a flapping connection from making leadership flap. A selector also pauses for at least this
     /// time after its callback has failed.
     #[must_use]
-    pub fn hold_down(self, hold_down: Duration) -> Self {
-        Self { hold_down, ..self }
+    pub fn hold_down(mut self, hold_down: Duration) -> Self {
+        self.config.hold_down = hold_down;
+        self
     }
 
     /// Sets the pause between an election and the first term after it, zero by default.
@@ -111,8 +106,9 @@ impl Election {
     /// else ends its session: it learns of the loss when its successor does, or at the latest when its lease
     /// ends. If all candidates pause for the session timeout, no two of them lead at once even then.
     #[must_use]
-    pub fn handover(self, handover: Duration) -> Self {
-        Self { handover, ..self }
+    pub fn handover(mut self, handover: Duration) -> Self {
+        self.config.handover = handover;
+        self
     }
 
     /// Enters the election as a latch, which leads from its election until it is closed (Curator's
@@ -121,14 +117,14 @@ impl Election {
     /// The latch runs from now on, even while no server can be reached, and needs no separate start. Another
     /// latch of the same client at the same path is another candidate.
     pub fn latch(self) -> LeaderLatch {
-        let client = self.client.clone();
-        LeaderLatch::join(Some(client.clone()), self.config(Role::Latch), client.worker().closing())
+        let close = self.config.worker.closing().child_token();
+        LeaderLatch::join(Some(self.client), self.config, close)
     }
 
     /// Enters the election as a latch that belongs to its client, and ends with it.
     pub(super) fn latch_of_client(self) -> LeaderLatch {
-        let worker = self.client.worker().clone();
-        LeaderLatch::join(None, self.config(Role::Latch), worker.closing())
+        let close = self.config.worker.closing().child_token();
+        LeaderLatch::join(None, self.config, close)
     }
 
     /// Lists the candidates in the order in which they will lead; the first is the leader.
@@ -141,7 +137,7 @@ impl Election {
     ///
     /// Nothing is lost.
     pub async fn participants(&self) -> Result<Vec<Participant>, LockError> {
-        self.clone().config(Role::Latch).participants().await
+        self.config.participants().await
     }
 
     /// Enters the election as a selector, which leads while `callback` runs (Curator's `LeaderSelector`).
@@ -154,21 +150,20 @@ impl Election {
     /// # Panics
     ///
     /// Panics if called outside of a tokio runtime.
-    pub fn select<F, R>(self, callback: F) -> LeaderSelector
+    pub fn select<F, R>(mut self, callback: F) -> LeaderSelector
     where
         F: Fn(Leadership) -> R + Send + Sync + 'static,
         R: Future<Output: Verdict> + Send + 'static,
     {
-        let (client, requeue) = (self.client.clone(), self.requeue);
-        LeaderSelector::start(client, (self.config(Role::Exclusive), requeue), callback)
+        if let Wanted::Candidacy { place, .. } = &mut self.config.lock.wanted {
+            place.role = Role::Exclusive;
+        }
+        LeaderSelector::start(self.client, (self.config, self.requeue), callback)
     }
 
-    pub(super) fn config(self, role: Role) -> CandidateConfig {
-        let Self { client, path, policy, hold_down, handover, label, .. } = self;
-        let identity = Arc::new(self.identity.into_bytes());
-        let place = Place { role, also_behind: [].into() };
-        let lock = LockRef::new(path, Access::Leader, Wanted::Candidacy { place, identity }).named(label);
-        let worker = client.worker().clone();
-        CandidateConfig { worker, lock, policy, hold_down, handover }
+    fn path(&self) -> &str {
+        self.config.path()
     }
 }
+
+shown! { Election: path }

@@ -55,10 +55,9 @@ pub struct LeaderLatch {
 }
 
 impl LeaderLatch {
-    /// Joins the election on the client's thread, until `closing` is cancelled or the latch is closed.
-    pub(super) fn join(client: Option<Client>, config: CandidateConfig, closing: &CancellationToken) -> Self {
+    /// Joins the election on the client's thread, until `close` is cancelled, which closes the latch.
+    pub(super) fn join(client: Option<Client>, config: CandidateConfig, close: CancellationToken) -> Self {
         let (told, position) = watch::channel(Position::Starts);
-        let close = closing.child_token();
         let (own, since) = (config.clone(), Instant::now());
         let latch = Self { config: own, position, close: close.clone(), _client: client, since };
         let worker = config.worker.clone();

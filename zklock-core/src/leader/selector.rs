@@ -276,7 +276,7 @@ impl Candidate {
 
     /// Enters the election, at the tail of the candidates. The end of the latch, with the task or its runtime, leaves it.
     fn join(&self) -> Arc<LeaderLatch> {
-        let latch = Arc::new(LeaderLatch::join(None, self.config.clone(), &self.close));
+        let latch = Arc::new(LeaderLatch::join(None, self.config.clone(), self.close.child_token()));
         *self.latch.lock() = Arc::downgrade(&latch);
         latch
     }

@@ -82,7 +82,8 @@ impl Config {
             digests: digests(("digests", &self.digests), ("digest_files", &self.digest_files))?,
             login: self.login()?,
             #[cfg(feature = "tls")]
-            transport: self.transport()?,
+            transport: (self.tls.clone().map(Transport::new).transpose())
+                .map_err(|reason| invalid("tls", reason))?,
         };
         let checked = |setting: &'static str, acl: &Acl| {
             if acl.needs_user() && !self.proves_a_name(&security) {
@@ -121,11 +122,6 @@ impl Config {
             [login] => Digest::new(login).map(Some).map_err(|reason| invalid("sasl_digest", reason)),
             _ => Err(invalid("sasl_digest", "there are several, and a client has one")),
         }
-    }
-
-    #[cfg(feature = "tls")]
-    fn transport(&self) -> Result<Option<Transport>, LockError> {
-        self.tls.clone().map(Transport::new).transpose().map_err(|reason| invalid("tls", reason))
     }
 
     /// Tells whether ACLs can identify the client.

@@ -10,7 +10,6 @@ use zklock_testkit::EmbeddedServer;
 
 use super::*;
 use crate::client::connected;
-use crate::queue::predicate::Role;
 
 /// A term that no candidate watches, so that the first look after its loss tells of its end.
 struct Unwatched {
@@ -23,7 +22,7 @@ impl Unwatched {
     async fn begin() -> Self {
         let (server, client) = connected().await;
         let watched = client.leader("/a").unwrap().leadership().await.unwrap();
-        let config = client.election("/a").unwrap().config(Role::Latch);
+        let config = client.election("/a").unwrap().config;
         let term = Leadership::begin(&config, watched.lease(), 1);
         Self { client, term, _server: server }
     }
@@ -63,7 +62,7 @@ const LONG: Duration = Duration::from_secs(5);
 /// Checks a look at a latch whose term is lost.
 async fn check(look: impl FnOnce(&LeaderLatch)) {
     let scene = Unwatched::begin().await;
-    let config = scene.client.election("/a").unwrap().config(Role::Latch);
+    let config = scene.client.election("/a").unwrap().config;
     let (told, position) = watch::channel(Position::Leads(scene.term.clone()));
     let since = Instant::now();
     let latch = LeaderLatch { config, position, close: CancellationToken::new(), _client: None, since };
