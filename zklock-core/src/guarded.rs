@@ -45,8 +45,8 @@ impl Held {
     ///
     /// # Errors
     ///
-    /// Those of [`set_data`](Self::set_data). The refusal is [`Refusal::NodeExists`](crate::Refusal::NodeExists) if the
-    /// node exists, and [`Refusal::NoNode`](crate::Refusal::NoNode) if its parent does not.
+    /// Those of [`set_data`](Self::set_data). The refusal is [`Refusal::NodeExists`] if the
+    /// node exists, and [`Refusal::NoNode`] if its parent does not.
     ///
     /// # Cancel safety
     ///
@@ -59,8 +59,8 @@ impl Held {
     ///
     /// # Errors
     ///
-    /// Those of [`set_data`](Self::set_data). The refusal is [`Refusal::NoNode`](crate::Refusal::NoNode) if the node does
-    /// not exist, and [`Refusal::NotEmpty`](crate::Refusal::NotEmpty) if it has children.
+    /// Those of [`set_data`](Self::set_data). The refusal is [`Refusal::NoNode`] if the node does
+    /// not exist, and [`Refusal::NotEmpty`] if it has children.
     ///
     /// # Cancel safety
     ///

@@ -8,7 +8,7 @@ use crate::error::LockError;
 use crate::session::acl::NodeAcls;
 use crate::session::bounded;
 #[cfg(feature = "sasl-gssapi")]
-use crate::session::gssapi::{Gssapi, Kerberos};
+use crate::session::gssapi::Kerberos;
 #[cfg(feature = "sasl-digest")]
 use crate::session::security::Digest;
 use crate::session::security::{Connector, Login, Security};
@@ -211,6 +211,8 @@ mod tests {
     use std::io::Write;
 
     use super::*;
+    #[cfg(feature = "sasl-gssapi")]
+    use crate::session::gssapi::Gssapi;
 
     fn reason(config: Config) -> String {
         let error = config.acl(Acl::CreatorAll).security().err().expect("a setting is wrong").to_string();
