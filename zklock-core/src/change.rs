@@ -5,7 +5,7 @@ use std::sync::{self, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// A mutex whose value is used on after a panic of a thread that had it.
+/// A mutex that stays usable after a thread has panicked while it held it.
 #[derive(Debug, Default)]
 pub(crate) struct Mutex<T>(sync::Mutex<T>);
 

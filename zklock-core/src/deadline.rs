@@ -36,7 +36,7 @@ impl Deadline {
         Self { spent: self.spent.saturating_add(more), ..self }
     }
 
-    /// Lets the time run from the first question on. Most calls do not wait, and need no clock.
+    /// Lets the time run from the first question on. A call that does not ask needs no clock.
     pub(crate) fn running(self) -> impl Fn() -> Self {
         let started = OnceLock::new();
         move || match started.get() {

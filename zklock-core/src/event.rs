@@ -233,11 +233,19 @@ impl Outcome {
         }
     }
 
-    /// The names for the values of labels and fields, in the order of the type.
-    pub(crate) const NAMES: [&str; 6] =
-        ["acquired", "contended", "timed_out", "cancelled", "refused", "failed"];
+    #[cfg(feature = "metrics")]
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Acquired, Self::Contended, Self::TimedOut, Self::Cancelled, Self::Refused, Self::Failed];
 
+    /// Returns the name for the values of labels and fields.
     pub(crate) fn name(self) -> &'static str {
-        Self::NAMES[self as usize]
+        match self {
+            Self::Acquired => "acquired",
+            Self::Contended => "contended",
+            Self::TimedOut => "timed_out",
+            Self::Cancelled => "cancelled",
+            Self::Refused => "refused",
+            Self::Failed => "failed",
+        }
     }
 }

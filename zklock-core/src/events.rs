@@ -384,11 +384,12 @@ fn tell(events: &Option<Arc<LockEvents>>, change: impl FnOnce(&mut State) -> Opt
 
 impl LockEvents {
     fn begin(sender: EventSender, subject: Subject<'_>) -> Arc<Self> {
-        let (is_candidate, unsent) = (subject.mode == Mode::Leader, VecDeque::new());
+        let kind = if subject.mode == Mode::Leader { Kind::Candidate } else { Kind::Attempt };
+        let unsent = VecDeque::new();
         let events = Self {
             is_heard: sender.is_heard(),
             begun: sender.begun(&subject),
-            state: Mutex::new(State { is_candidate, part: Part::Waits, since: Instant::now(), unsent }),
+            state: Mutex::new(State { kind, part: Part::Waits, since: Instant::now(), unsent }),
             #[cfg(feature = "metrics")]
             counters: sender.counters().of(subject.label, subject.mode),
             sender,
@@ -409,13 +410,19 @@ impl LockEvents {
 /// The present part of a life, by which it is known which events may follow.
 #[derive(Debug)]
 struct State {
-    /// Whether it is that of a candidate, which goes on after a hold.
-    is_candidate: bool,
+    kind: Kind,
     part: Part,
     /// The beginning of the part.
     since: Instant,
-    /// A thread sends these, unless there are none.
+    /// The events that a thread is sending now. No thread sends while this is empty.
     unsent: VecDeque<LockEventKind>,
+}
+
+/// Whether a life goes on after a hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Attempt,
+    Candidate,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -454,9 +461,9 @@ impl State {
             return None;
         }
         let (fencing_token, waited) = (token, self.enter(Part::Holds { token, nodes }));
-        Some(match self.is_candidate {
-            false => LockEventKind::Acquired { fencing_token, waited },
-            true => LockEventKind::Elected { fencing_token, waited },
+        Some(match self.kind {
+            Kind::Attempt => LockEventKind::Acquired { fencing_token, waited },
+            Kind::Candidate => LockEventKind::Elected { fencing_token, waited },
         })
     }
 
@@ -468,13 +475,16 @@ impl State {
             return None;
         }
         let fencing_token = *fencing_token;
-        let held = self.enter(if self.is_candidate { Part::Waits } else { Part::Over });
-        Some(match (end, self.is_candidate) {
+        let held = self.enter(match self.kind {
+            Kind::Attempt => Part::Over,
+            Kind::Candidate => Part::Waits,
+        });
+        Some(match (end, self.kind) {
             (HoldEnd::Lost(reason), _) => LockEventKind::Lost { fencing_token, held, reason },
             (HoldEnd::Failed(error), _) => LockEventKind::ReleaseFailed { fencing_token, held, error },
-            (_, true) => LockEventKind::Resigned { fencing_token, held },
-            (HoldEnd::Released, false) => LockEventKind::Released { fencing_token, held },
-            (HoldEnd::PassedOn, false) => LockEventKind::PassedOn { fencing_token, held },
+            (_, Kind::Candidate) => LockEventKind::Resigned { fencing_token, held },
+            (HoldEnd::Released, Kind::Attempt) => LockEventKind::Released { fencing_token, held },
+            (HoldEnd::PassedOn, Kind::Attempt) => LockEventKind::PassedOn { fencing_token, held },
         })
     }
 

@@ -211,10 +211,13 @@ fn lost(share: &Share, reason: LossReason) -> LockError {
     lease.lost_error(lease.lose(reason))
 }
 
-/// Returns the error of a request about `path` under these leases, which are lost with their session.
+/// Returns the error of a request about `path` under these leases. Marks them as lost if their session is over, unless their
+/// holder has given them back before: the request may go on without its caller.
 pub(crate) fn failed(shares: &[Arc<Share>], path: &NodePath, error: RequestError) -> LockError {
     match error {
-        RequestError::SessionOver => lost(&shares[0], LossReason::SessionEnded),
+        RequestError::SessionOver => {
+            shares[0].check().err().unwrap_or_else(|| lost(&shares[0], LossReason::SessionEnded))
+        }
         error => error.into_error(path.relative()),
     }
 }

@@ -238,6 +238,10 @@ impl Held {
     ///
     /// Nothing is lost. Afterwards every call returns at once.
     pub async fn lost(&self) -> LossReason {
+        // Another thread of the parent may have had a mutex at the fork.
+        if self.shares()[0].lease().is_forked() {
+            return LossReason::SessionEnded;
+        }
         match &self.basis {
             Basis::Locks(entries) => select_all(entries.iter().map(|entry| Box::pin(entry.lost()))).await.0,
             Basis::Term(term) => term.over().await,

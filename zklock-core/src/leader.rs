@@ -10,18 +10,6 @@
 //!
 //! [`Leader`] is the candidate that all callers of a client share.
 
-/// Shows a handle by the answers of these methods.
-macro_rules! shown {
-    ($handle:ident: $($method:ident),*) => {
-        impl std::fmt::Debug for $handle {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                let mut shown = f.debug_struct(stringify!($handle));
-                shown$(.field(stringify!($method), &self.$method()))*.finish_non_exhaustive()
-            }
-        }
-    };
-}
-
 mod election;
 mod latch;
 mod leadership;
@@ -29,6 +17,7 @@ mod selector;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -277,7 +266,14 @@ impl Leader {
     }
 }
 
-shown! { Leader: path, is_leader }
+impl fmt::Debug for Leader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Leader")
+            .field("path", &self.path())
+            .field("is_leader", &self.is_leader())
+            .finish_non_exhaustive()
+    }
+}
 
 /// The candidates of one client, by path. They end with the client, and do not keep it alive.
 type Candidates = Mutex<HashMap<String, Arc<LeaderLatch>>>;

@@ -73,10 +73,10 @@ pub(crate) struct Counts {
     release_failed: u64,
     /// The nodes under which calls have held the lock.
     pub(crate) turns: u64,
-    /// The ends of waits, in the order of [`Outcome::NAMES`].
-    outcomes: [u64; Outcome::NAMES.len()],
-    /// The losses of locks and the ends of terms, in the order of [`LossReason::NAMES`].
-    losses: [u64; LossReason::NAMES.len()],
+    /// The ends of waits, by their outcomes.
+    outcomes: [u64; Outcome::ALL.len()],
+    /// The losses of locks and the ends of terms, by their reasons.
+    losses: [u64; LossReason::ALL.len()],
     /// The waits of calls that have acquired the lock.
     waits: Durations,
     holds: Durations,
@@ -187,9 +187,15 @@ pub(crate) struct State {
     pub(crate) health: Health,
     /// The bytes of the paths of the session's nodes.
     pub(crate) node_bytes: usize,
-    /// The time for which the held locks are certain to stay held, and that time right after a server has answered; `None`
-    /// without held locks.
-    pub(crate) lease: Option<[Duration; 2]>,
+    /// `None` without held locks.
+    pub(crate) lease: Option<Lasting>,
+}
+
+/// The times for which held locks are certain to stay held.
+pub(crate) struct Lasting {
+    pub(crate) remaining: Duration,
+    /// The time right after a server has answered.
+    pub(crate) full: Duration,
 }
 
 /// The thread that reports. It ends when this is dropped.
@@ -316,13 +322,12 @@ impl Exporter {
 
     fn report_calls(&mut self, counts: &Counts, of: [Label; 2]) {
         let with = |label, value| [of[0].clone(), of[1].clone(), Label::from_static_parts(label, value)];
-        for (outcome, count) in Outcome::NAMES.into_iter().zip(counts.outcomes) {
-            self.count(ACQUISITIONS, &with("outcome", outcome), count);
+        for outcome in Outcome::ALL {
+            self.count(ACQUISITIONS, &with("outcome", outcome.name()), counts.outcomes[outcome as usize]);
         }
-        // The other reasons are those of terms.
-        let reasons = LossReason::NAMES.into_iter().take(LossReason::Suspended as usize);
-        for (reason, count) in reasons.zip(counts.losses) {
-            self.count(LOSSES, &with("reason", reason), count);
+        let is_of_terms = |reason| matches!(reason, LossReason::Suspended | LossReason::Resigned);
+        for reason in LossReason::ALL.into_iter().filter(|reason| !is_of_terms(*reason)) {
+            self.count(LOSSES, &with("reason", reason.name()), counts.losses[reason as usize]);
         }
         self.count(HANDOFFS, &of, counts.passed_on);
         self.count(TURNS, &of, counts.turns);
@@ -336,8 +341,9 @@ impl Exporter {
         self.count(ELECTIONS, std::slice::from_ref(&name), counts.acquired());
         let mut ends = counts.losses;
         ends[LossReason::Resigned as usize] += counts.release_failed;
-        for (reason, count) in LossReason::NAMES.into_iter().zip(ends) {
-            self.count(TERMS_ENDED, &[name.clone(), Label::from_static_parts("reason", reason)], count);
+        for reason in LossReason::ALL {
+            let labels = [name.clone(), Label::from_static_parts("reason", reason.name())];
+            self.count(TERMS_ENDED, &labels, ends[reason as usize]);
         }
         self.set(CANDIDATES, std::slice::from_ref(&name), counts.waiting as f64);
         self.set(LEADERS, &[name], counts.held as f64);
@@ -355,7 +361,8 @@ impl Exporter {
         self.set(NODE_BYTES, &[], node_bytes as f64);
         // No comparison holds for `NAN`, so that no alert rests on a lock that is no longer held.
         let lease = state.and_then(|state| state.lease);
-        let [remaining, full] = lease.map_or([f64::NAN; 2], |times| times.map(|time| time.as_secs_f64()));
+        let (remaining, full) = lease
+            .map_or((f64::NAN, f64::NAN), |lease| (lease.remaining.as_secs_f64(), lease.full.as_secs_f64()));
         self.set(LEASE_REMAINING, &[], remaining);
         self.set(LEASE, &[], full);
     }

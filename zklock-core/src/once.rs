@@ -82,7 +82,8 @@ impl Held {
         self.check()?;
         let worker = self.worker();
         let (path, period) = (NodePath::new(worker.root(), tick)?, Period::new(period)?);
-        if worker.note_skip(worker.periods.is_closed(&path, period)) {
+        if worker.periods.is_closed(&path, period) {
+            worker.note_skip();
             return Ok(false);
         }
         let (asked, within) = (Instant::now(), worker.default_wait());
@@ -90,7 +91,8 @@ impl Held {
         let attempt = Attempt { held: self.clone(), path: path.clone(), period, id };
         let last = worker.call(&path, within, attempt.run()).await?;
         note(worker, &path, last, period, asked);
-        if worker.note_skip(!last.is_start_of(id)) {
+        if !last.is_start_of(id) {
+            worker.note_skip();
             return Ok(false);
         }
         // The answer may have been delayed for longer than the lease.
@@ -105,7 +107,10 @@ impl Client {
     #[doc(hidden)]
     pub fn is_begun(&self, tick: &str, period: Duration) -> Result<bool, LockError> {
         let is_begun = self.worker().periods.is_closed(&self.path(tick)?, Period::new(period)?);
-        Ok(self.worker().note_skip(is_begun))
+        if is_begun {
+            self.worker().note_skip();
+        }
+        Ok(is_begun)
     }
 
     /// Forgets which periods are not over yet. A test that has set the servers' clock forward calls this.
@@ -118,7 +123,10 @@ impl Client {
     #[doc(hidden)]
     pub async fn has_begun(&self, tick: &str, period: Duration) -> Result<bool, LockError> {
         let has_begun = has_begun(self.worker(), &self.path(tick)?, Period::new(period)?).await?;
-        Ok(self.worker().note_skip(has_begun))
+        if has_begun {
+            self.worker().note_skip();
+        }
+        Ok(has_begun)
     }
 
     /// Waits until the servers confirm that the period at `tick` has begun.
@@ -138,7 +146,7 @@ impl Client {
         if begun.wait_for(|begun| *begun).await.is_err() {
             pending().await
         }
-        self.worker().note_skip(true);
+        self.worker().note_skip();
     }
 }
 

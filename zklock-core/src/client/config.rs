@@ -252,43 +252,38 @@ impl Config {
     }
 }
 
-/// Declares the methods that set one setting each. Those of a setting without a default of its own make it `Some`.
-macro_rules! setters {
-    ($($(#[$meta:meta])* $setting:ident: $type:ty $(=> $some:ident)?;)*) => {
-        impl Config {
-            $(
-                $(#[$meta])*
-                #[must_use]
-                pub fn $setting(self, $setting: $type) -> Self {
-                    Self { $setting: setters!(@value $setting $($some)?), ..self }
-                }
-            )*
-        }
-    };
-    (@value $setting:ident) => { $setting };
-    (@value $setting:ident Some) => { Some($setting) };
-}
-
-setters! {
+impl Config {
     /// Sets the session timeout to request, 30 s by default. A warning is logged if the servers grant another one.
     ///
     /// When a holder dies, its lock is free after this time. ZooKeeper grants between 2 and 20 ticks, which
     /// is 4 s to 40 s with its defaults. Zero and more than 24 hours are invalid.
-    session_timeout: Duration;
+    #[must_use]
+    pub fn session_timeout(self, timeout: Duration) -> Self {
+        Self { session_timeout: timeout, ..self }
+    }
 
     /// Sets the longest wait of acquisitions that do not set their own, and of all other requests; 10 s by default.
     ///
     /// Zero is invalid.
-    default_wait: Duration;
+    #[must_use]
+    pub fn default_wait(self, wait: Duration) -> Self {
+        Self { default_wait: wait, ..self }
+    }
 
     /// Sets the longest wait of [`connect`](Self::connect), 10 s by default; zero is invalid.
-    connect_timeout: Duration;
+    #[must_use]
+    pub fn connect_timeout(self, timeout: Duration) -> Self {
+        Self { connect_timeout: timeout, ..self }
+    }
 
     /// Sets how long a call waits for a lock before the client logs a warning, 30 s by default.
     ///
     /// The warning has the contender in the way, as far as the client knows it. [`Duration::MAX`] switches it off; zero is
     /// invalid.
-    warn_after: Duration;
+    #[must_use]
+    pub fn warn_after(self, wait: Duration) -> Self {
+        Self { warn_after: wait, ..self }
+    }
 
     /// Sets how long a server may be silent before the client turns to another one; by default a twelfth of the session
     /// timeout, at most a quarter of the [connect timeout](Self::connect_timeout), and at least 500 ms, or two fifths
@@ -297,36 +292,57 @@ setters! {
     /// It bounds each attempt to connect, and the silence on a connection, on which the client pings as often
     /// as needed. A longer time makes the client patient with slow networks; a shorter one leaves more of a
     /// lease when a server falls silent. Zero and more than two fifths of the session timeout are invalid.
-    server_timeout: Duration => Some;
+    #[must_use]
+    pub fn server_timeout(self, timeout: Duration) -> Self {
+        Self { server_timeout: Some(timeout), ..self }
+    }
 
     /// Sets the requests by which a session that holds locks proves that it is alive, by default [`Heartbeat::Write`].
-    heartbeat: Heartbeat;
+    #[must_use]
+    pub fn heartbeat(self, heartbeat: Heartbeat) -> Self {
+        Self { heartbeat, ..self }
+    }
 
     /// Sets the bounds within which the client keeps a lock for its own calls while other clients wait for it, by
     /// default 64 grants and 50 ms.
     ///
     /// They apply to mutexes, read-write locks, and calls for one permit of a semaphore. Other clients may have other
     /// bounds. Zero turns are invalid.
-    queueing: Queueing;
+    #[must_use]
+    pub fn queueing(self, queueing: Queueing) -> Self {
+        Self { queueing, ..self }
+    }
 
     /// Sets whether `run` and annotated functions wait until the servers have acknowledged the release; by default,
     /// they do not ([`Release::Background`]).
-    release: Release;
+    #[must_use]
+    pub fn release(self, release: Release) -> Self {
+        Self { release, ..self }
+    }
 
     /// Declares the servers' `tickTime`, 2 s by default; it is part of the lease's margin.
     ///
     /// Zero and more than 24 hours are invalid.
-    tick_time: Duration;
+    #[must_use]
+    pub fn tick_time(self, tick_time: Duration) -> Self {
+        Self { tick_time, ..self }
+    }
 
     /// Declares the servers' `syncLimit` times `tickTime`, 10 s by default; it is part of the lease's margin.
     ///
     /// A server may answer reads for this long after it has lost its leader. Zero and more than 24 hours are invalid.
-    sync_limit: Duration;
+    #[must_use]
+    pub fn sync_limit(self, sync_limit: Duration) -> Self {
+        Self { sync_limit, ..self }
+    }
 
     /// Sets the ACL of the nodes that this client creates, by default [`Acl::Open`]: anyone may do anything.
     ///
     /// The nodes above locks may have [another one](Self::parent_acl).
-    acl: Acl;
+    #[must_use]
+    pub fn acl(self, acl: Acl) -> Self {
+        Self { acl, ..self }
+    }
 
     /// Sets the ACL of the missing nodes that this client creates above locks, ticks, shared numbers and data: the
     /// chroot, the namespace, and the parents in a path. By default, it is that of [`acl`](Self::acl).
@@ -347,7 +363,10 @@ setters! {
     ///     .acl(Acl::CreatorAll)
     ///     .parent_acl(Acl::entries(["auth::cdrwa", "world:anyone:cr"]));
     /// ```
-    parent_acl: Acl => Some;
+    #[must_use]
+    pub fn parent_acl(self, acl: Acl) -> Self {
+        Self { parent_acl: Some(acl), ..self }
+    }
 
     /// Logs in by SASL with the mechanism GSSAPI, which is Kerberos.
     ///
@@ -357,14 +376,20 @@ setters! {
     /// [`sasl_digest`](Self::sasl_digest) besides is invalid.
     #[cfg(feature = "sasl-gssapi")]
     #[cfg_attr(not(feature = "sasl-digest"), allow(rustdoc::broken_intra_doc_links))]
-    sasl_gssapi: Gssapi => Some;
+    #[must_use]
+    pub fn sasl_gssapi(self, gssapi: Gssapi) -> Self {
+        Self { sasl_gssapi: Some(gssapi), ..self }
+    }
 
     /// Encrypts all connections, with these certificates. None are encrypted by default.
     ///
     /// Each server of the connect string needs the number of its secure port. The servers may be written as
     /// `tcp+tls://host:port`. The files are read and checked by [`connect`](Self::connect) and [`start`](Self::start).
     #[cfg(feature = "tls")]
-    tls: Tls => Some;
+    #[must_use]
+    pub fn tls(self, tls: Tls) -> Self {
+        Self { tls: Some(tls), ..self }
+    }
 }
 
 /// Returns the default identity. Its random part distinguishes processes in containers, which may share the host name and

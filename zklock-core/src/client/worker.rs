@@ -15,7 +15,7 @@ use crate::error::{LockError, Phase};
 use crate::events::{EventSender, Events};
 use crate::last_start::PeriodCache;
 #[cfg(feature = "metrics")]
-use crate::metrics::{Reports, State};
+use crate::metrics::{Lasting, Reports, State};
 use crate::path::NodePath;
 use crate::session::request_error::RequestError;
 use crate::session::{CLOSE_WITHIN, Health, OpenError, Session};
@@ -89,7 +89,7 @@ impl Worker {
         let node_bytes = session.as_ref().map_or(0, |session| session.bounds().bytes());
         let lease = session.filter(|session| session.is_attended()).map(|session| {
             let (clock, terms) = (session.clock(), session.clock().terms());
-            [clock.remaining(), terms.term(terms.heartbeat_kind)]
+            Lasting { remaining: clock.remaining(), full: terms.term(terms.heartbeat_kind) }
         });
         State { health: self.health(), node_bytes, lease }
     }
@@ -147,13 +147,10 @@ impl Worker {
         self.events.counters().starts.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a body whose period has begun, and returns whether that is so.
-    pub(crate) fn note_skip(&self, has_begun: bool) -> bool {
+    /// Counts a body whose period had begun.
+    pub(crate) fn note_skip(&self) {
         #[cfg(feature = "metrics")]
-        if has_begun {
-            self.events.counters().skips.fetch_add(1, Ordering::Relaxed);
-        }
-        has_begun
+        self.events.counters().skips.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Returns whether no new acquisitions are accepted.
@@ -169,10 +166,12 @@ impl Worker {
     /// Returns the error of calls about the lock at `path` that are not accepted, or whose task is gone.
     pub(crate) fn closed(&self, path: &NodePath) -> LockError {
         let path = path.relative().to_owned();
-        match () {
-            () if self.tasks.is_forked() => LockError::Forked { path },
-            () if self.closing.is_cancelled() => LockError::Closed { path },
-            () => LockError::OutcomeUnknown { path, reason: "the task of the call panicked".into() },
+        if self.tasks.is_forked() {
+            LockError::Forked { path }
+        } else if self.closing.is_cancelled() {
+            LockError::Closed { path }
+        } else {
+            LockError::OutcomeUnknown { path, reason: "the task of the call panicked".into() }
         }
     }
 

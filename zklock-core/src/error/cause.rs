@@ -101,12 +101,26 @@ pub enum LossReason {
 }
 
 impl LossReason {
-    /// The names for the values of labels and fields, in the order of the type.
-    pub(crate) const NAMES: [&str; 6] =
-        ["node_deleted", "owner_changed", "session_ended", "lease_expired", "suspended", "resigned"];
+    #[cfg(feature = "metrics")]
+    pub(crate) const ALL: [Self; 6] = [
+        Self::NodeDeleted,
+        Self::OwnerChanged,
+        Self::SessionEnded,
+        Self::LeaseExpired,
+        Self::Suspended,
+        Self::Resigned,
+    ];
 
+    /// Returns the name for the values of labels and fields.
     pub(crate) fn name(self) -> &'static str {
-        Self::NAMES[self as usize]
+        match self {
+            Self::NodeDeleted => "node_deleted",
+            Self::OwnerChanged => "owner_changed",
+            Self::SessionEnded => "session_ended",
+            Self::LeaseExpired => "lease_expired",
+            Self::Suspended => "suspended",
+            Self::Resigned => "resigned",
+        }
     }
 }
 

@@ -56,6 +56,8 @@ fn ends(holds: &[Hold]) -> impl Iterator<Item = End> {
 /// outcome is the first failure, and the others are logged.
 pub(crate) async fn released(ends: Vec<End>, within: Duration) -> Result<(), LockError> {
     let left = Deadline::new(within, Contention::Wait).running();
+    // The time runs from now on, and not from the first wait.
+    left();
     let mut first = Ok(());
     // All of them are under way, so that one wait after the other takes as long as the longest.
     for end in ends {

@@ -1,6 +1,7 @@
 //! The settings of a candidate, and the entry into an election.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use crate::queue::predicate::{Place, Role};
 
 use super::latch::LeaderLatch;
 use super::leadership::{CandidateConfig, Leadership, Policy};
-use super::selector::{LeaderSelector, Verdict};
+use super::selector::{LeaderSelector, Requeue, Verdict};
 
 /// An election at one path, with the settings of this client's candidate.
 ///
@@ -40,7 +41,7 @@ use super::selector::{LeaderSelector, Verdict};
 pub struct Election {
     client: Client,
     pub(super) config: CandidateConfig,
-    requeue: bool,
+    requeue: Requeue,
 }
 
 impl Election {
@@ -48,8 +49,9 @@ impl Election {
         let (worker, identity) = (client.worker().clone(), client.worker().identity());
         let place = Place { role: Role::Latch, also_behind: [].into() };
         let lock = LockRef::new(path, Access::Leader, Wanted::Candidacy { place, identity });
-        let (policy, hold_down, handover, requeue) = Default::default();
-        Self { client, config: CandidateConfig { worker, lock, policy, hold_down, handover }, requeue }
+        let (policy, hold_down, handover) = Default::default();
+        let config = CandidateConfig { worker, lock, policy, hold_down, handover };
+        Self { client, config, requeue: Requeue::WhenAsked }
     }
 
     /// Makes a selector run again after each term.
@@ -58,7 +60,7 @@ impl Election {
     /// to 30 s. It pauses in the same way if the servers refuse it, instead of ending.
     #[must_use]
     pub fn auto_requeue(self) -> Self {
-        Self { requeue: true, ..self }
+        Self { requeue: Requeue::Always, ..self }
     }
 
     /// Names this election in events and metrics; see [`Mutex::named`](crate::Mutex::named).
@@ -160,10 +162,14 @@ impl Election {
         }
         LeaderSelector::start(self.client, (self.config, self.requeue), callback)
     }
-
-    fn path(&self) -> &str {
-        self.config.path()
-    }
 }
 
-shown! { Election: path }
+impl fmt::Debug for Election {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Election")
+            .field("path", &self.config.path())
+            .field("policy", &self.config.policy)
+            .field("requeue", &self.requeue)
+            .finish_non_exhaustive()
+    }
+}

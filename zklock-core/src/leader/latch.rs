@@ -46,7 +46,7 @@ use super::leadership::{CandidateConfig, Leadership};
 pub struct LeaderLatch {
     config: CandidateConfig,
     /// The present position. A candidate that was dropped with the client's thread has not told its end.
-    position: watch::Receiver<Position>,
+    pub(super) position: watch::Receiver<Position>,
     /// Cancelled when the candidate is to leave. A term with bodies goes on until they, or it, have ended.
     pub(super) close: CancellationToken,
     /// Keeps the client alive, unless the latch belongs to the client.
@@ -291,7 +291,14 @@ impl Drop for LeaderLatch {
     }
 }
 
-shown! { LeaderLatch: path, is_leader }
+impl fmt::Debug for LeaderLatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeaderLatch")
+            .field("path", &self.path())
+            .field("is_leader", &self.is_leader())
+            .finish_non_exhaustive()
+    }
+}
 
 /// The changes of a latch between leading and not leading.
 #[derive(Clone)]

@@ -1,5 +1,6 @@
 //! One term of a leader, and the settings of its candidate.
 
+use std::fmt;
 use std::future::{Future, poll_fn};
 use std::ops::Deref;
 use std::pin::{Pin, pin};
@@ -236,8 +237,10 @@ impl Leadership {
     fn add_call(&self) -> Result<Call, LockError> {
         self.check()?;
         let end = self.term.end.lock();
-        let refused = |reason| Err(self.term.share.lease().lost_error(reason));
-        end.map_or_else(|| Ok(Call { _unfinished: self.term.calls.token() }), refused)
+        match *end {
+            Some(reason) => Err(self.term.share.lease().lost_error(reason)),
+            None => Ok(Call { _unfinished: self.term.calls.token() }),
+        }
     }
 
     /// Waits until the candidate is closed and no call is under way under this term, and then ends it.
@@ -279,12 +282,13 @@ impl Leadership {
             self.term.share.forfeit(LossReason::Suspended);
         }
         let Term { calls, steps, .. } = &*self.term;
-        steps.close();
-        steps.wait().await;
         calls.close();
+        steps.close();
         if timeout(GRACE, calls.wait()).await.is_err() {
             tracing::error!(path = self.path(), "the body of a leader still runs after the end of its term");
         }
+        // Behind the grace, because a body may take a step, its last one, until the grace is over.
+        steps.wait().await;
     }
 
     /// Opens the span of a body, as a child of the present one, if a subscriber wants it. A term may outlast many bodies,
@@ -359,7 +363,15 @@ impl LeaderTerm for Term {
     }
 }
 
-shown! { Leadership: path, fencing_token, is_leading }
+impl fmt::Debug for Leadership {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Leadership")
+            .field("path", &self.path())
+            .field("fencing_token", &self.fencing_token())
+            .field("is_leading", &self.is_leading())
+            .finish()
+    }
+}
 
 /// The time that the bodies under a term have to end after it is over.
 const GRACE: Duration = Duration::from_secs(5);

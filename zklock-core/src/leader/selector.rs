@@ -1,10 +1,11 @@
 //! A candidate that leads while its callback runs.
 
 use std::error::Error;
+use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt, Shared};
 use tokio::sync::watch;
@@ -18,8 +19,8 @@ use crate::error::{LockError, LossReason, Phase};
 use crate::participant::Participant;
 use crate::time::{Elapsed, sleep, timeout};
 
-use super::latch::{LeaderLatch, backoff};
-use super::leadership::{CandidateConfig, Leadership};
+use super::latch::{LeaderLatch, Position, backoff};
+use super::leadership::{Call, CandidateConfig, Leadership};
 
 /// A candidate that leads while its callback runs (Curator's `LeaderSelector`).
 ///
@@ -40,11 +41,19 @@ pub struct LeaderSelector {
     ended: Shared<BoxFuture<'static, Ended>>,
 }
 
+/// When a selector runs again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Requeue {
+    /// After [`LeaderSelector::requeue`].
+    WhenAsked,
+    /// After each term. It also stays in the election if it is refused.
+    Always,
+}
+
 /// What the handle of a selector and its task share.
 struct Candidate {
     config: CandidateConfig,
-    /// Whether it runs again after each term or refusal.
-    requeue: bool,
+    requeue: Requeue,
     /// Cancelled when the candidate is to leave. A callback that runs then goes on until it, or its term, has ended.
     close: CancellationToken,
     /// Whether the candidate is to run once more.
@@ -55,14 +64,18 @@ struct Candidate {
 }
 
 impl LeaderSelector {
-    pub(super) fn start<F, R>(client: Client, (config, requeue): (CandidateConfig, bool), callback: F) -> Self
+    pub(super) fn start<F, R>(
+        client: Client,
+        (config, requeue): (CandidateConfig, Requeue),
+        callback: F,
+    ) -> Self
     where
         F: Fn(Leadership) -> R + Send + Sync + 'static,
         R: Future<Output: Verdict> + Send + 'static,
     {
         let close = config.worker.closing().child_token();
         let (is_queued, latch, last_failure) =
-            (watch::Sender::new(requeue), Mutex::default(), Mutex::default());
+            (watch::Sender::new(false), Mutex::default(), Mutex::default());
         let candidate = Arc::new(Candidate { config, requeue, close, is_queued, latch, last_failure });
         let task = tokio::spawn(candidate.clone().run(candidate.join(), Arc::new(callback)));
         // Without an end of its own, the task has ended with its runtime.
@@ -178,7 +191,14 @@ impl Drop for LeaderSelector {
     }
 }
 
-shown! { LeaderSelector: path, has_leadership }
+impl fmt::Debug for LeaderSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeaderSelector")
+            .field("path", &self.path())
+            .field("has_leadership", &self.has_leadership())
+            .finish_non_exhaustive()
+    }
+}
 
 impl Candidate {
     /// The task of a selector, on the runtime of its callback, which alone calls and drops what belongs to the user. It
@@ -212,21 +232,9 @@ impl Candidate {
         F: Fn(Leadership) -> R + Send + Sync + 'static,
         R: Future<Output: Verdict> + Send + 'static,
     {
-        let started = Instant::now();
-        let elected = latch.until(|position| {
-            let term = position.term()?;
-            Some((term.begin_call().ok()?, term))
-        });
-        let elected = elected.await;
+        let Some((term, call)) = self.elected(latch).await? else { return Ok(Duration::ZERO) };
         // It leads in this term only, which lasts until its call has ended.
         latch.close.cancel();
-        let (call, term) = match elected {
-            Ok(elected) => elected,
-            Err(error) => {
-                latch.ended().await;
-                return self.not_elected(error, || failures.lengthen_after(started.elapsed()));
-            }
-        };
         // The handle sees the term, or this sees that the handle has closed the selector.
         if self.close.is_cancelled() {
             term.resign();
@@ -256,16 +264,29 @@ impl Candidate {
         Ok(if term.lost().await == LossReason::Resigned { Duration::ZERO } else { self.config.hold_down })
     }
 
-    /// Returns the pause before the next stay of a candidate that could not run, or was interrupted before its callback began.
-    fn not_elected(&self, error: LockError, pause: impl FnOnce() -> Duration) -> Result<Duration, Ended> {
-        match error {
-            _ if self.close.is_cancelled() => Err(Ended::Closed),
-            LockError::Closed { .. } => Ok(Duration::ZERO),
-            error if !self.requeue => Err(Ended::Failed(error)),
-            error => {
-                self.note_failure(error.to_string());
-                Ok(pause())
+    /// Waits for a term, and begins the call that keeps it. Returns `None` if the term is interrupted before that.
+    async fn elected(&self, latch: &LeaderLatch) -> Result<Option<(Leadership, Call)>, Ended> {
+        let mut position = latch.position.clone();
+        loop {
+            let present = position.borrow_and_update().clone();
+            match present {
+                Position::Leads(term) => {
+                    if let Ok(call) = term.begin_call() {
+                        return Ok(Some((term, call)));
+                    }
+                }
+                Position::Refused(error) if self.requeue == Requeue::WhenAsked => {
+                    self.leave();
+                    latch.ended().await;
+                    return Err(Ended::Failed(error));
+                }
+                // The latch tries again.
+                Position::Refused(error) => self.note_failure(error.to_string()),
+                Position::Closed if self.close.is_cancelled() => return Err(Ended::Closed),
+                Position::Closed => return Ok(None),
+                Position::Starts | Position::Follows => {}
             }
+            position.changed().await.map_err(|_| Ended::Closed)?;
         }
     }
 
@@ -292,8 +313,10 @@ impl Candidate {
     /// Waits for `pause`, and then until the candidate is to run again.
     async fn queued(&self, pause: Duration) {
         sleep(pause).await;
-        self.is_queued.subscribe().wait_for(|is_queued| *is_queued).await.ok();
-        self.is_queued.send_replace(self.requeue);
+        if self.requeue == Requeue::WhenAsked {
+            self.is_queued.subscribe().wait_for(|is_queued| *is_queued).await.ok();
+        }
+        self.is_queued.send_replace(false);
     }
 
     /// Keeps the reason of the last failure, as text.

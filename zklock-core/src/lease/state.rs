@@ -255,7 +255,6 @@ impl Lease {
     pub(super) fn begin_replacement(&self) {
         self.lock_node().is_being_replaced = true;
         self.own_node.begin_replacement();
-        self.changed().notify();
     }
 
     /// Takes note that the lock's node has this path, and is not being replaced any more.

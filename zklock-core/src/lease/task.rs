@@ -86,7 +86,7 @@ impl Task {
                     lease.lose(loss);
                     self.heartbeats = None;
                 }
-                // Behind the request that confirms the lease, so that a later holder is not told of that.
+                // Polled behind `gone`, whose request confirms the lease, so that its holders are told at once.
                 () = lease.changed().until(|| is_news().then_some(())) => {}
                 _ = links.changed(), if !lease.session.is_over() => {}
             }

@@ -468,8 +468,8 @@ impl<C, L: Handle> State<C, L> {
         }
     }
 
-    /// Returns whether a task that watches these nodes has something to do, or has to watch others. It waits for changes of
-    /// their leases itself.
+    /// Returns whether a task that watches these nodes has something to do, or has to watch others. The task
+    /// itself waits for changes of their leases.
     fn is_news(&self, watched: &[Watched], now: Instant) -> bool {
         if !self.left.is_empty() || self.need(now).is_some() {
             return true;
