@@ -7,10 +7,11 @@
 //!
 //! Uses the layers below: `client`, `lease`, `session`, `queue`, `events`, `path` and `error`.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::change::Mutex;
 use crate::client::worker::Worker;
 use crate::events::Witness;
 use crate::path::NodePath;
@@ -49,7 +50,7 @@ pub(crate) fn teller(witness: Witness) -> impl Fn(Progress) + Send + Sync + 'sta
         if !witness.is_heard() || matches!(progress, Progress::Behind(_)) {
             return;
         }
-        let before = before.lock().unwrap_or_else(PoisonError::into_inner).replace(progress.clone());
+        let before = before.lock().replace(progress.clone());
         if let (Progress::Queued(ahead), true) = (&progress, Some(&progress) != before.as_ref()) {
             witness.queued(*ahead);
         }

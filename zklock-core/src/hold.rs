@@ -44,11 +44,12 @@ mod scope;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use crate::change::Mutex;
 use crate::client::Client;
 use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason};
@@ -141,11 +142,11 @@ impl Hold {
     }
 
     pub(crate) fn client(&self) -> Client {
-        self.0.lock().as_ref().expect("a hold that has ended is not used").owner.client().clone()
+        self.0.alive.lock().as_ref().expect("a hold that has ended is not used").owner.client().clone()
     }
 
     fn span(&self) -> Option<Arc<HoldSpan>> {
-        self.0.lock().as_ref()?.span.clone()
+        self.0.alive.lock().as_ref()?.span.clone()
     }
 
     /// Ends the entry. Returns what remains of its lock, unless it has ended before. If the pair is dropped, the grant goes
@@ -196,7 +197,7 @@ impl Entry {
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.lock().is_none()
+        self.alive.lock().is_none()
     }
 
     /// Fails if the lock is lost, or this entry has ended.
@@ -228,7 +229,7 @@ impl Entry {
     }
 
     fn end(&self) -> Option<Alive> {
-        let alive = self.lock().take();
+        let alive = self.alive.lock().take();
         if let Some(ended) = self.ended.get() {
             ended.cancel();
         }
@@ -238,7 +239,7 @@ impl Entry {
     /// Returns the hold of a new entry inside of this one, which keeps the permit; or `None` if this entry has ended.
     fn join(self: &Arc<Self>, access: Access, permit: OwnedSemaphorePermit) -> Option<Hold> {
         // Until it is unlocked, this entry cannot end, so the lock is held.
-        let alive = self.lock();
+        let alive = self.alive.lock();
         let Alive { owner, permits, span } = alive.as_ref()?;
         // Lengthens this step, so that other threads take theirs meanwhile.
         #[cfg(test)]
@@ -250,9 +251,5 @@ impl Entry {
         let permits = around.chain([own]).collect();
         let alive = Alive { owner: owner.clone(), permits, span: span.clone() };
         Some(Hold::new(access, (self.share.clone(), self.worker.clone()), alive))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Alive>> {
-        self.alive.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -89,7 +89,7 @@ pub(crate) fn waiting(client: &Client, path: &NodePath, wanted: &Wanted) -> usiz
     let queues: &LocalQueues = client.local_queues().get_or_default();
     let is_wanted = |queue: &Arc<LocalQueue>| mem::discriminant(queue.key()) == mem::discriminant(wanted);
     let at = queues.registry.at(path);
-    at.iter().filter(|queue| is_wanted(queue)).map(|queue| queue.state().waiting()).sum()
+    at.iter().filter(|queue| is_wanted(queue)).map(|queue| queue.state.lock().waiting()).sum()
 }
 
 /// Returns the contender that calls at this path wait for, as far as the client's other calls know it.

@@ -44,7 +44,7 @@ pub(crate) mod security;
 pub(crate) mod tls;
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -56,7 +56,7 @@ use self::counts::Bounds;
 use self::queues::Queues;
 use self::requests::{Access, Requests};
 
-use crate::change::Signal;
+use crate::change::{Mutex, Signal};
 use crate::tasks::{Tasks, panics};
 use crate::time::timeout;
 
@@ -250,7 +250,7 @@ impl Session {
 
     /// Logs a warning about a child that is not a contender, once per path.
     fn note_stranger(&self, path: &str, stranger: &str) {
-        let mut seen = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.strangers.lock();
         let is_news = seen.len() < WARNINGS && !seen.contains(path) && seen.insert(path.to_owned());
         drop(seen);
         if is_news {

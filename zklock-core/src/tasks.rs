@@ -3,13 +3,15 @@
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 
 use futures_util::future::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::{Notify, oneshot};
 use tokio_util::task::TaskTracker;
+
+use crate::change::Mutex;
 
 /// Runs tasks on the thread of one client.
 #[derive(Clone)]
@@ -67,22 +69,18 @@ impl Tasks {
                     biased;
                     _ = &mut main => return,
                     () = self.0.arrived.notified() => {
-                        let arrived = self.spawned().as_mut().map(mem::take);
+                        let arrived = self.0.spawned.lock().as_mut().map(mem::take);
                         tasks.extend(arrived.into_iter().flatten());
                     }
                     Some(()) = tasks.next() => {}
                 }
             }
         });
-        let untaken = self.spawned().take().unwrap_or_default();
+        let untaken = self.0.spawned.lock().take().unwrap_or_default();
         for task in tasks.into_iter().chain(untaken) {
             // A panic must not keep the others from their ends, which their callers wait for.
             catch_unwind(AssertUnwindSafe(|| drop(task))).ok();
         }
-    }
-
-    fn spawned(&self) -> MutexGuard<'_, Option<Vec<Task>>> {
-        self.0.spawned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns whether this process was forked from that of the thread, and so has neither the thread nor its connection.
@@ -112,7 +110,7 @@ impl Tasks {
             }
         });
         let task: Task = Box::pin(watched);
-        match &mut *self.spawned() {
+        match &mut *self.0.spawned.lock() {
             Some(spawned) => spawned.push(task),
             // The task is dropped behind the mutex.
             None => return,

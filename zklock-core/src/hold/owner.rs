@@ -1,8 +1,9 @@
 //! The grant that the holds of a logical call share, and their number.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use crate::change::Mutex;
 use crate::client::Client;
 use crate::error::LockError;
 use crate::local_queue::Grant;
@@ -52,7 +53,7 @@ impl Owner {
 
     /// Counts one more hold. The one around it counts meanwhile.
     pub(super) fn add_hold(&self, access: Access) {
-        let mut counts = self.lock();
+        let mut counts = self.counts.lock();
         counts.holds += 1;
         counts.readers += usize::from(access == Access::Read);
         counts.writers += usize::from(access == Access::Write);
@@ -62,7 +63,7 @@ impl Owner {
     pub(super) fn remove_hold(&self, access: Access) -> Remaining {
         // Ordered while this hold counts: nobody else has the lock yet, and the release will be behind it.
         let downgrade = if access == Access::Write { self.stop_writing() } else { None };
-        let mut counts = self.lock();
+        let mut counts = self.counts.lock();
         counts.holds -= 1;
         counts.readers -= usize::from(access == Access::Read);
         let grant = if counts.holds == 0 { counts.grant.take() } else { None };
@@ -78,15 +79,11 @@ impl Owner {
     /// Stops counting a hold as a writer. It still counts as a hold. Orders the downgrade if it was the last writer and
     /// readers are left.
     fn stop_writing(&self) -> Option<Downgrade> {
-        let mut counts = self.lock();
+        let mut counts = self.counts.lock();
         counts.writers -= 1;
         let is_due = counts.writers == 0 && counts.readers > 0;
         let grant = if is_due { counts.grant.clone() } else { None };
         drop(counts);
         grant.map(|grant| Box::pin(grant.downgrade()) as _)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Counts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

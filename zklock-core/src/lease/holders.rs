@@ -1,8 +1,6 @@
 //! The holders of one lease that the listeners know of, and how far its release is.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use crate::change::Signal;
+use crate::change::{Mutex, Signal};
 use crate::error::LockError;
 use crate::events::{Holding, Witness};
 
@@ -49,7 +47,7 @@ struct Holder {
 impl Holders {
     /// Adds a holder. Returns its hold if the lease is lost.
     pub(super) fn enter(&self, handoff: u32, holding: Holding) -> Option<Holding> {
-        let mut register = self.register();
+        let mut register = self.register.lock();
         if !std::mem::replace(&mut register.has_had_holder, true) {
             holding.takes_turn();
         }
@@ -61,7 +59,7 @@ impl Holders {
 
     /// Takes note that a holder has given the lock back.
     pub(super) fn give_back(&self, handoff: u32) {
-        let mut register = self.register();
+        let mut register = self.register.lock();
         if let Ok(place) = register.place(handoff) {
             register.holders[place].has_returned = true;
         }
@@ -69,7 +67,7 @@ impl Holders {
 
     /// Removes a holder, and returns its hold if it has not ended.
     pub(super) fn remove(&self, handoff: u32) -> Option<Holding> {
-        let mut register = self.register();
+        let mut register = self.register.lock();
         let place = register.place(handoff).ok()?;
         register.holders.remove(place).holding
     }
@@ -80,14 +78,14 @@ impl Holders {
         let leaves =
             |holder: &mut Holder| holder.has_returned && holder.holding.is_some() && which(holder.handoff);
         let parted =
-            self.register().holders.extract_if(.., leaves).filter_map(|holder| holder.holding).collect();
+            self.register.lock().holders.extract_if(.., leaves).filter_map(|holder| holder.holding).collect();
         self.changed.notify();
         parted
     }
 
     /// Takes note of the progress of the release.
     pub(super) fn advance(&self, release: Release) {
-        self.register().release = release;
+        self.register.lock().release = release;
         self.changed.notify();
     }
 
@@ -98,7 +96,7 @@ impl Holders {
 
     /// Returns the progress of the release.
     pub(super) fn release(&self) -> Release {
-        self.register().release.clone()
+        self.register.lock().release.clone()
     }
 
     /// Returns the outcome of the release, once it has ended.
@@ -111,7 +109,7 @@ impl Holders {
 
     /// Returns the observers of the holders that have not lost the lock.
     pub(super) fn present(&self) -> Vec<Witness> {
-        let register = self.register();
+        let register = self.register.lock();
         register.holders.iter().filter_map(|holder| Some(holder.holding.as_ref()?.witness())).collect()
     }
 
@@ -126,18 +124,14 @@ impl Holders {
     }
 
     fn lose_if(&self, loses: impl Fn(&Holder) -> bool) -> Vec<Holding> {
-        let mut register = self.register();
+        let mut register = self.register.lock();
         register.is_lost = true;
         let losers = register.holders.iter_mut().filter(|holder| loses(holder));
         losers.filter_map(|holder| holder.holding.take()).collect()
     }
 
     pub(super) fn has(&self, handoff: u32) -> bool {
-        self.register().place(handoff).is_ok()
-    }
-
-    fn register(&self) -> MutexGuard<'_, Register> {
-        self.register.lock().unwrap_or_else(PoisonError::into_inner)
+        self.register.lock().place(handoff).is_ok()
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::oneshot;
 
-use crate::change::Signal;
+use crate::change::{Mutex, Signal};
 use crate::error::{LockError, LossReason};
 use crate::events::Witness;
 use crate::path::NodePath;
@@ -115,7 +115,7 @@ impl Lease {
     pub(crate) fn downgrade(self: &Arc<Self>) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
         let (report, outcome) = oneshot::channel();
         if !self.is_forked() {
-            self.lock_node().downgrades.push(report);
+            self.node.lock().downgrades.push(report);
             self.changed().notify();
         }
         let lease = self.clone();
@@ -130,13 +130,13 @@ impl Lease {
 
     /// Returns the next order to the task. The contender is withdrawn behind the downgrades.
     pub(super) fn next_order(&self) -> Option<Order> {
-        let downgrade = self.lock_node().downgrades.pop().map(Order::Downgrade);
+        let downgrade = self.node.lock().downgrades.pop().map(Order::Downgrade);
         downgrade.or_else(|| (!self.is_claimed()).then_some(Order::Leave))
     }
 
     /// Returns whether there is an order to the task.
     pub(super) fn has_order(&self) -> bool {
-        !self.is_claimed() || !self.lock_node().downgrades.is_empty()
+        !self.is_claimed() || !self.node.lock().downgrades.is_empty()
     }
 
     /// Signals the loss, a replacement of the node, orders to the task, and the news of the node.
@@ -242,31 +242,27 @@ impl Lease {
     }
 
     fn present_node(&self) -> Option<Arc<str>> {
-        let node = self.lock_node();
+        let node = self.node.lock();
         (!node.is_being_replaced).then(|| node.path.clone())
     }
 
     /// Returns the path of the last node that is known to have existed.
     pub(super) fn last_node(&self) -> Arc<str> {
-        self.lock_node().path.clone()
+        self.node.lock().path.clone()
     }
 
     /// Takes note that the lock's node is being replaced.
     pub(super) fn begin_replacement(&self) {
-        self.lock_node().is_being_replaced = true;
+        self.node.lock().is_being_replaced = true;
         self.own_node.begin_replacement();
     }
 
     /// Takes note that the lock's node has this path, and is not being replaced any more.
     pub(super) fn set_node(&self, path: Arc<str>) {
-        let mut node = self.lock_node();
+        let mut node = self.node.lock();
         (node.path, node.is_being_replaced) = (path, false);
         drop(node);
         self.changed().notify();
-    }
-
-    fn lock_node(&self) -> MutexGuard<'_, LockNode> {
-        self.node.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reports an event of this lease to the listeners, once for each holder.

@@ -98,7 +98,7 @@ impl LocalQueue {
             return;
         }
         let mut told = Vec::new();
-        for (ahead, caller) in self.state().queued() {
+        for (ahead, caller) in self.state.lock().queued() {
             told.extend(caller.untold.take().map(|witness| (ahead, witness)));
         }
         told.into_iter().for_each(|(ahead, witness)| witness.queued(ahead));

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::iter::{RepeatN, repeat_n};
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, oneshot};
 
+use crate::change::Mutex;
 use crate::client::worker::Worker;
 use crate::contend::{Claims, Count, Wanted};
 use crate::error::{Holder, LockError, Phase};
@@ -26,7 +27,7 @@ pub(super) struct LocalQueue {
     path: NodePath,
     /// What the calls want. Readers and writers share a queue, which has that of a writer.
     key: Wanted,
-    state: Mutex<CallState>,
+    pub(super) state: Mutex<CallState>,
     /// The contender of another client, or another node of this one, that the contender waits for.
     front: Mutex<Option<Box<Holder>>>,
     /// Wakes the task.
@@ -94,7 +95,7 @@ impl LocalQueue {
         self: &Arc<Self>,
         change: impl FnOnce(&mut CallState, Instant) -> Vec<Granted<Caller, Claims>>,
     ) -> Vec<Granted<Caller, Claims>> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let now = Instant::now();
         let grants = change(&mut state, now);
         // While calls wait, the task gives these nodes up before it contends again, so that this client is not behind itself.
@@ -158,7 +159,7 @@ impl LocalQueue {
     /// Returns the phase of the calls in line, and the contender in their way if it is known.
     pub(super) fn in_the_way(&self) -> (Phase, Option<Holder>) {
         let phase = match self.worker.current_session() {
-            _ if self.state().is_queued() => Phase::Queued,
+            _ if self.state.lock().is_queued() => Phase::Queued,
             Some(_) => Phase::Entering,
             None => Phase::Connecting,
         };
@@ -167,22 +168,14 @@ impl LocalQueue {
 
     /// Takes note of the contender in front of this client's, or that it is not known.
     pub(super) fn note_front(&self, holder: Option<Holder>) {
-        *self.front() = holder.map(Box::new);
+        *self.front.lock() = holder.map(Box::new);
     }
 
     /// Returns the contender that calls in line wait for, if it is known.
     pub(super) fn holder(&self) -> Option<Holder> {
-        let front = self.front().as_deref().cloned();
+        let front = self.front.lock().as_deref().cloned();
         // A contender under way is what the calls wait for, even if others of this client hold the lock.
-        front.or_else(|| self.state().is_behind_own().then(|| Holder::this_client(1)))
-    }
-
-    fn front(&self) -> MutexGuard<'_, Option<Box<Holder>>> {
-        self.front.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn state(&self) -> MutexGuard<'_, CallState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        front.or_else(|| self.state.lock().is_behind_own().then(|| Holder::this_client(1)))
     }
 }
 
@@ -227,7 +220,7 @@ impl Registry {
     ) -> Arc<LocalQueue> {
         // Dropped behind the mutex, because the last user of a local queue removes it.
         let present: Vec<_>;
-        let mut queues = self.queues();
+        let mut queues = self.0.lock();
         let at = queues.entry(path.clone()).or_default();
         present = at.iter().filter_map(Weak::upgrade).collect();
         present.iter().find(|queue| queue.key == key).cloned().unwrap_or_else(|| {
@@ -247,12 +240,8 @@ impl Registry {
 
     /// Returns the local queues of this path.
     pub(super) fn at(&self, path: &NodePath) -> Vec<Arc<LocalQueue>> {
-        let queues = self.queues();
+        let queues = self.0.lock();
         queues.get(path).into_iter().flatten().filter_map(Weak::upgrade).collect()
-    }
-
-    fn queues(&self) -> MutexGuard<'_, Queues> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -270,7 +259,7 @@ impl Drop for LocalQueue {
     /// Removes the local queues at this path that are gone. Another one may have taken the place of this one.
     fn drop(&mut self) {
         let Some(registry) = self.registry.upgrade() else { return };
-        let mut queues = registry.queues();
+        let mut queues = registry.0.lock();
         if let Some(at) = queues.get_mut(&self.path) {
             at.retain(|queue| queue.strong_count() > 0);
             if at.is_empty() {
@@ -401,7 +390,7 @@ mod tests {
         drop(mutex);
         assert!(Arc::ptr_eq(&registry.at(&path)[0], &lock));
         drop(lock);
-        assert!(registry.queues().is_empty());
+        assert!(registry.0.lock().is_empty());
     }
 
     #[cfg(feature = "metrics")]
@@ -419,7 +408,7 @@ mod tests {
             let path = NodePath::new(client.worker().root(), "/a").unwrap();
             loop {
                 let line = queues.registry.at(&path).first().cloned();
-                if let Some(line) = line.filter(|line| line.state().waiting() == count) {
+                if let Some(line) = line.filter(|line| line.state.lock().waiting() == count) {
                     return line;
                 }
                 tokio::task::yield_now().await;

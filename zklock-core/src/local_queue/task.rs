@@ -48,7 +48,7 @@ impl LocalQueue {
         loop {
             let log = self.log_long_wait(&mut warning);
             self.expire();
-            let need = self.state().next(Instant::now());
+            let need = self.state.lock().next(Instant::now());
             match need {
                 Need::GiveUp(left) => {
                     drop(left);
@@ -63,18 +63,18 @@ impl LocalQueue {
                 // The calls of a client that gives a lock back often come again in a moment.
                 Need::Leave(node, grants) => {
                     if closing.is_cancelled() || seen_vacant.replace((node, grants)) == Some((node, grants)) {
-                        self.state().leave();
+                        self.state.lock().leave();
                     } else {
                         yield_now().await;
                     }
                 }
                 Need::Downgrade(node) => {
-                    let claims = self.state().part(node);
+                    let claims = self.state.lock().part(node);
                     // The last claim ends after the order, so that the task of the node performs both.
                     claims.iter().flatten().for_each(|claim| drop(claim.lease().downgrade()));
                 }
                 Need::Wait(watched, until) => {
-                    let is_closed = self.state().is_closed();
+                    let is_closed = self.state.lock().is_closed();
                     tokio::select! {
                         biased;
                         () = closing.cancelled(), if !is_closed => self.close(),
@@ -118,11 +118,11 @@ impl LocalQueue {
         self.note_front(front);
         match progress {
             Progress::Queued(count) => {
-                let contended = self.state().behind(count);
+                let contended = self.state.lock().behind(count);
                 turn_away(contended);
                 self.tell_queued();
             }
-            Progress::Connecting => self.state().restarted(),
+            Progress::Connecting => self.state.lock().restarted(),
             Progress::Entering | Progress::Behind(_) => {}
         }
     }
@@ -132,18 +132,18 @@ impl LocalQueue {
         self.note_front(None);
         match end {
             Ok(Some(claims)) => {
-                let grants = self.state().headed(claims, Instant::now());
+                let grants = self.state.lock().headed(claims, Instant::now());
                 self.deliver(grants);
                 self.tell_queued();
             }
             Ok(None) => {
-                let contended = self.state().contended();
+                let contended = self.state.lock().contended();
                 turn_away(contended);
             }
             // It was withdrawn.
-            Err(LockError::Closed { .. }) => self.state().withdrawn(),
+            Err(LockError::Closed { .. }) => self.state.lock().withdrawn(),
             Err(error) => {
-                let calls = self.state().refused();
+                let calls = self.state.lock().refused();
                 self.fail(calls, |_| error.clone());
             }
         }
@@ -159,7 +159,7 @@ impl LocalQueue {
 
     async fn node_changes(&self, Watched { node, look, .. }: Watched) {
         let leases: Vec<_> = {
-            let state = self.state();
+            let state = self.state.lock();
             let Some(held) = state.node(node) else { return };
             held.claim.iter().map(|claim| claim.lease().clone()).collect()
         };
@@ -171,14 +171,14 @@ impl LocalQueue {
 
     /// Refuses all calls from now on.
     fn close(self: &Arc<Self>) {
-        let calls = self.state().close();
+        let calls = self.state.lock().close();
         self.fail(calls, |_| self.closed());
         self.serve();
     }
 
     /// Answers the calls whose time is over.
     fn expire(self: &Arc<Self>) {
-        let calls = self.state().expire(Instant::now());
+        let calls = self.state.lock().expire(Instant::now());
         if !calls.is_empty() {
             self.fail(calls, |waited| self.timeout(waited));
             self.serve();
@@ -187,15 +187,15 @@ impl LocalQueue {
 
     /// Serves the calls that are left, which may need another node, or none.
     fn serve(self: &Arc<Self>) {
-        let grants = self.state().serve(Instant::now());
+        let grants = self.state.lock().serve(Instant::now());
         self.deliver(grants);
     }
 
     /// Logs that the calls wait long, if it is time for that. Returns the next time.
     fn log_long_wait(&self, warning: &mut WaitWarning) -> Option<Instant> {
-        let since = self.state().first()?.caller.since;
+        let since = self.state.lock().first()?.caller.since;
         warning.check(since, |waited, left_out| {
-            let ((phase, holder), calls) = (self.in_the_way(), self.state().waiting());
+            let ((phase, holder), calls) = (self.in_the_way(), self.state.lock().waiting());
             let (path, holder) = (self.path(), holder.as_ref().map(display));
             tracing::warn!(%path, ?waited, ?phase, holder, calls, left_out, "a call has waited long for its lock");
         })
@@ -213,7 +213,7 @@ impl Drop for Task {
         if !self.is_over {
             self.queue.note_front(None);
             // What is held stays with its present holders.
-            let (calls, claims) = self.queue.state().abandon();
+            let (calls, claims) = self.queue.state.lock().abandon();
             drop(claims);
             self.queue.fail(calls, |_| self.queue.closed());
         }
@@ -269,7 +269,7 @@ mod tests {
         };
         let gone = Holder::other(b"billing-7", 7, 0, 1);
         // It has work to do from now on.
-        line.state().behind(1);
+        line.state.lock().behind(1);
         line.note(Progress::Behind(gone.clone()));
         assert_eq!(holder(), Some(gone));
         line.note(Progress::Entering);

@@ -6,12 +6,13 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use crate::address::Address;
+use crate::change::Mutex;
 use crate::tasks::apart;
 use crate::time::timeout;
 
@@ -112,20 +113,16 @@ impl Server {
     async fn finish(&self, look_up: &mut LookUp) {
         let Some(under_way) = &mut look_up.under_way else { return };
         match under_way.await {
-            Some(Ok(found)) if !found.is_empty() => *self.known() = found,
+            Some(Ok(found)) if !found.is_empty() => *self.known.lock() = found,
             found => tracing::debug!(host = self.host, ?found, "the name of a server was not found"),
         }
         look_up.under_way = None;
     }
 
-    fn known(&self) -> MutexGuard<'_, Vec<SocketAddr>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn targets(&self) -> Vec<Target> {
         let target = |address| Target { address, host: self.host.clone() };
         match &self.look_up {
-            Some(_) => self.known().iter().map(|address| target(address.to_string())).collect(),
+            Some(_) => self.known.lock().iter().map(|address| target(address.to_string())).collect(),
             None => vec![target(self.entry.clone())],
         }
     }
@@ -177,7 +174,7 @@ mod tests {
         let waits = Mutex::new(waits);
         let addresses = Addresses::resolved_by("a:1,b:1", move |host, _| {
             if host == "a" {
-                waits.lock().unwrap().recv().ok();
+                waits.lock().recv().ok();
             }
             Ok(vec![address(1)])
         });
@@ -191,7 +188,7 @@ mod tests {
     async fn the_last_addresses_serve_while_a_name_is_not_found() {
         let is_known = Mutex::new(true);
         let addresses = Addresses::resolved_by("a:1", move |_, _| {
-            let was_known = std::mem::replace(&mut *is_known.lock().unwrap(), false);
+            let was_known = std::mem::replace(&mut *is_known.lock(), false);
             if was_known { Ok(vec![address(1)]) } else { Err(io::Error::other("expected by the test")) }
         });
         assert_eq!(known(&addresses).await.len(), 1);
@@ -205,9 +202,8 @@ mod tests {
     async fn a_look_up_that_is_due_is_waited_for_a_moment_although_an_address_is_known() {
         let (answer, answers) = channel();
         let answers = Mutex::new(answers);
-        let addresses = Addresses::resolved_by("a:1", move |_, _| {
-            Ok(answers.lock().unwrap().recv().into_iter().collect())
-        });
+        let addresses =
+            Addresses::resolved_by("a:1", move |_, _| Ok(answers.lock().recv().into_iter().collect()));
         for (number, expected) in [(1, "127.0.0.1:1"), (2, "127.0.0.2:1")] {
             make_due(&addresses).await;
             answer.send(address(number)).unwrap();
@@ -225,7 +221,7 @@ mod tests {
         let (_go_on, waits) = channel::<()>();
         let waits = Mutex::new(waits);
         let addresses = Addresses::resolved_by("a:1", move |_, _| {
-            waits.lock().unwrap().recv().ok();
+            waits.lock().recv().ok();
             Ok(Vec::new())
         });
         assert_eq!(addresses.shuffled(Duration::from_millis(20)).await, []);

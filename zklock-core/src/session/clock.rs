@@ -18,9 +18,9 @@
 //!
 //! The clock also counts the time during which the machine is suspended.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::change::Mutex;
 use crate::error::LockError;
 
 use super::request_error::RequestError;
@@ -173,12 +173,8 @@ impl LeaseClock {
         Self(Mutex::new(Lease { terms, valid_until: begun, last: begun, recent, forwarded: begun }))
     }
 
-    fn lease(&self) -> MutexGuard<'_, Lease> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn terms(&self) -> Terms {
-        self.lease().terms
+        self.0.lock().terms
     }
 
     /// Begins with another connection, by a request that was sent at `begun`. Its server has asked the leader for the
@@ -186,7 +182,7 @@ impl LeaseClock {
     ///
     /// The servers may have shortened the session. It ends that long after the request, if no other one follows.
     pub(super) fn reconnected(&self, begun: Instant, terms: Terms) {
-        let mut lease = self.lease();
+        let mut lease = self.0.lock();
         let earlier = std::mem::replace(&mut lease.terms, terms);
         lease.recent = Exchange { sent: begun, answered: Instant::now() };
         lease.forwarded = begun;
@@ -207,13 +203,13 @@ impl LeaseClock {
     /// before the gap, plus the silence that the margin allows for.
     pub(crate) fn answered<T>(&self, ack: Ack, sent: Instant, outcome: &Result<T, RequestError>) {
         if outcome.as_ref().err().is_none_or(RequestError::is_answer) {
-            self.lease().note(ack, Exchange { sent, answered: Instant::now() });
+            self.0.lock().note(ack, Exchange { sent, answered: Instant::now() });
         }
     }
 
     /// Returns how long ago the last answered request was sent.
     pub(crate) fn silence(&self) -> Duration {
-        let last = self.lease().last;
+        let last = self.0.lock().last;
         Instant::now().saturating_duration_since(last)
     }
 
@@ -224,14 +220,14 @@ impl LeaseClock {
 
     /// Returns how long the session is certain to stay alive.
     pub(crate) fn remaining(&self) -> Duration {
-        let valid_until = self.lease().valid_until;
+        let valid_until = self.0.lock().valid_until;
         valid_until.saturating_duration_since(Instant::now())
     }
 
     /// Makes the clock run out. No later answer renews it.
     #[cfg(test)]
     pub(crate) fn run_out(&self) {
-        let mut lease = self.lease();
+        let mut lease = self.0.lock();
         lease.valid_until = lease.last;
         (lease.terms.read, lease.terms.write) = (Duration::ZERO, Duration::ZERO);
     }
@@ -269,11 +265,11 @@ mod tests {
         }
 
         fn heard_late(&self, ack: Ack, sent: u64, answered: u64) {
-            self.clock.lease().note(ack, Exchange { sent: self.at(sent), answered: self.at(answered) });
+            self.clock.0.lock().note(ack, Exchange { sent: self.at(sent), answered: self.at(answered) });
         }
 
         fn valid_until(&self) -> Duration {
-            self.clock.lease().valid_until.saturating_duration_since(self.origin)
+            self.clock.0.lock().valid_until.saturating_duration_since(self.origin)
         }
     }
 

@@ -11,9 +11,10 @@
 
 use std::fmt;
 use std::future::{poll_fn, ready};
+use std::mem;
 use std::ops::Deref;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ use futures_util::FutureExt;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use zookeeper_client as zk;
 
+use crate::change::Mutex;
 use crate::error::LockError;
 
 use super::clock::Instant;
@@ -130,14 +132,14 @@ struct Taken(Mutex<Vec<Driver>>);
 
 impl Spawn for Taken {
     fn spawn(&self, task: Task) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Pin::from(task.future));
+        self.0.lock().push(Pin::from(task.future));
     }
 }
 
 impl Taken {
     /// Returns the task of a connection, which is the only one.
     fn driver(self) -> Result<Driver, zk::Error> {
-        let mut tasks = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut tasks = mem::take(&mut *self.0.lock());
         match (tasks.pop(), tasks.is_empty()) {
             (Some(driver), true) => Ok(driver),
             _ => Err(zk::Error::UnexpectedError("the client library has not started one task".to_owned())),

@@ -1,12 +1,12 @@
 //! The node of a holder: what its watches tell, and whether it is gone although this client did not delete it.
 
 use std::future::pending;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::SemaphorePermit;
 
-use crate::change::Signal;
+use crate::change::{Mutex, Signal};
 use crate::error::LossReason;
 use crate::path::NodePath;
 use crate::queue::contender::is_numbered;
@@ -71,12 +71,12 @@ impl News {
 
 impl OwnNode {
     pub(crate) fn news(&self) -> News {
-        *self.news.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.news.lock()
     }
 
     /// Changes what is known, and signals it if it is another thing then.
     pub(crate) fn note(&self, change: impl FnOnce(&mut News)) {
-        let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut news = self.news.lock();
         let before = *news;
         change(&mut news);
         let is_changed = *news != before;

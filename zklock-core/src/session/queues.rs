@@ -14,9 +14,10 @@
 //! What is known of queues belongs to one connection. A new one begins without it.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
+use crate::change::Mutex;
 use crate::path::NodePath;
 use crate::queue::contender::Sequence;
 
@@ -107,7 +108,7 @@ impl Queues {
 
     /// Tells whether a queue that is missing may be created together with a contender.
     pub(super) fn may_create(&self, path: &NodePath) -> bool {
-        let memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let memory = self.0.lock();
         !matches!(memory.parents.get(path.parent()), Some(Parent::Closed))
     }
 
@@ -172,7 +173,7 @@ impl Queues {
 
     /// Returns what is known on this connection.
     fn of(&self, connection: u64) -> MutexGuard<'_, Memory> {
-        let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = self.0.lock();
         if memory.connection < connection {
             let parents = std::mem::take(&mut memory.parents);
             *memory = Memory { connection, parents, watches: memory.watches, ..Memory::default() };

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::client::WebPkiServerVerifier;
@@ -12,6 +12,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 use zookeeper_client as zk;
 
+use crate::change::Mutex;
 use crate::tasks::apart;
 use crate::time::{Elapsed, timeout};
 
@@ -170,7 +171,7 @@ impl Transport {
 
     /// Returns the options of a connection.
     pub(super) fn options(&self) -> zk::TlsOptions {
-        zk::TlsOptions::new().with_certs(self.0.used().certs.clone())
+        zk::TlsOptions::new().with_certs(self.0.used.lock().certs.clone())
     }
 
     /// Reads the certificates again. Those that cannot be used are logged, and the earlier ones stay.
@@ -179,7 +180,7 @@ impl Transport {
         let Ok(turn) = self.0.reading.clone().try_lock_owned() else { return };
         let inner = self.0.clone();
         let renewed = apart(move || {
-            let renewed = Material::load(&inner.tls).map(|material| *inner.used() = material);
+            let renewed = Material::load(&inner.tls).map(|material| *inner.used.lock() = material);
             drop(turn);
             renewed
         });
@@ -188,7 +189,7 @@ impl Transport {
             Ok(None) => Some("no thread could read the files".to_owned()),
             Err(Elapsed) => Some("the files were not read in time".to_owned()),
         };
-        let mut told = self.0.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.0.told.lock();
         if let Some(error) = error.as_ref().filter(|_| *told != error) {
             tracing::warn!(error, "cannot use the certificates for TLS; the earlier ones stay in use");
         }
@@ -197,15 +198,11 @@ impl Transport {
 
     /// Returns the certificates for a handshake of zklock's own.
     pub(super) fn certificates(&self) -> Arc<ClientConfig> {
-        self.0.used().config.clone()
+        self.0.used.lock().config.clone()
     }
 }
 
-impl Inner {
-    fn used(&self) -> MutexGuard<'_, Material> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Inner {}
 
 /// Certificates that connections can use.
 struct Material {

@@ -92,7 +92,7 @@ struct Tree {
 impl Tree {
     /// Enters one of the entries, if nothing is in the way. The lock is held then.
     fn enter(&self, chance: &mut Chance) -> Option<Hold> {
-        let entries = self.entries.lock().unwrap().clone();
+        let entries = self.entries.lock().clone();
         let outer = &entries[chance.below(entries.len())];
         let (access, permits) = match (outer.access, chance.below(3)) {
             (Access::Write, 0) => (Access::Write, GATE_PERMITS),
@@ -101,7 +101,7 @@ impl Tree {
         let permit = outer.gate().clone().try_acquire_many_owned(permits).ok()?;
         let hold = outer.join(access, permit)?;
         self.check_held();
-        self.entries.lock().unwrap().push(hold.entry().clone());
+        self.entries.lock().push(hold.entry().clone());
         Some(hold)
     }
 
@@ -118,7 +118,7 @@ impl Tree {
                     let hold = &mut holds[chance.below(count)];
                     if hold.entry().access == Access::Write {
                         drop(hold.become_reader());
-                        self.entries.lock().unwrap().push(hold.entry().clone());
+                        self.entries.lock().push(hold.entry().clone());
                     }
                 }
                 (_, count) => {
@@ -155,7 +155,7 @@ async fn holds_that_are_entered_and_ended_at_random_keep_the_lock_until_the_last
             }
         });
         assert!(tree.share.check().is_err(), "round {round}: the last hold has ended");
-        for entry in tree.entries.lock().unwrap().iter() {
+        for entry in tree.entries.lock().iter() {
             assert!(entry.is_over() && entry.gate().available_permits() == GATE_PERMITS as usize);
         }
         if round % 50 == 0 {
