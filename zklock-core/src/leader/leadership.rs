@@ -374,7 +374,7 @@ impl fmt::Debug for Leadership {
 }
 
 /// The time that the bodies under a term have to end after it is over.
-const GRACE: Duration = Duration::from_secs(5);
+const GRACE: Duration = if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(5) };
 
 /// Returns the span for the body itself.
 fn inside(span: &Option<HoldSpan>) -> Span {
@@ -393,11 +393,14 @@ fn noted<T>(span: Option<HoldSpan>, outcome: Result<T, LockError>) -> Result<T, 
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
 
+    use futures_util::poll;
     use tokio::sync::oneshot;
 
     use crate::client::connected;
-    use crate::{held, inherit};
+    use crate::{Config, held, inherit};
 
     use super::*;
 
@@ -458,5 +461,39 @@ mod tests {
         term.resign();
         assert!(term.run(body(Looks(&found))).await.unwrap_err().is_lost());
         assert_eq!(found.take(), 1);
+    }
+
+    /// Takes its time to be dropped.
+    struct Slow(Arc<AtomicBool>);
+
+    impl Drop for Slow {
+        fn drop(&mut self) {
+            thread::sleep(GRACE * 3);
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_successor_waits_for_a_step_that_begins_in_the_grace_and_ends_behind_it() {
+        let (server, client) = connected().await;
+        let successor = Config::new(server.connect_string()).connect().await.unwrap();
+        let latch = client.leader_latch("/a").unwrap();
+        let (term, has_ended) = (latch.leadership().await.unwrap(), Arc::new(AtomicBool::new(false)));
+        let slow = Slow(has_ended.clone());
+        let mut run = Box::pin(async move {
+            let body = async {
+                let _slow = slow;
+                std::future::pending::<()>().await;
+            };
+            term.run(body).await
+        });
+        assert!(poll!(&mut run).is_pending());
+        latch.leave();
+        thread::spawn(move || {
+            thread::sleep(GRACE / 4);
+            futures_lite::future::block_on(run)
+        });
+        successor.leader_latch("/a").unwrap().leadership().await.unwrap();
+        assert!(has_ended.load(Ordering::SeqCst), "the body of the leader before still takes a step");
     }
 }
