@@ -14,7 +14,7 @@ use zklock::LockError;
 /// lost lock has the first code behind them. Programs that cannot be run have the codes of a shell and of env(1), and
 /// those that a signal ended the codes of a shell, 128 and the number of the signal, unless it ends this process, too.
 ///
-/// In JSON, they have these names in lower case.
+/// In JSON, they have these names in snake_case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Code {

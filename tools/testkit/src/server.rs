@@ -242,7 +242,11 @@ impl EmbeddedServer {
 /// Accepts connections, and keeps the model's time.
 fn serve(address: SocketAddr, core: &Arc<Core>) -> Result<Listener, Error> {
     let served = Arc::clone(core);
-    let listener = Listener::start("zk-server", address, async move |listener| {
+    Listener::start("zk-server", address, async move |listener| {
+        // A client may ask for the port at once.
+        if let Ok(address) = listener.local_addr() {
+            served.address.get_or_init(|| address);
+        }
         let connections = async {
             loop {
                 served.until_running().await;
@@ -251,7 +255,5 @@ fn serve(address: SocketAddr, core: &Arc<Core>) -> Result<Listener, Error> {
             }
         };
         tokio::join!(served.keep_time(), connections)
-    })?;
-    core.address.get_or_init(|| listener.address());
-    Ok(listener)
+    })
 }

@@ -150,7 +150,7 @@ async fn an_expired_session_is_gone_at_once_and_a_disconnected_one_stays() {
 }
 
 #[tokio::test]
-async fn what_is_there_is_listed() {
+async fn sessions_watches_and_nodes_are_listed() {
     let server = server();
     let mut client = open(&server).await;
     create(&mut client, "/a", CreateFlags::PERSISTENT).await.unwrap();

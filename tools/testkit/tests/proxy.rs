@@ -112,6 +112,15 @@ async fn end(end: &mut End) -> Result<(), ErrorKind> {
     receive(end).await.map(|frame| assert_eq!(frame, None)).map_err(|error| error.kind())
 }
 
+/// Connects, and returns how the connection ends.
+async fn end_at(address: SocketAddr) -> Result<(), ErrorKind> {
+    // A reset may come before the connection is reported as open.
+    match TcpStream::connect(address).await {
+        Ok(client) => end(&mut framed(client)).await,
+        Err(error) => Err(error.kind()),
+    }
+}
+
 impl Played {
     async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -452,6 +461,7 @@ async fn new_connections_are_refused_until_the_link_heals() {
     proxy.refuse();
     let refused = attach(&proxy, &client).await.expect_err("the connection is refused");
     assert!(matches!(refused, ConversationError::Closed), "{refused}");
+    assert_eq!(end_at(proxy.address()).await, RESET);
     ask(&mut client, Request::Ping).await.unwrap();
     assert_eq!(proxy.connections(), 1);
     proxy.heal();
@@ -510,6 +520,11 @@ async fn malformed_frames_end_their_connection_only() {
         played.server.get_mut().write_all(bytes).await.unwrap();
         assert_eq!(end(&mut played.client).await, IN_ORDER);
         assert_eq!(end(&mut played.server).await, IN_ORDER);
+
+        let mut played = Played::start().await;
+        played.client.get_mut().write_all(bytes).await.unwrap();
+        assert_eq!(end(&mut played.client).await, IN_ORDER);
+        assert_eq!(end(&mut played.server).await, IN_ORDER);
     }
     ask(&mut other, Request::Ping).await.unwrap();
 }
@@ -559,12 +574,7 @@ fn a_proxy_listens_where_no_connection_starts() {
 async fn a_server_that_does_not_run_resets_clients() {
     let unused = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let proxy = Proxy::start(unused).unwrap();
-    // The reset may come before the connection is reported as open.
-    let ended = match TcpStream::connect(proxy.address()).await {
-        Ok(client) => end(&mut framed(client)).await,
-        Err(error) => Err(error.kind()),
-    };
-    assert_eq!(ended, RESET);
+    assert_eq!(end_at(proxy.address()).await, RESET);
 }
 
 #[tokio::test]

@@ -58,7 +58,7 @@ const GUARDS: [Guard; 9] = [
     Guard { name: "list", finder: Finder::Tests("zklock --test it", "numbers::") },
     Guard { name: "number", finder: Finder::Tests("zklock --test it", "numbers::") },
     Guard { name: "write-permit", finder: Finder::Tests("zklock --test it", "contract::passing::") },
-    Guard { name: "turn-bound", finder: Finder::Tests("zklock --test it", "local_queue::fairness::") },
+    Guard { name: "turn-bound", finder: Finder::Tests("zklock --test it", "fairness::") },
     Guard {
         name: "quorum-request",
         finder: Finder::Campaign(

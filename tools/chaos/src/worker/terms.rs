@@ -71,12 +71,24 @@ pub(super) async fn start(mut task: Task) {
 
 /// Tries to start work whose last start a node remembers, and notes whether it has started.
 async fn start_once(calls: &Calls, work: &str, attempt: impl AsyncFnOnce(&str) -> Result<bool, LockError>) {
-    let (began, work) = (now(), work.to_owned());
-    let period = u64::try_from(PERIOD.as_nanos()).unwrap_or(u64::MAX);
-    calls.note(&match attempt(&format!("/ticks/{work}")).await {
-        Ok(true) => Event::Started { work, period, began },
-        Ok(false) | Err(_) => Event::NotStarted { work },
-    });
+    let began = now();
+    let mut attempting = Attempt { calls, outcome: Event::NotStarted { work: work.to_owned() } };
+    if let Ok(true) = attempt(&format!("/ticks/{work}")).await {
+        let period = u64::try_from(PERIOD.as_nanos()).unwrap_or(u64::MAX);
+        attempting.outcome = Event::Started { work: work.to_owned(), period, began };
+    }
+}
+
+/// An attempt to start work. It notes its outcome when it is dropped, also because the term has ended.
+struct Attempt<'a> {
+    calls: &'a Calls,
+    outcome: Event,
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        self.calls.note(&self.outcome);
+    }
 }
 
 const ELECTION: &str = "/leader";

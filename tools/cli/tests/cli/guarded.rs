@@ -16,8 +16,8 @@ const PATH: &str = "/deploy";
 /// Many beats.
 const A_WHILE: Duration = Duration::from_millis(500);
 
-fn watchdog(running: &Running) -> Pid {
-    child_with(running.pid(), "__watchdog").expect("it is watched")
+fn watchdog(running: &Running) -> Option<Pid> {
+    child_with(running.pid(), "__watchdog")
 }
 
 /// The event after which a lock ends.
@@ -39,8 +39,7 @@ enum Fault {
 async fn check_end(fault: Fault, manners: Manners, session: Duration) {
     let space = Space::new();
     let (client, proxy) = (space.client().await, space.proxy());
-    let (mut running, beat, program) = started(&space, &proxy, manners, session).await;
-    let watchdog = watchdog(&running);
+    let (mut running, beat, program, watchdog) = started(&space, &proxy, manners, session).await;
     match fault {
         Fault::Killed => running.signal(Signal::SIGKILL),
         Fault::Stopped => running.signal(Signal::SIGSTOP),
@@ -65,14 +64,22 @@ async fn check_end(fault: Fault, manners: Manners, session: Duration) {
     until(async || !is_alive(watchdog.as_raw()), "the watchdog has ended").await;
 }
 
-/// Starts a program, and returns when it beats. On a busy machine, a short lock may be lost before the program begins.
-async fn started(space: &Space, proxy: &Proxy, manners: Manners, session: Duration) -> (Running, Beat, i32) {
+/// Starts a program, and returns when it beats and is watched. On a busy machine, a short lock may be lost before.
+async fn started(
+    space: &Space,
+    proxy: &Proxy,
+    manners: Manners,
+    session: Duration,
+) -> (Running, Beat, i32, Pid) {
     for _ in 0..STARTS {
         let beat = Beat::new();
         let zklock = space.zklock_at(proxy.connect_string(), &format!("exec {PATH}")).session(session);
         let mut running = beat.under(zklock, manners).start();
         let code = tokio::select! {
-            program = beat.begun() => return (running, beat, program),
+            program = beat.begun() => match watchdog(&running) {
+                Some(watchdog) => return (running, beat, program, watchdog),
+                None => running.code().await,
+            },
             code = running.code() => code,
         };
         assert_eq!(code, 79);
@@ -134,7 +141,7 @@ async fn a_program_is_killed_when_its_watchdog_is_gone() {
     let (space, beat) = (Space::new(), Beat::new());
     let mut running = beat.under(space.zklock(&format!("exec {PATH}")), Manners::Ignores).start();
     let program = beat.begun().await;
-    let watchdog = watchdog(&running);
+    let watchdog = watchdog(&running).expect("it is watched");
     kill(watchdog, Signal::SIGKILL).unwrap();
     assert_eq!(running.code().await, 137);
     assert!(!is_alive(program));
@@ -146,7 +153,7 @@ async fn a_program_is_killed_with_its_zklock_although_its_watchdog_is_stopped() 
     let (space, beat) = (Space::new(), Beat::new());
     let running = beat.under(space.zklock(&format!("exec {PATH}")), Manners::Ignores).start();
     let program = beat.begun().await;
-    let watchdog = watchdog(&running);
+    let watchdog = watchdog(&running).expect("it is watched");
     kill(watchdog, Signal::SIGSTOP).unwrap();
     running.signal(Signal::SIGKILL);
     until(async || !is_alive(program), "the kernel kills the program").await;
@@ -159,7 +166,7 @@ async fn a_stopped_watchdog_that_goes_on_does_not_end_a_program_whose_lock_is_he
     let (space, beat) = (Space::new(), Beat::new());
     let mut running = beat.under(space.brief(&format!("exec {PATH}")), Manners::Ends).start();
     let program = beat.begun().await;
-    let watchdog = watchdog(&running);
+    let watchdog = watchdog(&running).expect("it is watched");
     kill(watchdog, Signal::SIGSTOP).unwrap();
     // This test is about the length of the stop, in which the first deadlines pass.
     tokio::time::sleep(SHORT_SESSION).await;
@@ -179,7 +186,7 @@ async fn a_signal_to_all_processes_of_a_service_lets_the_program_end_by_itself()
                   while :; do sleep 0.01; done";
     let mut running = space.zklock(&format!("exec {PATH}")).env("GO", &go).shell(script).start();
     let program = running.process();
-    let watchdog = watchdog(&running);
+    let watchdog = watchdog(&running).expect("it is watched");
     for process in [watchdog, Pid::from_raw(program), running.pid()] {
         kill(process, Signal::SIGTERM).unwrap();
     }

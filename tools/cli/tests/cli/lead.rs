@@ -32,7 +32,7 @@ async fn a_program_is_ended_with_its_term_and_runs_again_in_the_next_one_also_if
  {
     let space = Space::new();
     let script = "trap 'echo again' HUP; echo $$ $ZKLOCK_PATH; while :; do sleep 0.01; done";
-    for reads_again in [false, true] {
+    for (reads_again, signal) in [(false, Signal::SIGINT), (true, Signal::SIGTERM)] {
         let mut running = space.zklock("lead /boss").shell(script).start();
         let first = pid(&running.line());
         if reads_again {
@@ -42,7 +42,7 @@ async fn a_program_is_ended_with_its_term_and_runs_again_in_the_next_one_also_if
         space.delete_children("/boss").await;
         let second = pid(&running.line());
         assert!(first != second && !is_alive(first));
-        running.ends_by(Signal::SIGTERM).await;
+        running.ends_by(signal).await;
     }
 }
 

@@ -1,6 +1,6 @@
 //! An ensemble of real ZooKeeper servers.
 //!
-//! This module may use only `error`, `eventually`, `installation`, `ports` and `zookeeper`.
+//! This module may use only `error`, `eventually`, `installation`, `ports`, `supervisor` and `zookeeper`.
 
 use std::thread;
 use std::time::Duration;

@@ -4,7 +4,7 @@
 //! variable that is set but points to a place without the expected files is never skipped silently: it is an
 //! [`Error::BadLocation`].
 //!
-//! This module may use only `error` and `packages`.
+//! This module may use only `error`, `packages`, and `tail` of `real`.
 
 use std::env;
 use std::ffi::{OsStr, OsString};

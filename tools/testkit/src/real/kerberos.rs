@@ -1,6 +1,6 @@
 //! A key distribution center of Kerberos as a child process.
 //!
-//! This module may use only `error`, `eventually`, `installation`, `ports` and `supervisor`.
+//! This module may use only `error`, `installation`, `ports`, `supervisor`, and `tail` of `real`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;

@@ -1,6 +1,6 @@
 //! The shell that supervises a server for its owner.
 //!
-//! This module may use only `error` and `eventually`.
+//! This module may use only `error`, `eventually`, and `tail` of `real`.
 
 use std::ffi::OsString;
 use std::fs;

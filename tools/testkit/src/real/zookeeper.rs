@@ -1,7 +1,6 @@
 //! A real ZooKeeper server as a child process.
 //!
-//! This module may use only `error`, `eventually`, `four_letter`, `installation`, `kerberos`, `ports`, `supervisor`
-//! and `tls`.
+//! This module may use only `error`, `four_letter`, `installation`, `kerberos`, `ports`, `supervisor` and `tls`.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

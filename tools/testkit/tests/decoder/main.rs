@@ -63,7 +63,7 @@ fn real_frames_are_decoded_and_encoded_again_byte_by_byte() {
 }
 
 #[test]
-fn what_ends_within_a_real_frame_is_refused() {
+fn a_part_of_a_real_frame_is_refused() {
     for (kind, frame) in real_frames() {
         for end in 0..frame.len() {
             let part = frame.slice(..end);
@@ -77,7 +77,7 @@ fn what_ends_within_a_real_frame_is_refused() {
 }
 
 #[test]
-fn what_follows_a_real_frame_is_ignored_in_a_request_and_refused_elsewhere() {
+fn bytes_behind_a_real_frame_are_ignored_in_a_request_and_refused_elsewhere() {
     for (kind, frame) in real_frames() {
         let longer = Bytes::from([&frame, &[0; 8][..]].concat());
         match kind {

@@ -41,7 +41,7 @@ pub(crate) fn periods(history: &History, bounds: &Bounds) -> Vec<Violation> {
 }
 
 /// Checks that work which is tried again and again starts: within [`Bounds::progress`] behind its last start, or within
-/// [`Bounds::slack`] behind the first attempt. After that time, several attempts in vain show that it does not.
+/// [`Bounds::recovery`] behind the first attempt. After that time, several attempts in vain show that it does not.
 pub(crate) fn idle(history: &History, bounds: &Bounds) -> Vec<Violation> {
     // The time until which attempts in vain show nothing, and those behind it.
     let mut works = BTreeMap::<&str, (u64, Vec<&Record>)>::new();
@@ -52,7 +52,7 @@ pub(crate) fn idle(history: &History, bounds: &Bounds) -> Vec<Violation> {
                 works.insert(work, (record.at.saturating_add(bounds.progress), Vec::new()));
             }
             Event::NotStarted { work } => {
-                let first = || (record.at.saturating_add(bounds.slack), Vec::new());
+                let first = || (record.at.saturating_add(bounds.recovery), Vec::new());
                 let (late, vain) = works.entry(work).or_insert_with(first);
                 vain.extend((record.at > *late).then_some(record));
                 if vain.len() == CALLS {
@@ -122,7 +122,7 @@ mod tests {
             let story = attempts
                 .iter()
                 .fold(story, |story, time| at(story, time, Event::NotStarted { work: work() }));
-            rules(&idle(&story.history(), &Bounds { slack: 10, progress: 100, ..Bounds::default() }))
+            rules(&idle(&story.history(), &Bounds { recovery: 10, progress: 100, ..Bounds::default() }))
         };
         assert_eq!(found(&[], &[5, 16, 17, 18, 19]), [Rule::Idle], "it has never started");
         assert_eq!(found(&[], &[5, 14, 15, 16, 17]), []);
