@@ -248,17 +248,24 @@ async fn body_runs_under_its_lock_and_its_result_comes_back(face: Face) {
 #[apply(every_lock_and_readers)]
 #[tokio::test]
 async fn no_time_is_no_wait(face: Face) {
-    if face == Face::Leader {
-        // A candidate runs whether it is waited for or not.
-        return;
-    }
     let space = Space::new();
-    let error = failed(face.of(&space.client().await, PATH).lock_timeout(Duration::ZERO).await);
-    assert!(matches!(error, LockError::InvalidWait { .. }), "{error}");
-    assert!(
-        error.to_string().ends_with(&format!("for lock {PATH}: must not be zero; use `try_lock` instead"))
-    );
-    assert_eq!(space.children("").await, [""; 0]);
+    let (lock, rival) = (face.of(&space.client().await, PATH), face.rival().of(&space.client().await, PATH));
+    let mut shortest = Duration::ZERO;
+    // A candidate runs whether it is waited for or not.
+    if face != Face::Leader {
+        let error = failed(lock.lock_timeout(shortest).await);
+        assert!(matches!(error, LockError::InvalidWait { .. }), "{error}");
+        let end = format!("for lock {PATH}: must not be zero; use `try_lock` instead");
+        assert!(error.to_string().ends_with(&end), "{error}");
+        assert_eq!(space.children("").await, [""; 0]);
+        shortest = Duration::from_nanos(1);
+    }
+    let guard = rival.take().await;
+    let error = failed(lock.lock_timeout(shortest).await);
+    assert!(error.is_timeout(), "{error}");
+    guard.release().await.unwrap();
+    lock.take().await.release().await.unwrap();
+    face.until_contending(&space, PATH, 0).await;
 }
 
 #[apply(every_lock)]

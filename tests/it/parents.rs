@@ -182,7 +182,6 @@ async fn only_the_nodes_above_locks_ticks_numbers_and_data_have_the_acl_of_paren
     }
 }
 
-/// Creates the namespace with these permissions for everyone, and below it a node that is open to all.
 #[tokio::test]
 async fn ancestors_that_exist_need_no_permission() {
     let space = Space::new();

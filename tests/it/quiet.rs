@@ -158,4 +158,6 @@ async fn a_selector_that_runs_once_logs_that_it_cannot_run_before_it_ends() {
     let lines = logged("/refused-selector");
     let [line] = &lines[..] else { panic!("{lines:?}") };
     assert!(line.contains("message=a candidate cannot run") && line.contains("error="), "{line}");
+    assert!(latch.is_leader());
+    space.until_queued("/refused-selector", 1).await;
 }

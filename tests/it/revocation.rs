@@ -214,9 +214,12 @@ async fn both_sides_of_a_read_write_lock_are_asked_for_themselves() {
         (space.client().await.rwlock(PATH).unwrap(), space.client().await.rwlock(PATH).unwrap());
     let client = space.client().await;
     let (first, second) = (rwlock.read().await.unwrap(), other.read().await.unwrap());
+    let (called, is_called) = oneshot::channel();
+    second.on_revoke(move || called.send(()).unwrap());
     let asked = rwlock.participants().await.unwrap();
     client.revoke(&asked[1]).await.unwrap();
     soon(second.revoked()).await;
+    soon(is_called).await.unwrap();
     let mut revoked = Box::pin(first.revoked());
     tokio::select! {
         biased;

@@ -9,10 +9,13 @@ use crate::support::{Space, sequential, soon, spawn_lock_of, until};
 
 const PATH: &str = "/jobs/1";
 const KAZOO: [&str; 2] = ["__lock__", "__rlock__"];
+/// The starts of the names of kazoo's lock and reader.
+const KAZOO_LOCK: &str = "514e2a5dd2c84a16a8d1b6a5b2c1a9f0__lock__";
+const KAZOO_READER: &str = "514e2a5dd2c84a16a8d1b6a5b2c1a9f0__rlock__";
 
-/// Enters the queue as another library does: with hexadecimal digits and the kind of the lock. Returns the node.
-async fn enter(space: &Space, outsider: &zk::Client, kind: &str) -> String {
-    let path = space.full(&format!("{PATH}/514e2a5dd2c84a16a8d1b6a5b2c1a9f0{kind}"));
+/// Enters the queue as another library does, with a name that starts like this. Returns the node.
+async fn enter(space: &Space, outsider: &zk::Client, prefix: &str) -> String {
+    let path = space.full(&format!("{PATH}/{prefix}"));
     let (_, sequence) = outsider.create(&path, b"stranger", &sequential()).await.unwrap();
     format!("{path}{sequence}")
 }
@@ -27,7 +30,7 @@ async fn with_parent(space: &Space) -> (zklock::Client, zk::Client) {
 async fn a_mutex_waits_for_kazoos_locks_only_where_they_are_named() {
     let space = Space::new();
     let (client, outsider) = with_parent(&space).await;
-    let node = enter(&space, &outsider, "__lock__").await;
+    let node = enter(&space, &outsider, KAZOO_LOCK).await;
     let mutex = client.mutex(PATH).unwrap();
     mutex.lock().await.unwrap().release().await.unwrap();
     let mutex = mutex.also_behind(KAZOO);
@@ -46,14 +49,14 @@ async fn readers_share_with_kazoos_readers_and_writers_wait_for_them() {
     let space = Space::new();
     let (client, outsider) = with_parent(&space).await;
     let lock = client.rwlock(PATH).unwrap().also_behind(KAZOO);
-    let reader = enter(&space, &outsider, "__rlock__").await;
+    let reader = enter(&space, &outsider, KAZOO_READER).await;
     let read = lock.read().await.unwrap();
     assert!(lock.try_write().await.unwrap().is_none());
     let modes: Vec<_> = lock.participants().await.unwrap().iter().map(|p| (p.mode, p.standing)).collect();
     assert_eq!(modes, [(Mode::Read, Standing::Holds); 2]);
     outsider.delete(&reader, None).await.unwrap();
     read.release().await.unwrap();
-    let writer = enter(&space, &outsider, "__lock__").await;
+    let writer = enter(&space, &outsider, KAZOO_LOCK).await;
     assert!(lock.try_read().await.unwrap().is_none());
     outsider.delete(&writer, None).await.unwrap();
     lock.write().await.unwrap().release().await.unwrap();
@@ -65,7 +68,7 @@ async fn contender_of_kazoo_that_comes_later_is_not_waited_for() {
     let (client, outsider) = with_parent(&space).await;
     let mutex = client.mutex(PATH).unwrap().also_behind(KAZOO);
     let held = mutex.lock().await.unwrap();
-    enter(&space, &outsider, "__lock__").await;
+    enter(&space, &outsider, KAZOO_LOCK).await;
     held.verify().await.unwrap();
     assert!(held.is_held());
     held.release().await.unwrap();
@@ -76,10 +79,10 @@ async fn readers_and_writers_of_curator_are_waited_for() {
     let space = Space::new();
     let (client, outsider) = with_parent(&space).await;
     let lock = client.rwlock(PATH).unwrap();
-    let reader = enter(&space, &outsider, "-__READ__").await;
+    let reader = enter(&space, &outsider, "_c_6ba7b810-9dad-41d1-80b4-00c04fd430c8-__READ__").await;
     lock.read().await.unwrap().release().await.unwrap();
     assert!(lock.try_write().await.unwrap().is_none());
-    let writer = enter(&space, &outsider, "-__WRIT__").await;
+    let writer = enter(&space, &outsider, "_c_6ba7b810-9dad-41d1-80b4-00c04fd430c8-__WRIT__").await;
     assert!(lock.try_read().await.unwrap().is_none());
     let reading = tokio::spawn(async move { lock.read_timeout(Duration::MAX).await.unwrap() });
     until(async || space.is_watching(&client, PATH), "the reader waits for the writer").await;

@@ -288,11 +288,17 @@ async fn holder_that_goes_while_the_waiter_is_cut_off_is_noticed(face: Face) {
 async fn lease_of_a_holder_that_is_cut_off_ends_before_its_session(face: Face) {
     let scene = Scene::of(Space::quick(), face).await;
     let (guard, waiting) = scene.held_before_rival().await;
+    let waiting = tokio::spawn(async move { (waiting.await.unwrap().unwrap(), Instant::now()) });
     scene.proxy.blackhole(Direction::Both);
-    let error = failed(soon(guard.run(std::future::pending::<()>())).await);
+    let told = async {
+        guard.lost().await;
+        Instant::now()
+    };
+    let (ran, told) = soon(async { tokio::join!(guard.run(std::future::pending::<()>()), told) }).await;
+    let error = failed(ran);
     assert!(matches!(error, LockError::Lost { reason: LossReason::LeaseExpired, .. }), "{error}");
-    assert!(!waiting.is_finished(), "the servers still keep the session");
-    let next = soon(waiting).await.unwrap().unwrap();
+    let (next, granted) = soon(waiting).await.unwrap();
+    assert!(told < granted, "the loss is told while the servers still keep the session");
     assert!(next.fencing_token() > guard.fencing_token());
     scene.proxy.heal();
     next.release().await.unwrap();

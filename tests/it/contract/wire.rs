@@ -56,6 +56,11 @@ async fn names_owners_and_data_of_contenders_are_those_of_curator(face: Face) {
     }
     assert_eq!(uuids.len(), count, "each node has one of its own");
     assert!(count >= 2, "{uuids:?}");
+    let children = space.children(PATH).await;
+    let ends: BTreeSet<_> = children.iter().map(|name| &name[name.len().saturating_sub(10)..]).collect();
+    let has_queues = face.parent_of_nodes(PATH) != PATH;
+    let expected = if has_queues { ["leases", "locks"] } else { ["0000000000", "0000000001"] };
+    assert_eq!(ends, BTreeSet::from(expected));
     guard.release().await.unwrap();
     soon(next).await.unwrap().unwrap().release().await.unwrap();
 }
