@@ -294,7 +294,7 @@ impl Worker {
         current.wait_for(is_settled).await.map_or(Current::Opening(None), |settled| settled.clone())
     }
 
-    /// Waits until the first session is open, for at most `within`.
+    /// Waits until a session is open, for at most `within`.
     pub(crate) async fn connected(&self, within: Duration) -> Result<(), LockError> {
         let settled = timeout(within, self.settled()).await;
         let error = match settled.unwrap_or_else(|Elapsed| self.current.borrow().clone()) {
