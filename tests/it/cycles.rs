@@ -2,7 +2,7 @@
 //!
 //! The test runs in its own process, so that other tests do not count.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -27,8 +27,9 @@ async fn many_uses_leave_no_threads_memory_nodes_or_watches() {
     }
     let server = Server::start();
     let mut process = Process::start_at(NAME, (server.connect_string(), "/"), []);
-    let status = tokio::task::spawn_blocking(move || process.0.wait().unwrap()).await.unwrap();
-    assert!(status.success(), "{status}");
+    let ends = move || (io::read_to_string(process.output()).unwrap(), process.0.wait().unwrap());
+    let (output, status) = tokio::task::spawn_blocking(ends).await.unwrap();
+    assert!(status.success(), "{status}: {output}");
 }
 
 async fn connect(to: &str) -> Client {

@@ -206,7 +206,7 @@ async fn sweep(shard: u8) {
 }
 
 #[tokio::test]
-async fn to_ask_who_leads_costs_none_nor_does_a_call_that_a_follower_skips() {
+async fn client_asks_who_leads_and_skips_the_calls_of_a_follower_without_a_request() {
     let server = Server::start_granting(PATIENCE);
     let (leads, follows) = (quiet_client(&server).await, quiet_client(&server).await);
     until_leads(&leads, "/cost/7").await;
@@ -280,7 +280,7 @@ async fn a_downgrade_costs_its_transaction_and_a_list() {
 }
 
 #[tokio::test]
-async fn to_listen_for_revocation_costs_one_request() {
+async fn holder_that_listens_for_revocation_sends_one_more_request() {
     let server = Server::start_granting(PATIENCE);
     let lock = quiet_client(&server).await.rwlock("/cost").unwrap();
     lock.read().await.unwrap().release().await.unwrap();

@@ -14,7 +14,7 @@ use crate::support::{Space, failed, soon, until_leads};
 const PATH: &str = "/sweeper";
 
 #[tokio::test]
-async fn to_join_twice_is_to_join_once() {
+async fn client_that_joins_twice_runs_one_candidate() {
     let space = Space::new();
     let client = space.client().await;
     let (leader, again) = (client.leader(PATH).unwrap(), client.leader(PATH).unwrap());
@@ -27,7 +27,7 @@ async fn to_join_twice_is_to_join_once() {
 }
 
 #[tokio::test]
-async fn to_requeue_twice_is_to_run_once_more() {
+async fn selector_that_is_requeued_twice_runs_once_more() {
     let space = Space::new();
     let (selector, mut terms) = select(space.client().await.election(PATH).unwrap());
     let first = soon(terms.recv()).await.unwrap();

@@ -38,7 +38,7 @@ async fn clients_with_long_bodies_alternate() {
 }
 
 #[tokio::test]
-async fn without_time_a_client_gives_way_after_each_grant() {
+async fn client_without_time_gives_way_after_each_grant() {
     let space = Space::new();
     let queueing = Queueing::new(64, Duration::ZERO);
     let client = space.config().queueing(queueing).connect().await.unwrap();

@@ -27,7 +27,7 @@ async fn reader_that_was_a_writer_is_told_of_its_loss() {
 }
 
 #[tokio::test]
-async fn everybody_inside_of_a_lost_write_is_told() {
+async fn writer_and_reader_inside_of_a_lost_write_are_told() {
     let space = Space::new();
     let client = space.client().await;
     let writer = write(&client).await;

@@ -11,7 +11,7 @@ use super::{GATE, PATH, Room, semaphore, spawn_take, take, until_nothing_is_left
 use crate::support::{Space, soon, until, until_waiting_here};
 
 #[tokio::test]
-async fn without_time_a_permit_is_released_after_each_grant() {
+async fn permit_of_a_client_without_time_is_released_after_each_grant() {
     let space = Space::new();
     let queueing = Queueing::new(64, Duration::ZERO);
     let client = space.config().queueing(queueing).connect().await.unwrap();

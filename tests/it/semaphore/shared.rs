@@ -65,7 +65,7 @@ async fn a_greater_number_lets_those_who_wait_in() {
 }
 
 #[tokio::test]
-async fn after_a_smaller_number_holders_keep_their_permits_and_others_wait_longer() {
+async fn holders_keep_their_permits_after_a_smaller_number_and_others_wait_longer() {
     let space = Space::new();
     let semaphore = semaphore(&space.client().await, 3);
     let (one, two) = (take(&semaphore, 1).await, take(&semaphore, 2).await);

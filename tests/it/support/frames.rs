@@ -1,6 +1,7 @@
 //! Interrupts the work of a client at each frame that it sends or receives, one after the other.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
@@ -41,34 +42,31 @@ pub(crate) enum Caller {
 /// A client behind a proxy.
 pub(crate) struct Interrupted {
     pub(crate) space: Space,
-    client: RefCell<Client>,
-    proxy: Proxy,
+    current: RefCell<(Rc<Proxy>, Client)>,
 }
 
 impl Interrupted {
     pub(crate) async fn new() -> Self {
         let space = Space::new();
         let (proxy, client) = space.proxied().await;
-        Self { space, client: client.into(), proxy }
+        Self { space, current: RefCell::new((Rc::new(proxy), client)) }
     }
 
     /// Returns the client of this round.
     pub(crate) fn client(&self) -> Client {
-        self.client.borrow().clone()
+        self.current.borrow().1.clone()
+    }
+
+    /// Returns the proxy of this round's client.
+    fn proxy(&self) -> Rc<Proxy> {
+        self.current.borrow().0.clone()
     }
 
     /// Connects a client for the next round. One whose sessions end one after the other would open the next one later
-    /// each time.
+    /// each time. It has a proxy of its own, because replies to the last client may arrive after that client's end.
     async fn replace_client(&self) {
-        let client = self.space.config_at(self.proxy.connect_string()).connect().await;
-        self.client.replace(client.expect("the server accepts a client"));
-    }
-
-    fn nth(&self, frame: Frame, n: u64) -> RuleBuilder<'_> {
-        match frame {
-            Frame::Request => self.proxy.on_any_request().nth(n),
-            Frame::Reply => self.proxy.on_any_reply().nth(n),
-        }
+        let (proxy, client) = self.space.proxied().await;
+        self.current.replace((Rc::new(proxy), client));
     }
 
     /// Starts `work` and drops it while its n-th frame is on the way, for every n. `after` checks the result
@@ -86,7 +84,8 @@ impl Interrupted {
         F: Future<Output = T> + Send + 'static,
     {
         for n in 1.. {
-            let held = self.nth(frame, n).hold();
+            let proxy = self.proxy();
+            let held = nth(&proxy, frame, n).hold();
             let mut working = tokio::spawn(work());
             let is_done = soon(async {
                 tokio::select! {
@@ -101,7 +100,7 @@ impl Interrupted {
             .await;
             working.abort();
             held.release();
-            self.proxy.clear();
+            proxy.clear();
             after().await;
             if is_done {
                 return n - 1;
@@ -126,11 +125,11 @@ impl Interrupted {
     {
         for n in 1.. {
             // No reconnection of an earlier round may be under way.
-            let client = self.client();
+            let (proxy, client) = (self.proxy(), self.client());
             until(|| async { client.health() == Health::Connected }, "the client is connected").await;
             // Before the cut, which a frame of the client itself may strike at once.
-            let return_ = self.proxy.on_request(Opcode::CREATE_SESSION).hold();
-            let cut = self.nth(frame, n).cut(How::Rst);
+            let return_ = proxy.on_request(Opcode::CREATE_SESSION).hold();
+            let cut = nth(&proxy, frame, n).cut(How::Rst);
             let mut working: JoinHandle<T> = tokio::spawn(work());
             let ends = async {
                 tokio::select! {
@@ -141,7 +140,7 @@ impl Interrupted {
             };
             let done = in_time(ends, &format!("the work ends, or its frame {n} is struck")).await;
             if let Some(done) = done {
-                self.proxy.clear();
+                proxy.clear();
                 after(Some(done)).await;
                 return n - 1;
             }
@@ -153,7 +152,7 @@ impl Interrupted {
             if let (Meanwhile::SessionEnds, Some(session)) = (meanwhile, session) {
                 end_session(self.space.server().address(), session);
             }
-            self.proxy.clear();
+            proxy.clear();
             let done = in_time(working, &format!("the work ends after frame {n}")).await.ok();
             assert!(done.is_some() || caller == Caller::Leaves, "the work panicked");
             if meanwhile == Meanwhile::SessionEnds {
@@ -165,5 +164,12 @@ impl Interrupted {
             }
         }
         unreachable!("work ends after finitely many frames")
+    }
+}
+
+fn nth(proxy: &Proxy, frame: Frame, n: u64) -> RuleBuilder<'_> {
+    match frame {
+        Frame::Request => proxy.on_any_request().nth(n),
+        Frame::Reply => proxy.on_any_reply().nth(n),
     }
 }

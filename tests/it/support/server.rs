@@ -44,8 +44,8 @@ pub(crate) fn quick_server() -> &'static Server {
 
 /// The tick of servers whose sessions must end soon.
 pub(crate) const QUICK_TICK: Duration = Duration::from_millis(200);
-/// The default interval at which servers look for used-up containers.
-const SELDOM: Duration = Duration::from_secs(60);
+/// An interval between deletions of used-up containers that no test outlasts: a queue that is empty for a moment stays.
+const SELDOM: Duration = Duration::from_secs(3_600);
 
 /// A server of either kind, with the operations that both support.
 pub(crate) enum Server {
@@ -80,7 +80,7 @@ impl Server {
         Self::start_with(TICK, session, SELDOM)
     }
 
-    /// Starts a server that deletes used-up containers all the time, instead of once a minute.
+    /// Starts a server that deletes used-up containers all the time.
     pub(crate) fn start_reaping() -> Self {
         Self::start_with(TICK, 20 * TICK, Duration::from_millis(10))
     }

@@ -3,19 +3,18 @@
 //! A Rust candidate in its own process is this test binary, run for a single test of `election` with its
 //! parameters in the environment.
 
-use std::future::pending;
-use std::io::{BufRead, BufReader};
+use std::future::{pending, ready};
 use std::path::Path;
-use std::process::ChildStdout;
 use std::sync::Arc;
 
-use tokio::io::AsyncBufReadExt;
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::ChildStdout;
 use zklock::{Client, LeaderLatch, LeaderSelector, Standing};
 
 use crate::peer::{Actor, Peer};
 use crate::record::{Diary, Record};
 use crate::shared::process::{self, Orders, report};
-use crate::support::{Space, mortal_config};
+use crate::support::{Space, mortal_config, soon, until};
 
 pub(crate) const PATH: &str = "/office";
 /// The mode of a leader in a record.
@@ -109,7 +108,7 @@ pub(crate) async fn run_for_office(
 }
 
 async fn answer(candidate: &Candidate) {
-    let mut orders = tokio::io::BufReader::new(tokio::io::stdin()).lines();
+    let mut orders = BufReader::new(tokio::io::stdin()).lines();
     while orders.next_line().await.unwrap().is_some() {
         report(&format!("{ANSWER}{}", candidate.listed().await));
     }
@@ -144,7 +143,7 @@ pub(crate) struct Mortal {
 
 enum Process {
     Java(Peer, Actor),
-    Rust(process::Process, BufReader<ChildStdout>),
+    Rust(process::Process, Lines<BufReader<ChildStdout>>),
 }
 
 impl Mortal {
@@ -159,7 +158,7 @@ impl Mortal {
         let record = record.path().display().to_string();
         let parameters = [(RECIPE, recipe.to_owned()), (ID, id.to_owned()), (RECORD, record)];
         let mut child = process::Process::start(PROCESS, space, parameters);
-        let output = BufReader::new(child.output());
+        let output = BufReader::new(ChildStdout::from_std(child.output()).unwrap()).lines();
         Self { id: id.to_owned(), process: Process::Rust(child, output) }
     }
 
@@ -169,10 +168,7 @@ impl Mortal {
             Process::Java(_, actor) => actor.ask("candidates").await,
             Process::Rust(child, output) => {
                 child.tell("candidates");
-                // The test harness prints in front of the first answer.
-                let mut answers = output.lines().map_while(Result::ok);
-                let answer = answers.find_map(|line| Some(line.split_once(ANSWER)?.1.to_owned()));
-                answer.expect("the candidate answers before it ends")
+                soon(next_answer(output)).await
             }
         }
     }
@@ -191,8 +187,19 @@ impl Mortal {
             Process::Java(_, actor) => drop(actor.ask("leave").await),
             Process::Rust(child, _) => {
                 drop(child.0.stdin.take());
+                until(|| ready(child.0.try_wait().unwrap().is_some()), "the candidate ends").await;
                 assert!(child.0.wait().unwrap().success());
             }
+        }
+    }
+}
+
+/// The test harness prints in front of the first answer.
+async fn next_answer(output: &mut Lines<BufReader<ChildStdout>>) -> String {
+    loop {
+        let line = output.next_line().await.unwrap().expect("the candidate answers before it ends");
+        if let Some((_, answer)) = line.split_once(ANSWER) {
+            return answer.to_owned();
         }
     }
 }

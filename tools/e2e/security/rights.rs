@@ -47,7 +47,7 @@ async fn a_lock_is_taken_and_a_replica_leads_with_create_read_and_delete() {
 }
 
 #[tokio::test]
-async fn without_create_no_lock_or_election_is_entered_and_without_read_no_queue_is_listed() {
+async fn no_lock_or_election_is_entered_without_create_and_no_queue_is_listed_without_read() {
     let scene = Scene::new("rd").await;
     scene.owner.leader_latch("/leader").unwrap().close().await.unwrap();
     // A missing lock is created below the namespace.
@@ -68,7 +68,7 @@ async fn without_create_no_lock_or_election_is_entered_and_without_read_no_queue
 }
 
 #[tokio::test]
-async fn without_delete_a_lock_is_entered_and_kept_until_the_session_ends() {
+async fn a_lock_is_entered_without_delete_and_kept_until_the_session_ends() {
     let scene = Scene::new("cr").await;
     let held = soon(scene.worker.mutex("/a").unwrap().lock()).await.unwrap();
     assert_eq!(lacks(&failed(held.release().await)), Some(Permission::Delete));
@@ -144,7 +144,7 @@ async fn others_may_use_the_locks_of_a_team_and_create_none_below_closed_parents
 }
 
 #[tokio::test]
-async fn to_ask_a_holder_takes_write_and_to_break_its_lock_takes_delete() {
+async fn a_holder_is_asked_with_write_and_its_lock_is_broken_with_delete() {
     for (permissions, asks, breaks) in [("r", false, false), ("rw", true, false), ("rd", false, true)] {
         let scene = Scene::new(permissions).await;
         let held = scene.owner.mutex("/a").unwrap().lock().await.unwrap();
