@@ -95,3 +95,45 @@ const ELECTION: &str = "/leader";
 const JOB: &str = "/job";
 /// The period of both jobs.
 const PERIOD: Duration = Duration::from_millis(1_500);
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::sync::watch;
+    use zklock::Config;
+
+    use super::super::store::Places;
+    use super::super::task::Ways;
+    use super::*;
+    use crate::history::{Process, Source};
+    use crate::journal::Journal;
+    use crate::workload::Pace;
+
+    /// Returns the last record of an attempt.
+    async fn noted(attempt: impl AsyncFnOnce(&str) -> Result<bool, LockError>) -> String {
+        let directory = tempfile::tempdir().unwrap();
+        let process = Process { number: 0, incarnation: 0 };
+        let ways = Ways {
+            client: Config::new("127.0.0.1:1").start().unwrap(),
+            journal: Journal::create(directory.path(), Source::Process(process)).unwrap(),
+            process,
+            rate: 1_000,
+            pace: Pace::Varied,
+            places: Places { directory: directory.path().to_owned(), service: ([127, 0, 0, 1], 1).into() },
+            stopped: watch::channel(false).1,
+        };
+        let calls = Task::new(&Arc::new(ways), 0, 0).asks(JOB, Kind::Mutex);
+        // The term ends.
+        let _ = tokio::time::timeout(Duration::ZERO, start_once(&calls, "work", attempt)).await;
+        let file = std::fs::read_dir(directory.path()).unwrap().next().unwrap().unwrap().path();
+        std::fs::read_to_string(file).unwrap().lines().last().unwrap().to_owned()
+    }
+
+    #[tokio::test]
+    async fn an_attempt_is_noted_also_if_it_is_dropped() {
+        assert!(noted(async |_| Ok(true)).await.contains(r#""started""#));
+        assert!(noted(async |_| Ok(false)).await.contains(r#""not_started""#));
+        assert!(noted(async |_| std::future::pending().await).await.contains(r#""not_started""#));
+    }
+}
