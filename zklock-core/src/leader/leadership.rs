@@ -374,7 +374,10 @@ impl fmt::Debug for Leadership {
 }
 
 /// The time that the bodies under a term have to end after it is over.
-const GRACE: Duration = if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(5) };
+#[cfg(not(test))]
+const GRACE: Duration = Duration::from_secs(5);
+#[cfg(test)]
+const GRACE: Duration = Duration::from_millis(200);
 
 /// Returns the span for the body itself.
 fn inside(span: &Option<HoldSpan>) -> Span {
