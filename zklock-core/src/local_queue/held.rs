@@ -50,6 +50,16 @@ impl Look {
     }
 }
 
+/// A held node whose changes matter to the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Watched {
+    pub(super) node: NodeId,
+    /// Whether the first call in line need not wait for its present holders.
+    pub(super) is_open: bool,
+    /// The state of its lease, as far as the queue has acted on it.
+    pub(super) look: Look,
+}
+
 /// Whether a node admits a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
@@ -209,12 +219,14 @@ impl<L: Handle> HeldNode<L> {
         self.turn_since(others).checked_add(within)
     }
 
-    /// Returns the state of the lease on which a queue has acted. If the present state is another one, the task serves the calls
-    /// again. A node that is open to the first call, or lost, counts as pending, so that a change wakes the task.
-    pub(super) fn noticed(&self, is_open: bool) -> Look {
-        let look = self.claim.look();
-        let is_unserved = is_open || look.readiness == Readiness::Lost;
-        if is_unserved { Look { readiness: Readiness::Pending, ..look } } else { look }
+    /// Returns what a queue has acted on. If the present state of the lease is another one, the task serves the calls again. A
+    /// node that is open to the first call, or lost, counts as pending, so that a change wakes the task.
+    pub(super) fn watched(&self, is_open: bool) -> Watched {
+        let mut look = self.claim.look();
+        if is_open || look.readiness == Readiness::Lost {
+            look.readiness = Readiness::Pending;
+        }
+        Watched { node: self.id, is_open, look }
     }
 
     fn is_lost(&self) -> bool {

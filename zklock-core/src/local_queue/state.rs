@@ -35,7 +35,7 @@ use std::time::Instant;
 use crate::client::settings::Queueing;
 use crate::session::drive::Contention;
 
-use super::held::{Admission, Handle, HeldNode, Kind, Look, Mode, NodeId};
+use super::held::{Admission, Handle, HeldNode, Kind, Mode, NodeId, Watched};
 
 /// The identity of a call, and its place in line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -89,16 +89,6 @@ pub(super) enum Need<L> {
     Wait(Vec<Watched>, Option<Instant>),
     /// Nothing is left to do, and the task ends.
     Nothing,
-}
-
-/// A held node whose changes matter to the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Watched {
-    pub(super) node: NodeId,
-    /// Whether the first call in line need not wait for its present holders.
-    is_open: bool,
-    /// The state of its lease, as far as the queue has acted on it.
-    pub(super) look: Look,
 }
 
 /// Whether a task does the work of a queue.
@@ -504,7 +494,8 @@ impl<C, L: Handle> State<C, L> {
             }
             None => {
                 self.deadline = self.waiting.values().filter_map(|call| call.deadline).min();
-                let (until, watched) = (self.soonest(), self.watched());
+                let until = self.soonest();
+                let watched: Vec<_> = self.to_watch().map(|(held, is_open)| held.watched(is_open)).collect();
                 self.task = Task::Asleep { until, watched: watched.clone() };
                 Need::Wait(watched, until)
             }
@@ -559,15 +550,6 @@ impl<C, L: Handle> State<C, L> {
         let first = self.first().map(|call| call.mode);
         let held = self.held.iter().filter(move |held| first.is_some() || held.shuts_readers_out());
         held.map(move |held| (held, first.is_some_and(|mode| held.is_open_to(mode))))
-    }
-
-    fn watched(&self) -> Vec<Watched> {
-        let watched = |(held, is_open): (&HeldNode<L>, _)| Watched {
-            node: held.id,
-            is_open,
-            look: held.noticed(is_open),
-        };
-        self.to_watch().map(watched).collect()
     }
 
     /// Returns an instant that is not later than the next deadline or bound.

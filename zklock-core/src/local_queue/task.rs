@@ -16,8 +16,9 @@ use crate::error::LockError;
 use crate::session::drive::Progress;
 use crate::time::sleep_until;
 
+use super::held::Watched;
 use super::queue::{Answer, Caller, LocalQueue, look_at};
-use super::state::{Call, Entry, Need, Watched};
+use super::state::{Call, Entry, Need};
 
 /// The task of a local queue. If it ends early, because the client's thread ended or a bug made it panic, it fails the calls,
 /// and later calls start another task.

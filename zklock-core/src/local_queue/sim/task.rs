@@ -4,7 +4,8 @@ use crate::session::drive::Contention;
 
 use super::node::{Claim, Downgrade, Lease, Node, Owner};
 use super::world::{Contender, Task, Watched, World};
-use crate::local_queue::state::{Need, Watched as Seen};
+use crate::local_queue::held::Watched as Seen;
+use crate::local_queue::state::Need;
 
 impl World {
     pub(super) fn contender(&mut self, process: usize) -> &mut Contender {
