@@ -1,4 +1,4 @@
-//! What a holder sees of its lock or term: its state, its token and its end.
+//! The view of a holder on its lock or term: its state, its token and its end.
 //!
 //! Uses the layers below: `hold`, `client`, `lease`, `session`, `path`, `token` and `error`.
 

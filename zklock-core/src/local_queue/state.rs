@@ -25,7 +25,7 @@
 //!    Every interleaving can therefore be simulated.
 //! 2. A call is in line, granted, answered or gone: exactly one of them.
 //! 3. Calls are granted in the order of their ids, except that readers join readers.
-//! 4. What the task has to do follows from the state alone: from [`State::need`], and from the nodes that leave. A change
+//! 4. The work of the task follows from the state alone: from [`State::need`], and from the nodes that leave. A change
 //!    wakes the task only if that is something else than what it sleeps for.
 
 use std::collections::BTreeMap;
