@@ -38,7 +38,6 @@ pub(crate) mod writes;
 
 use std::sync::Arc;
 
-use self::holders::Holders;
 use crate::error::LockError;
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
@@ -71,7 +70,7 @@ impl Claim {
     pub(crate) async fn release(self) -> Result<(), LockError> {
         let lease = self.0.clone();
         drop(self);
-        lease.holders.until(Holders::end).await
+        lease.holders.until(|| lease.holders.outcome()).await
     }
 }
 

@@ -9,8 +9,11 @@ use crate::events::{Holding, Witness};
 #[derive(Debug, Default)]
 pub(super) struct Holders {
     register: Mutex<Register>,
-    /// Signals that holders have left, and the progress of the release.
+    /// Signals that holders have left, and the end of the release.
     changed: Signal,
+    /// Signals that holders have left, and that the request has been handed to the connection. A call that waits for the
+    /// end is not woken by it.
+    handed_over: Signal,
 }
 
 #[derive(Debug, Default)]
@@ -19,19 +22,10 @@ struct Register {
     holders: Vec<Holder>,
     has_had_holder: bool,
     is_lost: bool,
-    release: Release,
-}
-
-/// The progress of the release.
-#[derive(Clone, Debug, Default)]
-pub(super) enum Release {
-    #[default]
-    Due,
-    /// The contender is being withdrawn.
-    Begun,
-    /// The request has been handed to the connection.
-    HandedOver,
-    Over(Result<(), Box<LockError>>),
+    /// Whether the request that releases the lock has been handed to the connection.
+    is_handed_over: bool,
+    /// The outcome of the release.
+    outcome: Option<Result<(), Box<LockError>>>,
 }
 
 /// A holder, who comes after this many others.
@@ -79,32 +73,45 @@ impl Holders {
             |holder: &mut Holder| holder.has_returned && holder.holding.is_some() && which(holder.handoff);
         let parted =
             self.register.lock().holders.extract_if(.., leaves).filter_map(|holder| holder.holding).collect();
-        self.changed.notify();
+        self.notify();
         parted
     }
 
-    /// Takes note of the progress of the release.
-    pub(super) fn advance(&self, release: Release) {
-        self.register.lock().release = release;
+    /// Takes note that the request that releases the lock has been handed to the connection.
+    pub(super) fn hand_over(&self) {
+        self.register.lock().is_handed_over = true;
+        self.handed_over.notify();
+    }
+
+    /// Ends the release.
+    pub(super) fn end(&self, outcome: Result<(), LockError>) {
+        self.register.lock().outcome = Some(outcome.map_err(Box::new));
+        self.notify();
+    }
+
+    fn notify(&self) {
         self.changed.notify();
-    }
-
-    /// Waits until there is an answer.
-    pub(super) async fn until<T>(&self, answer: impl Fn(&Self) -> Option<T>) -> T {
-        self.changed.until(|| answer(self)).await
-    }
-
-    /// Returns the progress of the release.
-    pub(super) fn release(&self) -> Release {
-        self.register.lock().release.clone()
+        self.handed_over.notify();
     }
 
     /// Returns the outcome of the release, once it has ended.
-    pub(super) fn end(&self) -> Option<Result<(), LockError>> {
-        match self.release() {
-            Release::Over(outcome) => Some(outcome.map_err(|error| *error)),
-            Release::Due | Release::Begun | Release::HandedOver => None,
-        }
+    pub(super) fn outcome(&self) -> Option<Result<(), LockError>> {
+        self.register.lock().outcome.clone().map(|outcome| outcome.map_err(|error| *error))
+    }
+
+    /// Waits for an answer that the end of the release or of a holder gives.
+    pub(super) async fn until<T>(&self, answer: impl Fn() -> Option<T>) -> T {
+        self.changed.until(answer).await
+    }
+
+    /// Waits until this holder has left, or the request that releases the lock has been handed to the connection.
+    pub(super) async fn handed_over(&self, handoff: u32) {
+        let is_over = || {
+            let register = self.register.lock();
+            let is_sent = register.is_handed_over || register.outcome.is_some();
+            (is_sent || register.place(handoff).is_err()).then_some(())
+        };
+        self.handed_over.until(is_over).await;
     }
 
     /// Returns the observers of the holders that have not lost the lock.

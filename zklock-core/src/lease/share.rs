@@ -11,7 +11,6 @@ use crate::session::request_error::RequestError;
 use crate::session::requests::Guards;
 use crate::token::FencingToken;
 
-use super::holders::{Holders, Release};
 use super::state::Lease;
 
 /// One holder's share of a lease, under which it may write until the share ends.
@@ -77,24 +76,20 @@ impl Share {
 
     /// Waits until another holder has the lock, or until its release has ended, and returns the outcome.
     pub(crate) async fn released(&self) -> Result<(), LockError> {
-        self.lease.holders.until(|_| self.outcome()).await
+        self.lease.holders.until(|| self.outcome()).await
     }
 
     /// Returns the outcome of the release, or `None` while it is not known.
     pub(crate) fn outcome(&self) -> Option<Result<(), LockError>> {
         let holders = &self.lease.holders;
-        holders.end().or_else(|| (!holders.has(self.handoff)).then_some(Ok(())))
+        holders.outcome().or_else(|| (!holders.has(self.handoff)).then_some(Ok(())))
     }
 
     /// Waits until another holder has the lock, or the request that releases it has been handed to the connection.
     /// Does not wait for a connection that is broken.
     pub(crate) async fn handed_over(&self) {
-        let is_over = |holders: &Holders| {
-            let is_sent = matches!(holders.release(), Release::HandedOver | Release::Over(_));
-            (is_sent || !holders.has(self.handoff)).then_some(())
-        };
         tokio::select! {
-            () = self.lease.holders.until(is_over) => {}
+            () = self.lease.holders.handed_over(self.handoff) => {}
             () = self.lease.suspended() => {}
         }
     }

@@ -17,7 +17,7 @@ use crate::session::own_node::OwnNode;
 use crate::tasks::Tasks;
 use crate::token::FencingToken;
 
-use super::holders::{Holders, Release};
+use super::holders::Holders;
 use super::writes::Writes;
 
 /// The state of a lock as its holder can know it.
@@ -215,11 +215,11 @@ impl Lease {
 
     /// Waits until the holder is asked to release or the release begins, and tells whether it was asked.
     pub(crate) async fn asked_before_release(&self) -> bool {
-        tokio::select! {
-            biased;
-            () = self.holders.until(|holders| (!matches!(holders.release(), Release::Due)).then_some(())) => false,
-            () = self.own_node.until(|news| news.is_asked) => true,
-        }
+        let asked = || match self.is_claimed() {
+            false => Some(false),
+            true => self.own_node.news().is_asked.then_some(true),
+        };
+        self.changed().until(asked).await
     }
 
     /// Waits until no replacement of the lock's node is under way, and returns the node's path on the server.

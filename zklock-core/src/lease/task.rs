@@ -16,7 +16,6 @@ use crate::queue::acquisition::End;
 use crate::session::drive::{Driver, Undone};
 use crate::session::{Attendance, Health};
 
-use super::holders::Release;
 use super::state::{Lease, Order};
 
 /// The task of one held node. If it ends early, because the client's thread ended or a bug made it panic, the lease is lost.
@@ -155,12 +154,11 @@ impl Lease {
 
 /// Withdraws the contender, and tells when the request for that is on its way.
 async fn leave(lease: &Lease, driver: &mut Driver) {
-    lease.holders.advance(Release::Begun);
     let tell = async {
         lease.own_node.until(|news| news.is_leaving).await;
         // Meanwhile the client library's task, which runs on this thread too, writes the request.
         yield_now().await;
-        lease.holders.advance(Release::HandedOver);
+        lease.holders.hand_over();
         pending::<Infallible>().await
     };
     let end = tokio::select! {
@@ -185,7 +183,7 @@ fn finish(lease: &Lease, end: End, refusal: Option<LockError>) {
             Err(error) => holding.release_failed(error),
         }
     }
-    lease.holders.advance(Release::Over(outcome.map_err(Box::new)));
+    lease.holders.end(outcome);
 }
 
 /// Replaces the writer's node with a reader's. The lease continues meanwhile.
@@ -225,6 +223,7 @@ fn outcome(lease: &Lease, end: End, refusal: Option<LockError>) -> Result<(), Lo
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
     use std::pin::pin;
 
     use futures_util::poll;
@@ -268,5 +267,23 @@ mod tests {
         };
         assert_eq!(next(&mut events, told).await, Ok(LossReason::NodeDeleted));
         waiting.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_call_that_waits_for_its_release_is_woken_by_nothing_but_its_end() {
+        let server = EmbeddedServer::start().unwrap();
+        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let mutex = client.mutex("/a").unwrap();
+        for _ in 0..20 {
+            let mut releasing = pin!(mutex.lock().await.unwrap().release());
+            let mut polls = 0;
+            let counted = poll_fn(|context| {
+                polls += 1;
+                releasing.as_mut().poll(context)
+            });
+            counted.await.unwrap();
+            // The first one lets another call of this runtime run.
+            assert!(polls <= 3, "{polls}");
+        }
     }
 }
