@@ -71,9 +71,11 @@ impl Holders {
     pub(super) fn part(&self, which: impl Fn(u32) -> bool) -> Vec<Holding> {
         let leaves =
             |holder: &mut Holder| holder.has_returned && holder.holding.is_some() && which(holder.handoff);
-        let parted =
+        let parted: Vec<_> =
             self.register.lock().holders.extract_if(.., leaves).filter_map(|holder| holder.holding).collect();
-        self.notify();
+        if !parted.is_empty() {
+            self.notify();
+        }
         parted
     }
 

@@ -223,11 +223,13 @@ fn outcome(lease: &Lease, end: End, refusal: Option<LockError>) -> Result<(), Lo
 
 #[cfg(test)]
 mod tests {
-    use std::future::poll_fn;
     use std::pin::pin;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::task::{Context, Wake};
 
     use futures_util::poll;
-    use zklock_testkit::EmbeddedServer;
+    use zklock_testkit::wire::Opcode;
+    use zklock_testkit::{EmbeddedServer, Proxy};
 
     use crate::Config;
     use crate::event::LockEventKind;
@@ -269,21 +271,33 @@ mod tests {
         waiting.await.unwrap().unwrap();
     }
 
+    /// Counts the times that it is woken.
+    #[derive(Default)]
+    struct Wakes(AtomicU32);
+
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
     #[tokio::test]
     async fn a_call_that_waits_for_its_release_is_woken_by_nothing_but_its_end() {
         let server = EmbeddedServer::start().unwrap();
-        let client = Config::new(server.connect_string()).connect().await.unwrap();
-        let mutex = client.mutex("/a").unwrap();
-        for _ in 0..20 {
-            let mut releasing = pin!(mutex.lock().await.unwrap().release());
-            let mut polls = 0;
-            let counted = poll_fn(|context| {
-                polls += 1;
-                releasing.as_mut().poll(context)
-            });
-            counted.await.unwrap();
-            // The first one lets another call of this runtime run.
-            assert!(polls <= 3, "{polls}");
-        }
+        let proxy = Proxy::start(server.address()).unwrap();
+        let client = Config::new(proxy.connect_string()).connect().await.unwrap();
+        let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+        let answer = proxy.on_reply(Opcode::DELETE).hold();
+        let mut releasing = pin!(guard.release());
+        let wakes = Arc::new(Wakes::default());
+        let waker = wakes.clone().into();
+        let mut poll = || releasing.as_mut().poll(&mut Context::from_waker(&waker));
+        // The first one lets other calls of this thread run.
+        assert!(poll().is_pending() && poll().is_pending());
+        let before = wakes.0.load(Ordering::SeqCst);
+        answer.struck().await;
+        assert_eq!(wakes.0.load(Ordering::SeqCst), before);
+        answer.release();
+        releasing.await.unwrap();
     }
 }
