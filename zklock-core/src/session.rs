@@ -56,7 +56,7 @@ use self::counts::Bounds;
 use self::queues::Queues;
 use self::requests::{Access, Requests};
 
-use crate::change::{Mutex, Signal};
+use crate::change::Mutex;
 use crate::tasks::{Tasks, panics};
 use crate::time::timeout;
 
@@ -108,8 +108,6 @@ pub(crate) struct Session {
     strangers: Mutex<HashSet<String>>,
     queues: Queues,
     bounds: Bounds,
-    /// Told when the lease clock has run out.
-    lapse: Signal,
 }
 
 impl Session {
@@ -125,7 +123,6 @@ impl Session {
             strangers: Mutex::default(),
             queues: Queues::default(),
             bounds: Bounds::default(),
-            lapse: Signal::default(),
         })
     }
 
@@ -149,6 +146,7 @@ impl Session {
         *self.link.borrow()
     }
 
+    /// Tells of each change of the connection, and when the lease clock runs out.
     pub(crate) fn links(&self) -> watch::Receiver<Link> {
         self.link.subscribe()
     }
@@ -167,9 +165,9 @@ impl Session {
         self.over.cancelled().await;
     }
 
-    /// Waits until the lease clock has run out.
-    pub(crate) fn lapsed(&self) -> impl Future<Output = ()> {
-        self.lapse.until(|| self.clock().remaining().is_zero().then_some(()))
+    /// Has everyone that looks at the connection look again, because the lease clock has run out.
+    fn tell_lapse(&self) {
+        self.link.send_modify(|_| {});
     }
 
     /// Ends the session after an answer that does not fit it.

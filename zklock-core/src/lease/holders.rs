@@ -47,6 +47,10 @@ impl Holders {
         }
         let (holding, lost) = if register.is_lost { (None, Some(holding)) } else { (Some(holding), None) };
         let place = register.place(handoff).unwrap_or_else(|place| place);
+        if register.holders.is_empty() {
+            // Most leases have one holder at a time.
+            register.holders.reserve_exact(1);
+        }
         register.holders.insert(place, Holder { handoff, holding, has_returned: false });
         lost
     }

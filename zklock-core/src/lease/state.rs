@@ -302,7 +302,7 @@ impl Lease {
     }
 
     /// Returns the reason for a loss that is known, or that the session and the lease clock show now.
-    fn loss_by_now(&self) -> Option<LossReason> {
+    pub(super) fn loss_by_now(&self) -> Option<LossReason> {
         let known = self.loss();
         if known.is_some() {
             return known;

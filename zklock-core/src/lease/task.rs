@@ -3,7 +3,7 @@
 //! It watches the node, performs the orders of the holders, and withdraws the contender at the end.
 
 use std::convert::Infallible;
-use std::future::{pending, ready};
+use std::future::pending;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
@@ -74,20 +74,17 @@ impl Task {
             if let Some(order) = lease.next_order() {
                 return order;
             }
+            lease.loss_by_now();
             let is_news = || lease.has_order() || (is_suspended && lease.is_confirmed());
             tokio::select! {
                 biased;
-                () = ready(()), if lease.session.is_over() && lease.loss().is_none() => {
-                    lease.lose(LossReason::SessionEnded);
-                }
-                () = lease.session.lapsed(), if lease.loss().is_none() => drop(lease.lose(LossReason::LeaseExpired)),
                 loss = &mut *gone => {
                     lease.lose(loss);
                     self.heartbeats = None;
                 }
                 // Polled behind `gone`, whose request confirms the lease, so that its holders are told at once.
                 () = lease.changed().until(|| is_news().then_some(())) => {}
-                _ = links.changed(), if !lease.session.is_over() => {}
+                _ = links.changed() => {}
             }
         }
     }
@@ -131,23 +128,22 @@ async fn beside<T>(gone: &mut Gone, mut order: Pin<Box<impl Future<Output = T>>>
 }
 
 impl Lease {
-    /// Waits for the requests of an order, and for the end of the session or of the lease clock meanwhile.
+    /// Waits for the requests of an order. The holders are told of a loss meanwhile.
     async fn attend_to<T>(&self, requests: impl Future<Output = T>) -> T {
         let mut requests = pin!(requests);
         tokio::select! {
             biased;
             outcome = &mut requests => return outcome,
-            loss = self.outlived() => drop(self.lose(loss)),
+            () = self.outlived() => {}
         }
         requests.await
     }
 
-    /// Waits for the end of the session or of the lease clock.
-    async fn outlived(&self) -> LossReason {
-        tokio::select! {
-            biased;
-            () = self.session.over() => LossReason::SessionEnded,
-            () = self.session.lapsed() => LossReason::LeaseExpired,
+    /// Waits for the end of the session or of the lease clock, which is the end of the lease.
+    async fn outlived(&self) {
+        let mut links = self.session.links();
+        while self.loss_by_now().is_none() {
+            links.changed().await.ok();
         }
     }
 }

@@ -19,6 +19,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use asyncs::task::{Spawn, Task, enter};
+use futures_lite::future::or;
 use futures_util::FutureExt;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use zookeeper_client as zk;
@@ -164,17 +165,13 @@ pub(crate) struct Watch(Pin<Box<dyn Future<Output = Change> + Send + Sync>>);
 impl Watch {
     /// Returns a watch of the client library, which panics if it is polled after the end of the connection.
     pub(super) fn of(watcher: zk::OneshotWatcher, connection: &Live) -> Self {
-        let over = connection.over.clone();
-        Self(Box::pin(async move {
-            tokio::select! {
-                biased;
-                () = over.cancelled() => Change::Disconnected,
-                event = watcher.changed() => match event.event_type {
-                    zk::EventType::NodeDeleted => Change::Deleted,
-                    _ => Change::Other,
-                },
-            }
-        }))
+        let disconnected = connection.over.clone().cancelled_owned().map(|()| Change::Disconnected);
+        let fired = watcher.changed().map(|event| match event.event_type {
+            zk::EventType::NodeDeleted => Change::Deleted,
+            _ => Change::Other,
+        });
+        // Polled in this order.
+        Self(Box::pin(or(disconnected, fired)))
     }
 
     /// Returns a watch that fires when this is done.

@@ -94,7 +94,8 @@ pub(crate) struct Driver {
     lock: NodePath,
     path: NodePath,
     data: Arc<Vec<u8>>,
-    counter: Option<Counter>,
+    /// Boxed, because most contenders have none.
+    counter: Option<Box<Counter>>,
     machine: Acquisition,
     pub(super) action: Action,
     /// The reason why the acquisition was refused, if it was.
@@ -134,7 +135,7 @@ impl Driver {
             lock,
             path,
             data,
-            counter,
+            counter: counter.map(Box::new),
             machine,
             action,
             refusal: None,

@@ -153,36 +153,39 @@ impl Own {
     /// when calls wait behind the node. If the watch fires for another reason, one on the own node is set.
     ///
     /// The futures are boxed, except for the wait for the first watch of most locks.
-    pub(super) async fn gone(mut self, mut children: Option<Watch>) -> LossReason {
-        let seen = self.known.news().connection;
-        if children.is_none() {
-            self.known.rest().await;
-            // On a later connection, the node is read before the queue is listed.
-            if self.session.link().is_on(seen) {
-                children = match Box::pin(self.look_around()).await {
-                    Ok(children) => children,
-                    Err(loss) => return loss,
-                };
-            }
-        }
-        // What a later connection answers does not tell of the owner of the node.
-        if let Some(watch) = children.as_mut().filter(|_| self.session.link().is_on(seen)) {
-            tokio::select! {
-                biased;
-                change = watch.change() => {
-                    children = None;
-                    if change != Change::Disconnected {
-                        self.known.note(News::note_others);
-                        self.known.rest().await;
-                    }
+    #[expect(clippy::manual_async_fn, reason = "the future of an `async fn` has its arguments twice")]
+    pub(super) fn gone(mut self, mut children: Option<Watch>) -> impl Future<Output = LossReason> + Send {
+        async move {
+            let seen = self.known.news().connection;
+            if children.is_none() {
+                self.known.rest().await;
+                // On a later connection, the node is read before the queue is listed.
+                if self.session.link().is_on(seen) {
+                    children = match Box::pin(self.look_around()).await {
+                        Ok(children) => children,
+                        Err(loss) => return loss,
+                    };
                 }
-                () = self.known.until(|news| news.is_read) => {}
             }
+            // What a later connection answers does not tell of the owner of the node.
+            if let Some(watch) = children.as_mut().filter(|_| self.session.link().is_on(seen)) {
+                tokio::select! {
+                    biased;
+                    change = watch.change() => {
+                        children = None;
+                        if change != Change::Disconnected {
+                            self.known.note(News::note_others);
+                            self.known.rest().await;
+                        }
+                    }
+                    () = self.known.until(|news| news.is_read) => {}
+                }
+            }
+            let loss = Box::pin(self.lost()).await;
+            // Fired by the end of the node. Dropping it earlier would cost a request to remove it.
+            drop(children);
+            loss
         }
-        let loss = Box::pin(self.lost()).await;
-        // Fired by the end of the node. Dropping it earlier would cost a request to remove it.
-        drop(children);
-        loss
     }
 
     /// Sends a request about the node, if it is still of use: none is sent behind the one that deletes or replaces the node,
