@@ -165,11 +165,6 @@ impl Session {
         self.over.cancelled().await;
     }
 
-    /// Has everyone that looks at the connection look again, because the lease clock has run out.
-    fn tell_lapse(&self) {
-        self.link.send_modify(|_| {});
-    }
-
     /// Ends the session after an answer that does not fit it.
     pub(crate) fn give_up(&self) {
         self.tell_lost();

@@ -343,7 +343,8 @@ async fn watch_end(session: Arc<Session>) {
             leases.wait_for(|leases| *leases > 0).await.ok();
             let remaining = session.clock().remaining();
             if remaining.is_zero() {
-                session.tell_lapse();
+                // All that look at the connection look at the clock, too.
+                session.link.send_modify(|_| {});
             }
             // The timer stands still while the machine is suspended, and the lease clock does not.
             let pause = if remaining.is_zero() { LOOK } else { remaining.min(LOOK) };
