@@ -58,7 +58,9 @@
 //! [cancellation](guide::cancellation), [fencing](guide::fencing), [testing](guide::testing),
 //! [migration](guide::migration) from Curator, ShedLock, Redis locks and kazoo, the operation in
 //! [Kubernetes](guide::kubernetes), [metrics](guide::metrics), [tracing](guide::tracing), all
-//! [guarantees](guide::guarantees), and [cost and fairness](guide::costs).
+//! [guarantees](guide::guarantees), [cost and fairness](guide::costs), [one whole service](guide::service),
+//! the [configuration](guide::configuration), [security](guide::security), and [stores](guide::stores) that
+//! refuse an old token.
 //!
 //! # The promise
 //!

@@ -1,8 +1,8 @@
 //! An HTTP service with an endpoint that only its leader serves.
 //!
 //! ```text
-//! cargo run --example axum_leader                  # one replica, at http://127.0.0.1:3000
-//! cargo run --example axum_leader -- --demo        # two, one of which is killed
+//! cargo run -p zklock-example-services --example axum_leader                  # one replica, at http://127.0.0.1:3000
+//! cargo run -p zklock-example-services --example axum_leader -- --demo        # two, one of which is killed
 //! ```
 //!
 //! * `GET /healthz`: 200 while the session is open and connected, and otherwise 503 with the reason.

@@ -1,7 +1,7 @@
 //! A job of `tokio-cron-scheduler` is due every second on each of two replicas, and runs on one of them.
 //!
 //! ```text
-//! cargo run --example cron
+//! cargo run -p zklock-example-services --example cron
 //! ```
 //!
 //! Both replicas share this process, and each has its own session and scheduler; a real service has one of

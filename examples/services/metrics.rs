@@ -1,8 +1,8 @@
 //! A service whose locks, leaders and sessions Prometheus can watch.
 //!
 //! ```text
-//! cargo run --example metrics                  # serves http://127.0.0.1:9000/metrics
-//! cargo run --example metrics -- --demo        # makes each metric happen, and prints them
+//! cargo run -p zklock-example-services --example metrics                  # serves http://127.0.0.1:9000/metrics
+//! cargo run -p zklock-example-services --example metrics -- --demo        # makes each metric happen, and prints them
 //! ```
 //!
 //! It needs nothing but Rust: it runs an embedded ZooKeeper server, unless `ZKLOCK_CONNECT=host:port` names

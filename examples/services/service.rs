@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! zklock serve                                                     # or a ZooKeeper at 127.0.0.1:2181
-//! ZKLOCK_CONNECT=127.0.0.1:2181 RUST_LOG=zklock=info cargo run --example service
-//! cargo run --example service -- --demo                            # starts a server, visits the service, and ends it
+//! ZKLOCK_CONNECT=127.0.0.1:2181 RUST_LOG=zklock=info cargo run -p zklock-example-services --example service
+//! cargo run -p zklock-example-services --example service -- --demo                            # starts a server, visits the service, and ends it
 //! ```
 //!
 //! * `POST /orders/7/settle`: 200, or the status of the lock's error.
