@@ -25,8 +25,7 @@ async fn names_until(events: &mut Events, last: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn a_listener_follows_a_lock_from_the_queue_to_the_release() {
-    let space = Space::new();
-    let (holder, waiter) = (space.client().await, space.client().await);
+    let (_, [holder, waiter]) = Space::with_clients().await;
     let held = holder.mutex(PATH).unwrap().lock().await.unwrap();
     let mut events = waiter.events();
     let mutex = waiter.mutex(PATH).unwrap();
@@ -65,8 +64,7 @@ async fn a_listener_learns_that_a_lock_was_in_doubt_and_is_held() {
 
 #[tokio::test]
 async fn the_gate_of_a_semaphore_and_permits_that_were_not_all_had_are_not_spoken_of() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let semaphore = client.semaphore(PATH, 3).unwrap();
     let two = semaphore.acquire_many(2).await.unwrap();
     let mut events = client.events();
@@ -80,8 +78,7 @@ async fn the_gate_of_a_semaphore_and_permits_that_were_not_all_had_are_not_spoke
 
 #[tokio::test]
 async fn a_listener_that_is_slow_counts_what_it_missed_and_delays_nobody() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let (mut slow, mut other) = (client.events(), client.events());
     let mutex = client.mutex(PATH).unwrap();
     for _ in 0..600 {

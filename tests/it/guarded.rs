@@ -23,8 +23,7 @@ async fn an_upsert_creates_the_node_with_its_parents_or_replaces_its_data() {
 
 #[tokio::test]
 async fn every_kind_of_guard_and_a_leader_upsert_and_read() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let mutex = client.mutex("/mutex").unwrap().lock().await.unwrap();
     let reader = client.rwlock("/read").unwrap().read().await.unwrap();
     let writer = client.rwlock("/write").unwrap().write().await.unwrap();
@@ -48,8 +47,7 @@ async fn every_kind_of_guard_and_a_leader_upsert_and_read() {
 
 #[tokio::test]
 async fn nothing_is_upserted_or_read_under_a_lock_that_is_lost() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let multi = client.multi(["/a", "/b"]).unwrap().lock().await.unwrap();
     guard.upsert("/ledger", "mine").await.unwrap();

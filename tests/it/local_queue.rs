@@ -43,8 +43,7 @@ pub(crate) fn requests_for_locks(proxy: &Proxy) -> [u64; 3] {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_tasks_take_one_lock_with_one_node_and_hardly_a_request() {
     const TASKS: usize = 1_000;
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let (counter, mut tasks) = (Arc::new(AtomicUsize::new(0)), JoinSet::new());
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     for _ in 0..TASKS {
@@ -79,8 +78,7 @@ async fn a_thousand_tasks_take_one_lock_with_one_node_and_hardly_a_request() {
 
 #[tokio::test]
 async fn a_try_that_others_are_in_front_of_leaves_no_trace_and_keeps_the_place_of_a_call_that_waits() {
-    let space = Space::new();
-    let (holder, client) = (space.client().await, space.client().await);
+    let (space, [holder, client]) = Space::with_clients().await;
     let guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
     let mutex = client.mutex(PATH).unwrap();
     assert!(mutex.try_lock().await.unwrap().is_none());

@@ -40,8 +40,7 @@ async fn the_last_guard_that_is_dropped_after_its_client_is_released_and_not_los
 
 #[tokio::test]
 async fn a_guarded_write_is_applied_while_the_lock_is_held() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     guard.create("/ledger", "one").await.unwrap();
     guard.set_data("/ledger", "two").await.unwrap();
@@ -67,8 +66,7 @@ fn refusal(result: Result<(), LockError>) -> (String, Refusal) {
 
 #[tokio::test]
 async fn children_of_other_kinds_neither_block_nor_are_touched() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     client.mutex(PATH).unwrap().lock().await.unwrap().release().await.unwrap();
     let strangers = ["0", "garbage", "ff00__lock__0000000000", "_c_x-party-0000000000"];
     for stranger in strangers {

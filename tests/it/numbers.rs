@@ -21,8 +21,7 @@ struct Scene {
 
 impl Scene {
     async fn new() -> Self {
-        let space = Space::new();
-        let (proxy, client) = space.proxied().await;
+        let (space, proxy, client) = Space::with_proxy().await;
         // This creates the parents.
         space.client().await.mutex(PATH).unwrap().lock().await.unwrap().release().await.unwrap();
         let (mutex, outsider) = (client.mutex(PATH).unwrap(), space.outsider().await);

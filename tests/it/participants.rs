@@ -19,8 +19,7 @@ async fn participants(client: &Client) -> Vec<Participant> {
 
 #[tokio::test]
 async fn a_path_that_nobody_used_has_none_and_is_not_created() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     assert_eq!(participants(&client).await, []);
     assert_eq!(client.mutex(PATH).unwrap().participants().await.unwrap(), []);
     assert_eq!(space.outsider().await.check_stat(&space.full(PATH)).await.unwrap(), None);
@@ -65,8 +64,7 @@ async fn each_is_described_as_the_server_knows_it() {
 
 #[tokio::test]
 async fn standings_follow_the_queue_and_not_the_order_of_the_listing() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let first = rwlock(&client).read().await.unwrap();
     let mut waiting = JoinSet::new();
     // The queue is R0 R1 W2 R3 W4, each of another client.
@@ -96,8 +94,7 @@ async fn standings_follow_the_queue_and_not_the_order_of_the_listing() {
 
 #[tokio::test]
 async fn others_data_is_shown_as_far_as_it_can_be_and_strangers_are_left_out() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let guard = rwlock(&client).read().await.unwrap();
     let outsider = space.outsider().await;
     let contenders = [("a-__READ__0000000005", &b"10.0.0.1"[..]), ("b-__WRIT__0000000006", b"\xff\0")];
@@ -117,8 +114,7 @@ async fn others_data_is_shown_as_far_as_it_can_be_and_strangers_are_left_out() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn contenders_that_leave_while_they_are_listed_are_left_out() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (_, [client, other]) = Space::with_clients().await;
     let held = rwlock(&client).read().await.unwrap();
     let lock = rwlock(&other);
     let comes_and_goes = tokio::spawn(async move {
@@ -137,8 +133,7 @@ async fn contenders_that_leave_while_they_are_listed_are_left_out() {
 
 #[tokio::test]
 async fn a_client_that_is_closed_lists_nobody() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     client.shutdown(Duration::ZERO).await;
     let error = failed(rwlock(&client).participants().await);
     assert!(matches!(&error, LockError::Closed { path, .. } if path == PATH), "{error}");

@@ -64,8 +64,7 @@ async fn a_sibling_that_waits_does_not_keep_the_lock() {
 
 #[tokio::test]
 async fn other_paths_and_other_clients_are_not_held() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (_, [client, other]) = Space::with_clients().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     guard
         .scope(async {

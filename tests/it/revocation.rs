@@ -38,8 +38,7 @@ fn listen(guard: &MutexGuard) -> oneshot::Receiver<()> {
 
 #[tokio::test]
 async fn the_request_is_curators_message_in_the_data_of_the_node() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let guard = lock(&client, PATH).await;
     let own = holder(&client).await;
     client.revoke(&own).await.unwrap();
@@ -53,8 +52,7 @@ async fn the_request_is_curators_message_in_the_data_of_the_node() {
 
 #[tokio::test]
 async fn curators_message_is_heard_and_other_data_is_not() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let guard = lock(&client, PATH).await;
     let called = listen(&guard);
     let own = holder(&client).await;
@@ -76,8 +74,7 @@ async fn curators_message_is_heard_and_other_data_is_not() {
 
 #[tokio::test]
 async fn a_request_that_comes_before_anybody_listens_is_heard() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let guard = lock(&client, PATH).await;
     client.revoke(&holder(&client).await).await.unwrap();
     soon(guard.revoked()).await;
@@ -88,8 +85,7 @@ async fn a_request_that_comes_before_anybody_listens_is_heard() {
 
 #[tokio::test]
 async fn one_that_is_asked_while_it_waits_hears_of_it_when_it_holds() {
-    let space = Space::new();
-    let [a, b] = [space.client().await, space.client().await];
+    let (space, [a, b]) = Space::with_clients().await;
     let guard = lock(&a, PATH).await;
     let waiting = spawn_lock(&b, PATH);
     space.until_queued(PATH, 2).await;
@@ -102,8 +98,7 @@ async fn one_that_is_asked_while_it_waits_hears_of_it_when_it_holds() {
 
 #[tokio::test]
 async fn every_callback_is_called_once_however_often_the_holder_is_asked() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let guard = lock(&client, PATH).await;
     let inner = guard.scope(client.mutex(PATH).unwrap().lock()).await.unwrap();
     let (call, calls) = mpsc::channel();
@@ -128,8 +123,7 @@ async fn every_callback_is_called_once_however_often_the_holder_is_asked() {
 
 #[tokio::test]
 async fn callback_is_not_called_after_the_release_and_the_request_is_no_error() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let guard = lock(&client, PATH).await;
     let called = listen(&guard);
     let own = holder(&client).await;
@@ -147,8 +141,7 @@ async fn callback_is_not_called_after_the_release_and_the_request_is_no_error() 
 
 #[tokio::test]
 async fn a_guard_inside_of_another_calls_nobody_after_its_release() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let outer = lock(&client, PATH).await;
     let inner = outer.scope(lock(&client, PATH)).await;
     let (called, outer_called) = (listen(&inner), listen(&outer));
@@ -160,8 +153,7 @@ async fn a_guard_inside_of_another_calls_nobody_after_its_release() {
 
 #[tokio::test]
 async fn callbacks_that_block_or_panic_disturb_nobody() {
-    let space = Space::new();
-    let [a, b] = [space.client().await, space.client().await];
+    let (space, [a, b]) = Space::with_clients().await;
     let guard = lock(&a, PATH).await;
     let (end, ended) = mpsc::channel::<()>();
     let (blocks, is_blocked) = oneshot::channel();
@@ -269,8 +261,7 @@ async fn a_downgrade_loses_no_request_to_release() {
 
 #[tokio::test]
 async fn a_client_that_is_closed_asks_nobody() {
-    let space = Space::new();
-    let [a, b] = [space.client().await, space.client().await];
+    let (_, [a, b]) = Space::with_clients().await;
     let guard = lock(&a, PATH).await;
     let own = holder(&b).await;
     b.shutdown(Duration::ZERO).await;
@@ -283,8 +274,7 @@ async fn a_client_that_is_closed_asks_nobody() {
 
 #[tokio::test]
 async fn place_that_is_taken_away_by_force_is_a_loss_for_its_holder_and_a_waiter_enters_again_at_the_tail() {
-    let space = Space::new();
-    let [a, b, c] = [space.client().await, space.client().await, space.client().await];
+    let (space, [a, b, c]) = Space::with_clients().await;
     let guard = lock(&a, PATH).await;
     let called = listen(&guard);
     let expelled = spawn_lock(&b, PATH);

@@ -14,8 +14,7 @@ fn summary(locks: &[SurveyedLock]) -> Vec<(&str, LockKind, u32, u32)> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_locks_below_a_path_have_their_kinds_holders_and_waiters() {
-    let space = Space::new();
-    let (client, other, observer) = (space.client().await, space.client().await, space.client().await);
+    let (space, [client, other, observer]) = Space::with_clients().await;
     let mutex = client.mutex("/shop/orders/7").unwrap().lock().await.unwrap();
     let reader = client.rwlock("/shop/stock").unwrap().read().await.unwrap();
     let permits = client.semaphore("/shop/permits", 3).unwrap().acquire_many(2).await.unwrap();

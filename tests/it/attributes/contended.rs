@@ -213,8 +213,7 @@ skips!(skips_permits, permits_or_not, permits = 2, of = 3);
 
 #[tokio::test]
 async fn every_kind_of_lock_can_be_skipped() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let blocked = async |call: fn(&Client) -> Result<u8, LockError>| {
         let client = client.clone();
         soon(spawn_blocking(move || call(&client))).await.unwrap().unwrap()
@@ -248,8 +247,7 @@ async fn permits_once() -> Result<Option<u8>, LockError> {
 
 #[tokio::test]
 async fn a_contended_call_begins_no_period_and_a_period_that_has_begun_is_no_contention() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let holder = taken(&space).await;
     let calls = async { once(&["/other"]).await };
     assert_eq!(soon(zklock::scope(client.clone(), calls)).await.unwrap(), None);

@@ -28,8 +28,7 @@ async fn failing(by: By) -> io::Result<u64> {
 
 #[tokio::test]
 async fn an_error_leaves_with_the_lock_released() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     for by in [By::Question, By::Return, By::Tail] {
         let error = failed(zklock::scope(client.clone(), failing(by)).await);
         assert_eq!(matches!(by, By::Question), error.kind() == io::ErrorKind::Other);
@@ -47,8 +46,7 @@ async fn returning(early: bool) -> Result<&'static str, LockError> {
 
 #[tokio::test]
 async fn a_return_leaves_the_body_and_not_the_lock() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     for (early, expected) in [(true, "early"), (false, "late")] {
         assert_eq!(zklock::scope(client.clone(), returning(early)).await.unwrap(), expected);
         space.until_empty("/returns").await;
@@ -92,8 +90,7 @@ async fn dropping_the_call_drops_the_body_and_releases() {
 
 #[tokio::test]
 async fn dropping_a_call_that_waits_leaves_the_queue() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let holder = space.client().await.mutex("/endless").unwrap().lock().await.unwrap();
     let (start, mut started) = oneshot::channel();
     let call = zklock::scope(client, endless(start, Tracer::default()));

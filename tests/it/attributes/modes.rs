@@ -13,8 +13,7 @@ async fn meet(others: &Barrier) -> Result<FencingToken, LockError> {
 
 #[tokio::test]
 async fn readers_run_together() {
-    let space = Space::new();
-    let (one, other) = (space.client().await, space.client().await);
+    let (space, [one, other]) = Space::with_clients().await;
     let others = Barrier::new(3);
     let calls = async {
         tokio::join!(

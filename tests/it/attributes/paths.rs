@@ -27,8 +27,7 @@ impl Order<'_> {
 
 #[tokio::test]
 async fn constants_fields_and_calls_become_segments() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let order = Order { shop: "hay", id: 7 };
     assert_eq!(zklock::scope(client, order.queue(&space)).await.unwrap(), 1);
 }
@@ -51,8 +50,7 @@ fn check(
 
 #[tokio::test]
 async fn values_are_encoded_so_that_none_leaves_its_segment() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     check(&space, &client, "7", "7").await;
     check(&space, &client, "a/b", "a%2Fb").await;
     check(&space, &client, "a%2Fb", "a%252Fb").await;
@@ -66,8 +64,7 @@ async fn values_are_encoded_so_that_none_leaves_its_segment() {
 
 #[tokio::test]
 async fn an_empty_value_is_refused_before_anything_is_sent() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let error = failed(zklock::scope(client, locked_values("", &space)).await);
     assert!(matches!(&error, LockError::InvalidPath { path, .. } if path == "/values/{value}"), "{error}");
     assert_eq!(space.children("").await, [""; 0]);
@@ -92,8 +89,7 @@ async fn constant_in_array(id: u64) -> Result<u64, LockError> {
 
 #[tokio::test]
 async fn a_computed_path_with_text_in_braces_is_refused_before_anything_is_sent() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let one = failed(zklock::scope(client.clone(), constant(7)).await);
     let expected = "invalid path \"/orders/{id}\": `{id}` is replaced only in a path that is a string literal in the \
                     attribute";
@@ -116,8 +112,7 @@ impl fmt::Display for Counted<'_> {
 
 #[tokio::test]
 async fn a_value_is_formatted_once_and_when_the_future_is_first_polled() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let times = Cell::new(0);
     let call = locked_values(Counted(&times), &space);
     assert_eq!(times.get(), 0);

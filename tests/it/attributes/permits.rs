@@ -83,8 +83,7 @@ async fn a_call_takes_all_of_its_permits_or_none() {
 
 #[tokio::test]
 async fn the_number_of_permits_may_be_shared_in_a_node() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let semaphore = client.semaphore("/shared", Permits::shared("/shared-number", 1)).unwrap();
     let held = soon(semaphore.acquire()).await.unwrap();
     assert!(failed(soon(zklock::scope(client.clone(), of_a_shared_number())).await).is_contended());

@@ -130,8 +130,7 @@ async fn a_call_that_would_stop_its_runtime_is_refused_and_nothing_is_sent() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_that_must_wait_in_a_local_set_panics_as_the_runtime_does_and_leaves_nothing() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let call = async { spawn_local(async move { take(&client) }).await };
     let panic = failed(soon(LocalSet::new().run_until(call)).await).into_panic();
     let words = panic.downcast_ref::<String>().expect("the panic has a message");
@@ -195,8 +194,7 @@ async fn outer(space: &Space) -> Result<Vec<FencingToken>, LockError> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_nested_call_enters_the_same_lock_without_another_contender() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let tokens = zklock::scope(client.clone(), async { descend(3, &space) }).await.unwrap();
     assert_eq!(tokens, [tokens[0]; 4]);
     let tokens = zklock::scope(client, outer(&space)).await.unwrap();

@@ -67,8 +67,7 @@ async fn work(client: Client, mut random: Random) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_of_a_thousand_attempts_begins_and_ends_once() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let listener = Listener::start(&client);
     let mut random = Random::new(7);
     let mut tasks = JoinSet::new();
@@ -121,8 +120,7 @@ async fn delete_a_child(space: &Space, path: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_term_of_many_candidates_begins_and_ends_once() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let listener = Listener::start(&client);
     let mut candidates = JoinSet::new();
     for nth in 0..5 {

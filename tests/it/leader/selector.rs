@@ -98,8 +98,7 @@ async fn a_candidate_that_is_interrupted_before_its_callback_begins_runs_again_o
 
 #[tokio::test]
 async fn callback_whose_session_ends_is_dropped_and_runs_again_behind_the_others_when_asked() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let (first, mut led) = select(client.election(PATH).unwrap());
     let term = soon(led.recv()).await.unwrap();
     let (second, mut led) = select(space.client().await.election(PATH).unwrap());

@@ -28,8 +28,7 @@ fn block_until(condition: impl Fn() -> bool) {
 
 #[tokio::test]
 async fn a_callback_whose_term_ended_before_its_runtime_came_to_it_never_runs() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let has_run = Arc::new(AtomicBool::new(false));
     let run = has_run.clone();
     let selector = client.election(PATH).unwrap().select(move |_| {
@@ -62,8 +61,7 @@ async fn a_selector_whose_runtime_ended_leaves_the_election() {
 
 #[tokio::test]
 async fn a_term_is_over_in_the_moment_in_which_it_is_resigned_and_has_one_end() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let latch = client.leader_latch(PATH).unwrap();
     let term = soon(latch.leadership()).await.unwrap();
     term.resign();
@@ -80,8 +78,7 @@ async fn a_term_is_over_in_the_moment_in_which_it_is_resigned_and_has_one_end() 
 
 #[tokio::test]
 async fn a_hold_down_follows_a_loss_and_not_a_resignation() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let first = client.election(PATH).unwrap().hold_down(AN_HOUR).latch();
     soon(first.leadership()).await.unwrap().resign();
     let term = soon(first.leadership()).await.unwrap();

@@ -42,8 +42,7 @@ async fn one_transaction_puts_a_reader_with_the_writers_sequence_in_its_place() 
 
 #[tokio::test]
 async fn a_downgraded_writer_goes_on_holding_with_the_token_it_had() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let writer = write(&client).await;
     let token = writer.fencing_token();
     writer.create("/ledger", "written").await.unwrap();
@@ -64,8 +63,7 @@ async fn a_downgraded_writer_goes_on_holding_with_the_token_it_had() {
 
 #[tokio::test]
 async fn a_writer_that_waits_before_the_downgrade_stays_out_until_its_reader_is_gone() {
-    let space = Space::new();
-    let [a, b] = [space.client().await, space.client().await];
+    let (space, [a, b]) = Space::with_clients().await;
     let writer = write(&a).await;
     let writing = spawn_write(&b);
     space.until_queued(PATH, 2).await;
@@ -86,9 +84,7 @@ async fn a_writer_that_waits_before_the_downgrade_stays_out_until_its_reader_is_
 
 #[tokio::test]
 async fn readers_that_wait_behind_the_writer_are_let_in_and_those_behind_the_next_writer_are_not() {
-    let space = Space::new();
-    let [a, b, c, d] =
-        [space.client().await, space.client().await, space.client().await, space.client().await];
+    let (space, [a, b, c, d]) = Space::with_clients().await;
     let writer = write(&a).await;
     let reading = spawn_read(&b);
     space.until_queued(PATH, 2).await;
@@ -111,8 +107,7 @@ async fn readers_that_wait_behind_the_writer_are_let_in_and_those_behind_the_nex
 
 #[tokio::test]
 async fn a_writer_that_reads_and_stops_writing_reads_on() {
-    let space = Space::new();
-    let [a, b] = [space.client().await, space.client().await];
+    let (space, [a, b]) = Space::with_clients().await;
     for is_dropped in [false, true] {
         let writer = write(&a).await;
         let writing = spawn_write(&b);
@@ -138,8 +133,7 @@ async fn a_writer_that_reads_and_stops_writing_reads_on() {
 
 #[tokio::test]
 async fn a_writer_whose_readers_end_first_is_a_writer_to_the_end() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let writer = write(&client).await;
     writer.scope(rwlock(&client).read()).await.unwrap().release().await.unwrap();
     assert_eq!(side(&queue(&space).await[0]), "__WRIT__");
@@ -149,8 +143,7 @@ async fn a_writer_whose_readers_end_first_is_a_writer_to_the_end() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_release_is_done_when_writer_and_reader_go_at_the_same_time() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     for _ in 0..30 {
         let writer = write(&client).await;
         let reader = writer.scope(rwlock(&client).read()).await.unwrap();
@@ -163,8 +156,7 @@ async fn a_release_is_done_when_writer_and_reader_go_at_the_same_time() {
 
 #[tokio::test]
 async fn inside_of_another_write_guard_the_lock_stays_a_writers() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let outer = write(&client).await;
     let inner = outer.scope(rwlock(&client).write()).await.unwrap();
     let reader = inner.downgrade().await.unwrap();
@@ -213,8 +205,7 @@ async fn a_downgrade_takes_one_wait_for_the_writers_inside_and_the_servers_toget
 
 #[tokio::test]
 async fn a_downgraded_guard_has_a_readers_scope() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let (lock, token) = (rwlock(&client), write(&client).await);
     let reader = token.downgrade().await.unwrap();
     let inside = reader.scope(async {
@@ -231,8 +222,7 @@ async fn a_downgraded_guard_has_a_readers_scope() {
 
 #[tokio::test]
 async fn lost_lock_is_not_downgraded() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let writer = write(&client).await;
     space.delete_children(PATH).await;
     assert_eq!(soon(writer.lost()).await, LossReason::NodeDeleted);
@@ -242,8 +232,7 @@ async fn lost_lock_is_not_downgraded() {
 
 #[tokio::test]
 async fn a_downgrade_that_is_denied_says_so_and_releases() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let writer = write(&client).await;
     space.forbid_creates(PATH).await;
     let error = failed(writer.downgrade().await);
@@ -253,8 +242,7 @@ async fn a_downgrade_that_is_denied_says_so_and_releases() {
 
 #[tokio::test]
 async fn readers_of_one_task_and_a_downgrade_leave_nothing_in_whatever_order_they_end() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     for last in 0..3 {
         let writer = write(&client).await;
         let inner = writer.scope(rwlock(&client).read()).await.unwrap();

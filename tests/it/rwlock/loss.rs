@@ -9,8 +9,7 @@ use crate::support::{Server, Space, failed, soon};
 
 #[tokio::test]
 async fn reader_that_was_a_writer_is_told_of_its_loss() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     for cause in [LossReason::NodeDeleted, LossReason::SessionEnded] {
         let reader = write(&client).await.downgrade().await.unwrap();
         match cause {
@@ -28,8 +27,7 @@ async fn reader_that_was_a_writer_is_told_of_its_loss() {
 
 #[tokio::test]
 async fn writer_and_reader_inside_of_a_lost_write_are_told() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let writer = write(&client).await;
     let reader = writer.scope(rwlock(&client).read()).await.unwrap();
     space.delete_children(PATH).await;

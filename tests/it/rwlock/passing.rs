@@ -20,8 +20,7 @@ async fn roles(space: &Space) -> Vec<&'static str> {
 
 #[tokio::test]
 async fn a_hundred_readers_share_one_node_and_only_the_first_costs_requests() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let first = rwlock(&client).read().await.unwrap();
     until(async || proxy.replies(Opcode::GET_CHILDREN) > 0, "the holder has looked around").await;
     let requests = requests_for_locks(&proxy);
@@ -44,8 +43,7 @@ async fn a_hundred_readers_share_one_node_and_only_the_first_costs_requests() {
 
 #[tokio::test]
 async fn writers_and_readers_follow_each_other_under_one_writers_node() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let writer = rwlock(&client).write().await.unwrap();
     let readers = [spawn_read(&client), spawn_read(&client)];
     until_in_line(&client, 2).await;
@@ -71,8 +69,7 @@ async fn writers_and_readers_follow_each_other_under_one_writers_node() {
 
 #[tokio::test]
 async fn a_local_writer_enters_behind_local_readers_and_is_not_overtaken() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let reader = rwlock(&client).read().await.unwrap();
     let writing = spawn_write(&client);
     until(async || roles(&space).await == ["read", "write"], "the writer has a place").await;
@@ -89,8 +86,7 @@ async fn a_local_writer_enters_behind_local_readers_and_is_not_overtaken() {
 
 #[tokio::test]
 async fn readers_under_a_writers_node_let_other_clients_readers_in_when_their_time_is_over() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let writer = rwlock(&client).write().await.unwrap();
     let reading = spawn_read(&client);
     until_in_line(&client, 1).await;
@@ -108,8 +104,7 @@ async fn readers_under_a_writers_node_let_other_clients_readers_in_when_their_ti
 
 #[tokio::test]
 async fn readers_beyond_the_bound_get_a_node_of_their_own_and_do_not_wait_for_readers() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let mut readers = vec![rwlock(&client).read().await.unwrap()];
     let foreign = rwlock(&other).read().await.unwrap();
     until_accompanied(&space, &client, PATH).await;
@@ -128,8 +123,7 @@ async fn readers_beyond_the_bound_get_a_node_of_their_own_and_do_not_wait_for_re
 
 #[tokio::test]
 async fn a_local_writer_waits_for_a_reader_of_a_downgraded_lock() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let writer = rwlock(&client).write().await.unwrap();
     let writing = spawn_write(&client);
     until_in_line(&client, 1).await;

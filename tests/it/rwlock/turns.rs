@@ -7,8 +7,7 @@ use crate::support::{Space, failed, soon};
 
 #[tokio::test]
 async fn a_reader_behind_a_writer_that_waits_waits_too() {
-    let space = Space::new();
-    let [a, b, c] = [space.client().await, space.client().await, space.client().await];
+    let (space, [a, b, c]) = Space::with_clients().await;
     let reader = read(&a).await;
     let writing = spawn_write(&b);
     space.until_queued(PATH, 2).await;
@@ -65,8 +64,7 @@ async fn a_reader_watches_the_nearest_writer_in_front_and_a_writer_its_predecess
 
 #[tokio::test]
 async fn a_writer_that_gives_up_lets_the_readers_behind_it_join_those_in_front() {
-    let space = Space::new();
-    let [a, b, c] = [space.client().await, space.client().await, space.client().await];
+    let (space, [a, b, c]) = Space::with_clients().await;
     let reader = read(&a).await;
     let writing = spawn_write(&b);
     space.until_queued(PATH, 2).await;
@@ -82,8 +80,7 @@ async fn a_writer_that_gives_up_lets_the_readers_behind_it_join_those_in_front()
 
 #[tokio::test]
 async fn a_writer_waits_until_the_last_of_the_readers_is_gone() {
-    let space = Space::new();
-    let [a, c, d] = [space.client().await, space.client().await, space.client().await];
+    let (space, [a, c, d]) = Space::with_clients().await;
     let [first, second, third] = [read(&a).await, read(&c).await, read(&d).await];
     let b = space.client().await;
     let writing = spawn_write(&b);
@@ -102,8 +99,7 @@ async fn a_writer_waits_until_the_last_of_the_readers_is_gone() {
 
 #[tokio::test]
 async fn a_reader_that_does_not_wait_joins_one_of_its_client_that_is_only_entering() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     rwlock(&client).read().await.unwrap().release().await.unwrap();
     let created = proxy.on_reply(Opcode::CREATE2).hold();
     let entering = tokio::spawn({

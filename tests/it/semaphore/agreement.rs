@@ -38,8 +38,7 @@ async fn another_number_of_permits_is_an_error_that_names_both_and_leaves_nothin
 
 #[tokio::test]
 async fn the_number_changes_when_nobody_has_a_permit() {
-    let space = Space::new();
-    let (old, new) = (space.client().await, space.client().await);
+    let (space, [old, new]) = Space::with_clients().await;
     for permits in [3, 5, 2] {
         let guard = take(&semaphore(&new, permits), permits).await;
         check_differ(&failed(soon(semaphore(&old, 4).acquire()).await), (4, permits));
@@ -53,8 +52,7 @@ async fn the_number_changes_when_nobody_has_a_permit() {
 
 #[tokio::test]
 async fn data_that_is_no_number_is_left_alone_and_disturbs_nobody() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     take(&semaphore(&client, 2), 1).await.release().await.unwrap();
     let outsider = space.outsider().await;
     outsider.set_data(&space.full(PATH), b"127.0.0.1", None).await.unwrap();
@@ -67,8 +65,7 @@ async fn data_that_is_no_number_is_left_alone_and_disturbs_nobody() {
 
 #[tokio::test]
 async fn a_semaphore_of_one_and_a_lock_that_is_not_reentrant_exclude_each_other() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let exclusive = other.exclusive(PATH).unwrap();
     let guard = take(&semaphore(&client, 1), 1).await;
     assert!(exclusive.try_lock().await.unwrap().is_none());

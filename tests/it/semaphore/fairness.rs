@@ -77,8 +77,7 @@ fn keep_busy(client: &Client, of: u32, tasks: usize) -> JoinSet<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_for_all_permits_get_them_while_calls_for_one_come_without_end() {
     const OF: u32 = 3;
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let mut busy = keep_busy(&client, OF, 10);
     until_in_line_at_all(&client, OF).await;
     for all in [semaphore(&other, OF), semaphore(&client, OF)] {

@@ -50,8 +50,7 @@ async fn a_second_call_and_a_try_of_a_client_with_one_of_three_permits_get_one_e
 
 #[tokio::test]
 async fn an_error_of_a_contender_is_that_of_all_calls_in_line() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let guard = take(&semaphore(&other, 3), 1).await;
     let (release, first) = {
         // The gate is taken, so that all calls are in line when the first contender is refused.

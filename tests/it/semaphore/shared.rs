@@ -83,8 +83,7 @@ async fn holders_keep_their_permits_after_a_smaller_number_and_others_wait_longe
 
 #[tokio::test]
 async fn a_number_that_fell_is_heeded_when_a_permit_comes_back_at_the_same_moment() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let (holder, semaphore) = (semaphore(&space.client().await, 2), semaphore(&client, 2));
     let (one, two) = (take(&holder, 1).await, take(&holder, 1).await);
     let waiting = waiter(&space, &semaphore).await;
@@ -103,8 +102,7 @@ async fn a_number_that_fell_is_heeded_when_a_permit_comes_back_at_the_same_momen
 
 #[tokio::test]
 async fn a_number_that_falls_while_a_permit_is_taken_is_heeded() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let (other, semaphore) = (semaphore(&space.client().await, 1), semaphore(&client, 1));
     take(&semaphore, 1).await.release().await.unwrap();
     until_nothing_is_left(&space).await;
@@ -219,8 +217,7 @@ async fn a_number_that_may_not_be_read_is_denied_and_leaves_nothing() {
 
 #[tokio::test]
 async fn participants_that_share_the_number_and_those_that_give_one_find_out_about_each_other() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let (shared, given) = (semaphore(&client, 3), other.semaphore(PATH, 3).unwrap());
     let guard = take(&shared, 1).await;
     let error = failed(soon(given.acquire()).await).to_string();
@@ -236,8 +233,7 @@ async fn participants_that_share_the_number_and_those_that_give_one_find_out_abo
 
 #[tokio::test]
 async fn a_shared_semaphore_at_the_path_of_a_mutex_is_refused() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let held = client.mutex(PATH).unwrap().lock().await.unwrap();
     let error = failed(soon(semaphore(&client, 3).acquire()).await);
     assert!(matches!(error, LockError::MixedRecipes { .. }), "{error}");

@@ -48,8 +48,7 @@ async fn call(client: &Client, random: &mut Random) -> Result<(), LockError> {
 #[tokio::test]
 async fn spans_are_opened_filled_and_closed_on_the_threads_of_their_callers() {
     let (recorder, _listening) = Recorder::listen();
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (proxy, client) = Space::new().proxied().await;
     let mut random = Random::new(7);
     let mut tasks = JoinSet::new();
     for _ in 0..10 {
