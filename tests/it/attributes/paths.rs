@@ -37,39 +37,6 @@ async fn locked_values(value: impl fmt::Display, space: &Space) -> Result<Vec<St
     Ok(space.children("/values").await)
 }
 
-#[track_caller]
-fn check(
-    space: &Space,
-    client: &zklock::Client,
-    value: &'static str,
-    node: &str,
-) -> impl Future<Output = ()> {
-    let call = zklock::scope(client.clone(), locked_values(value, space));
-    async move { assert!(call.await.unwrap().iter().any(|child| child == node), "{value:?}") }
-}
-
-#[tokio::test]
-async fn values_are_encoded_so_that_none_leaves_its_segment() {
-    let (space, client) = Space::with_client().await;
-    check(&space, &client, "7", "7").await;
-    check(&space, &client, "a/b", "a%2Fb").await;
-    check(&space, &client, "a%2Fb", "a%252Fb").await;
-    check(&space, &client, "..", "%2E%2E").await;
-    check(&space, &client, ".", "%2E").await;
-    check(&space, &client, "ü😀", "%C3%BC%F0%9F%98%80").await;
-    check(&space, &client, "\0\n", "%00%0A").await;
-    assert_eq!(space.children("").await, ["values"]);
-    assert_eq!(space.children("/values").await.len(), 7);
-}
-
-#[tokio::test]
-async fn an_empty_value_is_refused_before_anything_is_sent() {
-    let (space, client) = Space::with_client().await;
-    let error = failed(zklock::scope(client, locked_values("", &space)).await);
-    assert!(matches!(&error, LockError::InvalidPath { path, .. } if path == "/values/{value}"), "{error}");
-    assert_eq!(space.children("").await, [""; 0]);
-}
-
 #[distributed_lock(path = path)]
 async fn computed(path: String) -> Result<(), LockError> {
     Ok(())
