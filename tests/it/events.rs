@@ -5,10 +5,10 @@ mod labels;
 mod ledger;
 mod sums;
 
-use zklock::{Events, LockEventKind, Mode};
+use zklock::Events;
 
 use self::ledger::name;
-use crate::support::{PATIENCE, Server, Space, soon, spawn_lock_of};
+use crate::support::{PATIENCE, Server, Space, soon};
 
 const PATH: &str = "/jobs/1";
 
@@ -21,32 +21,6 @@ async fn names_until(events: &mut Events, last: &str) -> Vec<String> {
         names.push(name(&event.kind));
     }
     names
-}
-
-#[tokio::test]
-async fn a_listener_follows_a_lock_from_the_queue_to_the_release() {
-    let (_, [holder, waiter]) = Space::with_clients().await;
-    let held = holder.mutex(PATH).unwrap().lock().await.unwrap();
-    let mut events = waiter.events();
-    let mutex = waiter.mutex(PATH).unwrap();
-    assert!(mutex.try_lock().await.unwrap().is_none());
-    assert_eq!(names_until(&mut events, "Contended").await, ["Begun", "Contended"]);
-
-    let waiting = spawn_lock_of(&mutex);
-    let begun = soon(events.next()).await.unwrap();
-    assert!(matches!(begun.kind, LockEventKind::Begun { .. }) && begun.mode == Mode::Exclusive, "{begun:?}");
-    let queued = soon(events.next()).await.unwrap();
-    assert!(matches!(queued.kind, LockEventKind::Queued { ahead: 1, .. }), "{queued:?}");
-    held.release().await.unwrap();
-    let guard = soon(waiting).await.unwrap();
-    let acquired = soon(events.next()).await.unwrap();
-    let LockEventKind::Acquired { fencing_token, .. } = acquired.kind else {
-        panic!("{acquired:?}");
-    };
-    assert_eq!(fencing_token, guard.fencing_token());
-    assert_eq!([queued.id, acquired.id], [begun.id; 2]);
-    guard.release().await.unwrap();
-    assert_eq!(names_until(&mut events, "Released").await, ["Released"]);
 }
 
 #[tokio::test]

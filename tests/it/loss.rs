@@ -64,21 +64,6 @@ async fn body_that_runs_to_its_end_goes_on_when_the_lock_is_lost_and_is_told_aft
     assert!(has_ended);
 }
 
-fn begins() {
-    unreachable!("it begins")
-}
-
-#[tokio::test]
-async fn body_under_a_lost_lock_does_not_begin() {
-    let space = Space::new();
-    let guard = space.client().await.mutex(PATH).unwrap().lock().await.unwrap();
-    assert_eq!(guard.run_blocking(|| 7).unwrap(), 7);
-    space.delete_children(PATH).await;
-    soon(guard.lost()).await;
-    assert!(failed(guard.run_to_end(async { begins() }).await).is_lost());
-    assert!(failed(guard.run_blocking(begins)).is_lost());
-}
-
 #[tokio::test]
 async fn a_lock_that_is_lost_before_its_caller_sees_it_is_acquired_again() {
     let space = Space::quick();

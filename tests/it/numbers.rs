@@ -83,7 +83,7 @@ async fn come_and_go(outsider: &zk::Client, parent: &str) -> u32 {
 }
 
 #[tokio::test]
-async fn a_child_that_came_and_went_between_two_turns_makes_the_next_one_list() {
+async fn a_child_that_came_and_went_or_a_write_to_the_parent_makes_the_next_turn_list() {
     let scene = Scene::new().await;
     let child = format!("{}/child", scene.parent());
     come_and_go(&scene.outsider, &scene.parent()).await;
@@ -95,6 +95,8 @@ async fn a_child_that_came_and_went_between_two_turns_makes_the_next_one_list() 
     writer.add_create(&child, b"", &persistent()).unwrap();
     writer.add_delete(&child, None).unwrap();
     writer.commit().await.unwrap();
+    scene.lists_once().await;
+    scene.outsider.set_data(&scene.parent(), b"changed", None).await.unwrap();
     scene.lists_once().await;
     // A request that creates nothing changes nothing.
     scene.outsider.list_children(&scene.parent()).await.unwrap();
@@ -131,13 +133,6 @@ async fn a_number_of_a_parent_that_is_made_anew_while_the_create_travels_grants_
     create.release();
     assert!(soon(locking).await.unwrap().unwrap().is_none(), "the contender had the number {next}");
     guard.release().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_parent_that_was_written_to_makes_the_next_turn_list() {
-    let scene = Scene::new().await;
-    scene.outsider.set_data(&scene.parent(), b"changed", None).await.unwrap();
-    scene.lists_once().await;
 }
 
 #[tokio::test]

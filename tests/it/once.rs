@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::task::JoinSet;
-use zklock::{Acl, Client, Config, LockError, LockEventKind, LossReason, Member, Policy, Refusal};
+use zklock::{Acl, Client, Config, LockError, LockEventKind, Policy, Refusal};
 use zklock_testkit::How;
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
@@ -149,32 +149,6 @@ async fn one_of_several_readers_starts() {
     }
     let starts: Vec<_> = readers.join_all().await.into_iter().map(Result::unwrap).collect();
     assert_eq!(starts.iter().filter(|starts| **starts).count(), 1, "{starts:?}");
-}
-
-#[tokio::test]
-async fn guards_of_every_kind_and_leaders_start_work() {
-    let client = Space::new().client().await;
-    let group = client.lock_all([Member::write("/a"), Member::mutex("/b")]).await.unwrap();
-    assert!(group.once_per("/ticks/group", HOUR).await.unwrap());
-    let permit = client.semaphore("/pool", 2).unwrap().acquire().await.unwrap();
-    assert!(permit.once_per("/ticks/permit", HOUR).await.unwrap());
-    let term = soon(client.leader("/leader").unwrap().leadership()).await.unwrap();
-    assert!(term.once_per("/ticks/term", HOUR).await.unwrap());
-    assert!(!permit.once_per("/ticks/term", HOUR).await.unwrap());
-}
-
-#[tokio::test]
-async fn holder_or_leader_that_lost_starts_nothing() {
-    let (space, client) = Space::with_client().await;
-    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
-    space.delete_children(PATH).await;
-    assert!(failed(guard.once_per(TICK, HOUR).await).is_lost());
-    let term = soon(client.leader("/leader").unwrap().leadership()).await.unwrap();
-    term.resign();
-    let lost = failed(term.once_per(TICK, HOUR).await);
-    assert!(matches!(lost, LockError::Lost { reason: LossReason::Resigned, .. }), "{lost}");
-    let outsider = space.outsider().await;
-    assert!(outsider.check_stat(&space.full(TICK)).await.unwrap().is_none());
 }
 
 #[tokio::test]

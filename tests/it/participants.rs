@@ -3,9 +3,9 @@
 use std::time::{Duration, SystemTime};
 
 use tokio::task::JoinSet;
-use zklock::{Client, LockError, Mode, Participant, RwLock, Standing};
+use zklock::{Client, Mode, Participant, RwLock, Standing};
 
-use crate::support::{Space, ephemeral, failed, persistent, soon};
+use crate::support::{Space, ephemeral, persistent, soon};
 
 const PATH: &str = "/shelves";
 
@@ -129,12 +129,4 @@ async fn contenders_that_leave_while_they_are_listed_are_left_out() {
     }
     comes_and_goes.await.unwrap();
     held.release().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_client_that_is_closed_lists_nobody() {
-    let client = Space::new().client().await;
-    client.shutdown(Duration::ZERO).await;
-    let error = failed(rwlock(&client).participants().await);
-    assert!(matches!(&error, LockError::Closed { path, .. } if path == PATH), "{error}");
 }

@@ -260,12 +260,13 @@ async fn a_downgrade_loses_no_request_to_release() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_closed_asks_nobody() {
+async fn a_client_that_is_closed_lists_and_asks_nobody() {
     let (_, [a, b]) = Space::with_clients().await;
     let guard = lock(&a, PATH).await;
     let own = holder(&b).await;
     b.shutdown(Duration::ZERO).await;
-    for error in [failed(b.revoke(&own).await), failed(b.break_lock(&own).await)] {
+    let listed = failed(b.mutex(PATH).unwrap().participants().await);
+    for error in [listed, failed(b.revoke(&own).await), failed(b.break_lock(&own).await)] {
         assert!(error.is_closed(), "{error}");
     }
     guard.verify().await.unwrap();

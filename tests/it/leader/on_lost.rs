@@ -104,19 +104,3 @@ async fn a_body_whose_session_has_ended_goes_on_beside_the_next_leader() {
         "{reason}"
     );
 }
-
-fn begins() {
-    unreachable!("it begins")
-}
-
-#[tokio::test]
-async fn body_under_a_term_that_is_over_does_not_begin() {
-    let space = Space::new();
-    let latch = space.client().await.leader_latch(PATH).unwrap();
-    let term = soon(latch.leadership()).await.unwrap();
-    assert_eq!(term.run_to_end(async { 7 }).await.unwrap(), 7);
-    assert_eq!(term.run_blocking(|| 7).unwrap(), 7);
-    term.resign();
-    assert!(failed(term.run_to_end(async { begins() }).await).is_lost());
-    assert!(failed(term.run_blocking(begins)).is_lost());
-}

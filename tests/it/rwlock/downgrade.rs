@@ -62,27 +62,6 @@ async fn a_downgraded_writer_goes_on_holding_with_the_token_it_had() {
 }
 
 #[tokio::test]
-async fn a_writer_that_waits_before_the_downgrade_stays_out_until_its_reader_is_gone() {
-    let (space, [a, b]) = Space::with_clients().await;
-    let writer = write(&a).await;
-    let writing = spawn_write(&b);
-    space.until_queued(PATH, 2).await;
-    until_waiting(&space, &b, &queue(&space).await[0]).await;
-    let reader = writer.downgrade().await.unwrap();
-    // The writer was woken, has listed the queue again, and waits again.
-    until_waiting(&space, &b, &until_downgraded(&space).await).await;
-    let third = space.client().await;
-    assert!(rwlock(&third).try_read().await.unwrap().is_none(), "a new reader must not pass the writer");
-    assert!(!writing.is_finished());
-    let token = reader.fencing_token();
-    reader.release().await.unwrap();
-    let writer = soon(writing).await.unwrap();
-    assert!(writer.fencing_token() > token);
-    writer.release().await.unwrap();
-    space.until_empty(PATH).await;
-}
-
-#[tokio::test]
 async fn readers_that_wait_behind_the_writer_are_let_in_and_those_behind_the_next_writer_are_not() {
     let (space, [a, b, c, d]) = Space::with_clients().await;
     let writer = write(&a).await;
@@ -129,16 +108,6 @@ async fn a_writer_that_reads_and_stops_writing_reads_on() {
         soon(writing).await.unwrap().release().await.unwrap();
         space.until_empty(PATH).await;
     }
-}
-
-#[tokio::test]
-async fn a_writer_whose_readers_end_first_is_a_writer_to_the_end() {
-    let (space, client) = Space::with_client().await;
-    let writer = write(&client).await;
-    writer.scope(rwlock(&client).read()).await.unwrap().release().await.unwrap();
-    assert_eq!(side(&queue(&space).await[0]), "__WRIT__");
-    writer.release().await.unwrap();
-    assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -227,16 +196,6 @@ async fn lost_lock_is_not_downgraded() {
     space.delete_children(PATH).await;
     assert_eq!(soon(writer.lost()).await, LossReason::NodeDeleted);
     assert!(failed(writer.downgrade().await).is_lost());
-    space.until_empty(PATH).await;
-}
-
-#[tokio::test]
-async fn a_downgrade_that_is_denied_says_so_and_releases() {
-    let (space, client) = Space::with_client().await;
-    let writer = write(&client).await;
-    space.forbid_creates(PATH).await;
-    let error = failed(writer.downgrade().await);
-    assert!(matches!(&error, LockError::Denied { path, .. } if path == PATH), "{error}");
     space.until_empty(PATH).await;
 }
 

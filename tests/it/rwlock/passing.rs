@@ -4,7 +4,7 @@ use zklock::Client;
 use zklock_testkit::wire::Opcode;
 
 use super::{PATH, queue, rwlock, side, spawn_read, spawn_write};
-use crate::local_queue::{requests_for_locks, until_accompanied};
+use crate::local_queue::requests_for_locks;
 use crate::support::{Space, soon, until, until_waiting_here};
 
 async fn until_in_line(client: &Client, count: u32) {
@@ -68,23 +68,6 @@ async fn writers_and_readers_follow_each_other_under_one_writers_node() {
 }
 
 #[tokio::test]
-async fn a_local_writer_enters_behind_local_readers_and_is_not_overtaken() {
-    let (space, client) = Space::with_client().await;
-    let reader = rwlock(&client).read().await.unwrap();
-    let writing = spawn_write(&client);
-    until(async || roles(&space).await == ["read", "write"], "the writer has a place").await;
-    let late = spawn_read(&client);
-    until_in_line(&client, 2).await;
-    assert!(rwlock(&client).try_read().await.unwrap().is_none());
-    reader.release().await.unwrap();
-    let writer = soon(writing).await.unwrap();
-    assert!(!late.is_finished());
-    writer.release().await.unwrap();
-    soon(late).await.unwrap().release().await.unwrap();
-    assert_eq!(space.children(PATH).await, [""; 0]);
-}
-
-#[tokio::test]
 async fn readers_under_a_writers_node_let_other_clients_readers_in_when_their_time_is_over() {
     let (space, [client, other]) = Space::with_clients().await;
     let writer = rwlock(&client).write().await.unwrap();
@@ -99,39 +82,5 @@ async fn readers_under_a_writers_node_let_other_clients_readers_in_when_their_ti
     assert_eq!(roles(&space).await, ["read", "read"]);
     foreign.release().await.unwrap();
     reader.release().await.unwrap();
-    assert_eq!(space.children(PATH).await, [""; 0]);
-}
-
-#[tokio::test]
-async fn readers_beyond_the_bound_get_a_node_of_their_own_and_do_not_wait_for_readers() {
-    let (space, [client, other]) = Space::with_clients().await;
-    let mut readers = vec![rwlock(&client).read().await.unwrap()];
-    let foreign = rwlock(&other).read().await.unwrap();
-    until_accompanied(&space, &client, PATH).await;
-    // The first readers stay, as if their work waited for that of the last one.
-    for _ in 0..150 {
-        readers.push(soon(spawn_read(&client)).await.unwrap());
-    }
-    assert!(space.children(PATH).await.len() >= 3, "{:?}", roles(&space).await);
-    assert!(readers.iter().all(|reader| reader.is_held()));
-    for reader in readers {
-        reader.release().await.unwrap();
-    }
-    foreign.release().await.unwrap();
-    space.until_queued(PATH, 0).await;
-}
-
-#[tokio::test]
-async fn a_local_writer_waits_for_a_reader_of_a_downgraded_lock() {
-    let (space, [client, other]) = Space::with_clients().await;
-    let writer = rwlock(&client).write().await.unwrap();
-    let writing = spawn_write(&client);
-    until_in_line(&client, 1).await;
-    let reader = writer.downgrade().await.unwrap();
-    until(async || roles(&space).await == ["read", "write"], "the writer has a place of its own").await;
-    assert!(!writing.is_finished());
-    assert!(rwlock(&other).try_read().await.unwrap().is_none(), "a writer waits in front");
-    reader.release().await.unwrap();
-    soon(writing).await.unwrap().release().await.unwrap();
     assert_eq!(space.children(PATH).await, [""; 0]);
 }

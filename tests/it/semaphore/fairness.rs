@@ -6,26 +6,8 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use zklock::{Client, Permits, Queueing, Standing};
 
-use super::passing::until_in_line;
 use super::{GATE, PATH, Room, semaphore, spawn_take, take, until_nothing_is_left};
 use crate::support::{Space, soon, until, until_waiting_here};
-
-#[tokio::test]
-async fn permit_of_a_client_without_time_is_released_after_each_grant() {
-    let space = Space::new();
-    let queueing = Queueing::new(64, Duration::ZERO);
-    let client = space.config().queueing(queueing).connect().await.unwrap();
-    let semaphore = semaphore(&client, 1);
-    let guard = take(&semaphore, 1).await;
-    let waiting = spawn_take(&semaphore, 1);
-    until_in_line(&client, 1, 1).await;
-    let token = guard.fencing_token();
-    guard.release().await.unwrap();
-    let guard = soon(waiting).await.unwrap().unwrap();
-    assert!(guard.fencing_token().zxid() > token.zxid());
-    guard.release().await.unwrap();
-    until_nothing_is_left(&space).await;
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_tasks_of_two_clients_never_hold_more_permits_than_there_are() {
