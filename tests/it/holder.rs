@@ -94,13 +94,11 @@ async fn another_client_that_holds_the_lock_is_named() {
 async fn nearest_of_several_in_front_is_named() {
     let space = Space::new();
     let (holder, nearest) = (holder_named(&space, "first").await, holder_named(&space, "second").await);
-    let guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
-    let second = spawn_lock(&nearest, PATH);
+    let _guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
+    let _second = spawn_lock(&nearest, PATH);
     space.until_queued(PATH, 2).await;
     let third = space.client().await.mutex(PATH).unwrap();
     check_other(late(async |wait| third.lock_timeout(wait).await).await, &nearest, 2);
-    guard.release().await.unwrap();
-    soon(second).await.unwrap().release().await.unwrap();
 }
 
 #[tokio::test]
@@ -111,9 +109,8 @@ async fn a_call_of_the_same_client_that_holds_is_told() {
     check_this_client(failed(mutex.lock_timeout(WAITS[0]).await));
     guard.release().await.unwrap();
     let lock = client.rwlock(PATH).unwrap();
-    let reader = lock.read().await.unwrap();
+    let _reader = lock.read().await.unwrap();
     check_this_client(late(async |wait| lock.write_timeout(wait).await).await);
-    reader.release().await.unwrap();
 }
 
 #[tokio::test]

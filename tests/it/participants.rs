@@ -59,7 +59,6 @@ async fn each_is_described_as_the_server_knows_it() {
     writer.release().await.unwrap();
     let reader = soon(waiting).await.unwrap().unwrap();
     assert_eq!(reader.fencing_token(), second.fencing_token, "it holds with the token it was listed with");
-    reader.release().await.unwrap();
 }
 
 #[tokio::test]
@@ -128,5 +127,4 @@ async fn contenders_that_leave_while_they_are_listed_are_left_out() {
         assert!(listed.len() <= 2 && listed.iter().all(|one| one.standing == Standing::Holds), "{listed:?}");
     }
     comes_and_goes.await.unwrap();
-    held.release().await.unwrap();
 }

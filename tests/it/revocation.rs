@@ -47,7 +47,6 @@ async fn the_request_is_curators_message_in_the_data_of_the_node() {
     // The first version is that of the transaction that created the queue.
     assert_eq!((data, stat.version), (MESSAGE.to_vec(), 2));
     guard.verify().await.unwrap();
-    guard.release().await.unwrap();
 }
 
 #[tokio::test]
@@ -69,7 +68,6 @@ async fn curators_message_is_heard_and_other_data_is_not() {
     write_as_outsider(&space, &own, MESSAGE).await;
     soon(revoked).await;
     soon(called).await.unwrap();
-    guard.release().await.unwrap();
 }
 
 #[tokio::test]
@@ -80,7 +78,6 @@ async fn a_request_that_comes_before_anybody_listens_is_heard() {
     soon(guard.revoked()).await;
     soon(listen(&guard)).await.unwrap();
     soon(guard.revoked()).await;
-    guard.release().await.unwrap();
 }
 
 #[tokio::test]
@@ -93,7 +90,6 @@ async fn one_that_is_asked_while_it_waits_hears_of_it_when_it_holds() {
     guard.release().await.unwrap();
     let guard = soon(waiting).await.unwrap();
     soon(guard.revoked()).await;
-    guard.release().await.unwrap();
 }
 
 #[tokio::test]
@@ -117,8 +113,6 @@ async fn every_callback_is_called_once_however_often_the_holder_is_asked() {
     let mut called = soon(called).await.unwrap();
     called.sort_unstable();
     assert_eq!(called, ["inner", "outer", "outer"]);
-    inner.release().await.unwrap();
-    guard.release().await.unwrap();
 }
 
 #[tokio::test]
@@ -136,7 +130,6 @@ async fn callback_is_not_called_after_the_release_and_the_request_is_no_error() 
     client.revoke(&own).await.unwrap();
     client.break_lock(&own).await.unwrap();
     guard.verify().await.unwrap();
-    guard.release().await.unwrap();
 }
 
 #[tokio::test]
@@ -225,7 +218,6 @@ async fn both_sides_of_a_read_write_lock_are_asked_for_themselves() {
     let writer = rwlock.write().await.unwrap();
     client.revoke(&rwlock.participants().await.unwrap()[0]).await.unwrap();
     soon(writer.revoked()).await;
-    writer.release().await.unwrap();
 }
 
 #[tokio::test]
@@ -241,7 +233,6 @@ async fn a_downgraded_holder_goes_on_listening() {
     client.revoke(&rwlock.participants().await.unwrap()[0]).await.unwrap();
     soon(is_called).await.unwrap();
     soon(reader.revoked()).await;
-    reader.release().await.unwrap();
 }
 
 #[tokio::test]
@@ -255,8 +246,6 @@ async fn a_downgrade_loses_no_request_to_release() {
     soon(reader.revoked()).await;
     let participants = rwlock.participants().await.unwrap();
     assert_eq!((participants.len(), participants[0].mode), (1, Mode::Read));
-    reader.release().await.unwrap();
-    assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
 #[tokio::test]
@@ -270,7 +259,6 @@ async fn a_client_that_is_closed_lists_and_asks_nobody() {
         assert!(error.is_closed(), "{error}");
     }
     guard.verify().await.unwrap();
-    guard.release().await.unwrap();
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ const PATH: &str = "/service";
 #[tokio::test]
 async fn waiters_are_told_of_a_shutdown_and_leave_the_queue() {
     let (space, [client, other]) = Space::with_clients().await;
-    let guard = other.mutex(PATH).unwrap().lock().await.unwrap();
+    let _guard = other.mutex(PATH).unwrap().lock().await.unwrap();
     let mut waiting = JoinSet::new();
     for _ in 0..50 {
         let mutex = client.mutex(PATH).unwrap();
@@ -30,7 +30,6 @@ async fn waiters_are_told_of_a_shutdown_and_leave_the_queue() {
         assert!(failed(outcome).is_closed());
     }
     assert_eq!(space.children(PATH).await.len(), 1);
-    guard.release().await.unwrap();
 }
 
 #[tokio::test]

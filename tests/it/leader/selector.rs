@@ -72,8 +72,6 @@ async fn an_interrupted_callback_is_dropped_and_leads_again_when_it_always_does(
         selector.interrupt();
         selector.interrupt();
     }
-    selector.close().await.unwrap();
-    space.until_empty(PATH).await;
 }
 
 #[tokio::test]
@@ -92,8 +90,6 @@ async fn a_candidate_that_is_interrupted_before_its_callback_begins_runs_again_o
     assert!(led.try_recv().is_err());
     assert!(selector.requeue());
     soon(led.recv()).await.unwrap();
-    selector.close().await.unwrap();
-    space.until_empty(PATH).await;
 }
 
 #[tokio::test]
