@@ -3,7 +3,7 @@
 mod ends;
 mod labels;
 mod ledger;
-mod sums;
+pub(crate) mod sums;
 
 use zklock::Events;
 
