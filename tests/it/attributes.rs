@@ -2,18 +2,12 @@
 
 mod contended;
 mod endings;
-mod exclusion;
 mod groups;
 mod installation;
-mod loss;
 mod map_err;
 mod modes;
-mod on_lost;
 mod paths;
-mod permits;
-mod shapes;
 mod sync;
-mod waits;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -19,8 +19,7 @@ const OTHERS: u64 = 4;
 
 #[tokio::test]
 async fn the_requests_of_many_calls_that_begin_together_are_bounded() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let path = |number: usize| format!("/met/{number}");
     let other = space.client().await;
     for number in 0..200 {
@@ -45,8 +44,7 @@ async fn the_requests_of_many_calls_that_begin_together_are_bounded() {
 
 #[tokio::test]
 async fn locks_whose_nodes_are_looked_at_after_a_reconnect_can_all_be_released_at_once() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (proxy, client) = Space::new().proxied().await;
     let mutexes: Vec<_> = (0..400).map(|number| client.mutex(format!("/held/{number}")).unwrap()).collect();
     let guards = join_all(mutexes.iter().map(|mutex| async { mutex.lock().await.unwrap() })).await;
     let looked = || async { proxy.replies(Opcode::GET_CHILDREN) >= guards.len() as u64 };
@@ -66,8 +64,7 @@ async fn locks_whose_nodes_are_looked_at_after_a_reconnect_can_all_be_released_a
 
 #[tokio::test]
 async fn a_call_that_ends_behind_the_bound_returns_when_its_delete_was_sent() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (proxy, client) = Space::new().proxied().await;
     let mutex = client.mutex("/ends").unwrap();
     let (end, ended) = tokio::sync::oneshot::channel::<()>();
     let ending = mutex.clone();
@@ -114,8 +111,7 @@ fn refused<T: std::fmt::Debug>(outcome: Result<T, LockError>, at: &str) {
 
 #[tokio::test]
 async fn the_paths_of_the_nodes_of_one_session_are_bounded_until_others_are_gone() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let lock = async |number| client.mutex(long(number)).unwrap().lock().await;
     let mut guards: Vec<MutexGuard> = Vec::new();
     for taken in join_all((0..LONG).map(lock)).await {
@@ -148,8 +144,7 @@ async fn the_paths_of_the_nodes_of_one_session_are_bounded_until_others_are_gone
 
 #[tokio::test]
 async fn nodes_that_are_gone_do_not_count() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let (mutex, semaphore) = (client.mutex(long(1)).unwrap(), client.semaphore(long(2), 3).unwrap());
     let rwlock = client.rwlock(long(3)).unwrap();
     for _ in 0..LONG {
@@ -178,8 +173,7 @@ async fn nodes_that_are_gone_do_not_count() {
 
 #[tokio::test]
 async fn a_call_that_waits_counts() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let held = other.lock_all((0..LONG).map(long)).await.unwrap();
     let waiting: JoinSet<_> = (0..LONG)
         .map(|number| {

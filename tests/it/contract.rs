@@ -217,8 +217,7 @@ async fn guard_keeps_its_lock_after_its_client_was_dropped(face: Face) {
 #[apply(every_lock_and_readers)]
 #[tokio::test]
 async fn client_that_is_shut_down_leaves_its_lock_to_the_next(face: Face) {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let lock = face.of(&client, PATH);
     let guard = lock.take().await;
     let waiting = face.rival().of(&space.client().await, PATH).spawn();

@@ -16,8 +16,7 @@ fn path() -> Option<String> {
 
 #[tokio::test]
 async fn the_innermost_lock_or_term_is_found_and_gone_after_its_body() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let (outer, inner) = (client.mutex("/outer").unwrap(), client.rwlock("/inner").unwrap());
     let leader = client.leader("/leader").unwrap();
     let term = soon(leader.leadership()).await.unwrap();
@@ -80,8 +79,7 @@ fn swept() -> Option<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn function_called_by_an_annotated_one_finds_its_lock_or_term_and_writes_under_it() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     until_leads(&client, "/leader").await;
     let calls = async {
         settle(7).await.unwrap();
@@ -98,8 +96,7 @@ async fn function_called_by_an_annotated_one_finds_its_lock_or_term_and_writes_u
 
 #[tokio::test]
 async fn locks_that_are_taken_as_one_are_one_and_all_of_them_guard_its_writes() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let permits = client.semaphore("/permits", 3).unwrap().acquire_many(2).await.unwrap();
     permits
         .scope(async {
@@ -129,8 +126,7 @@ async fn locks_that_are_taken_as_one_are_one_and_all_of_them_guard_its_writes() 
 
 #[tokio::test]
 async fn handle_that_is_kept_after_the_body_holds_nothing() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (_, [client, other]) = Space::with_clients().await;
     let guard = client.mutex("/a").unwrap().lock().await.unwrap();
     let kept: Held = guard.scope(async { current().unwrap() }).await;
     assert!(kept.is_held(), "the guard still holds the lock");
@@ -158,8 +154,7 @@ async fn handle_that_is_kept_after_the_body_holds_nothing() {
 
 #[tokio::test]
 async fn a_task_inherits_what_its_call_holds_for_as_long_as_that_lasts() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let guard = client.mutex("/a").unwrap().lock().await.unwrap();
     let leader = client.leader("/leader").unwrap();
     let term = soon(leader.leadership()).await.unwrap();
@@ -197,8 +192,7 @@ async fn a_task_inherits_what_its_call_holds_for_as_long_as_that_lasts() {
 
 #[tokio::test]
 async fn a_term_is_no_lock_to_be_entered_again() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let leader = client.leader("/leader").unwrap();
     let term = soon(leader.leadership()).await.unwrap();
     // The candidate of a selector is the contender of a mutex.
@@ -216,8 +210,7 @@ fn panic_of(assertion: impl FnOnce()) -> String {
 
 #[tokio::test]
 async fn assertions_tell_the_path_and_what_is_held_instead() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let order = client.mutex("/orders/7").unwrap().lock().await.unwrap();
     let both = client.multi(["/a", "/b"]).unwrap().lock().await.unwrap();
     let leader = client.leader("/leader").unwrap();

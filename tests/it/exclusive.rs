@@ -21,8 +21,7 @@ async fn until_nothing_is_left(space: &Space) {
 
 #[tokio::test]
 async fn entering_again_in_one_call_is_an_error_and_no_deadlock() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let mutex = exclusive(&client);
     let guard = mutex.lock().await.unwrap();
     let waiting = spawn_lock_of(&mutex);

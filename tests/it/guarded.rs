@@ -1,9 +1,9 @@
 //! Upserts and reads through a guard.
 
-use zklock::{LockError, Member, Refusal};
+use zklock::{LockError, Refusal};
 use zookeeper_client as zk;
 
-use crate::support::{Space, failed, soon};
+use crate::support::{Space, failed};
 
 const PATH: &str = "/jobs/7";
 
@@ -19,52 +19,6 @@ async fn an_upsert_creates_the_node_with_its_parents_or_replaces_its_data() {
     assert_eq!(guard.get("/ledgers/7").await.unwrap().as_deref(), Some(&b""[..]));
     let (data, stat) = space.outsider().await.get_data(&space.full("/ledgers/7/last")).await.unwrap();
     assert_eq!((data.as_slice(), stat.version, stat.ephemeral_owner), (&b"two"[..], 1, 0));
-}
-
-#[tokio::test]
-async fn every_kind_of_guard_and_a_leader_upsert_and_read() {
-    let space = Space::new();
-    let client = space.client().await;
-    let mutex = client.mutex("/mutex").unwrap().lock().await.unwrap();
-    let reader = client.rwlock("/read").unwrap().read().await.unwrap();
-    let writer = client.rwlock("/write").unwrap().write().await.unwrap();
-    let permit = client.semaphore("/permits", 2).unwrap().acquire().await.unwrap();
-    let multi = client.multi([Member::mutex("/a"), Member::write("/b")]).unwrap().lock().await.unwrap();
-    let leader = client.leader("/leader").unwrap();
-    let term = soon(leader.leadership()).await.unwrap();
-    mutex.upsert("/data/mutex", "1").await.unwrap();
-    reader.upsert("/data/read", "2").await.unwrap();
-    writer.upsert("/data/write", "3").await.unwrap();
-    permit.upsert("/data/permits", "4").await.unwrap();
-    multi.upsert("/data/multi", "5").await.unwrap();
-    term.upsert("/data/term", "6").await.unwrap();
-    assert_eq!(mutex.get("/data/term").await.unwrap(), Some(b"6".to_vec()));
-    assert_eq!(reader.get("/data/mutex").await.unwrap(), Some(b"1".to_vec()));
-    assert_eq!(writer.get("/data/read").await.unwrap(), Some(b"2".to_vec()));
-    assert_eq!(permit.get("/data/write").await.unwrap(), Some(b"3".to_vec()));
-    assert_eq!(multi.get("/data/permits").await.unwrap(), Some(b"4".to_vec()));
-    assert_eq!(term.get("/data/multi").await.unwrap(), Some(b"5".to_vec()));
-}
-
-#[tokio::test]
-async fn nothing_is_upserted_or_read_under_a_lock_that_is_lost() {
-    let space = Space::new();
-    let client = space.client().await;
-    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
-    let multi = client.multi(["/a", "/b"]).unwrap().lock().await.unwrap();
-    guard.upsert("/ledger", "mine").await.unwrap();
-    // The holders do not know it, unless the news has come by then.
-    space.delete_children(PATH).await;
-    space.delete_children("/b").await;
-    assert!(failed(guard.upsert("/ledger", "late").await).is_lost());
-    assert!(failed(guard.upsert("/new/ledger", "late").await).is_lost());
-    assert!(failed(guard.get("/ledger").await).is_lost());
-    let error = failed(multi.upsert("/ledger", "late").await);
-    assert!(matches!(&error, LockError::Lost { path, .. } if path == "/b"), "{error}");
-    assert!(failed(multi.get("/ledger").await).is_lost());
-    let outsider = space.outsider().await;
-    assert_eq!(outsider.get_data(&space.full("/ledger")).await.unwrap().0, b"mine");
-    assert!(outsider.check_stat(&space.full("/new")).await.unwrap().is_none());
 }
 
 #[tokio::test]

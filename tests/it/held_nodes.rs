@@ -38,8 +38,7 @@ async fn each_of_many_nodes_that_is_deleted_is_noticed() {
 
 #[tokio::test]
 async fn each_of_many_locks_is_read_again_after_a_reconnect() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (proxy, client) = Space::new().proxied().await;
     let guards = hold_many(&client).await;
     let reads = || proxy.requests(Opcode::GET_DATA);
     let before = reads();
@@ -56,8 +55,7 @@ async fn each_of_many_locks_is_read_again_after_a_reconnect() {
 /// A refusal of the first read on the next connection is not the end of a lock whose node is there.
 #[tokio::test]
 async fn a_lock_whose_node_may_not_be_read_any_more_is_held_again_after_a_reconnect() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let guard = client.mutex("/a").unwrap().lock().await.unwrap();
     // Behind the number of the request and the transaction.
     let no_auth = |reply: &[u8]| [&reply[..12], &(-102_i32).to_be_bytes()].concat();
@@ -78,8 +76,7 @@ async fn a_lock_whose_node_may_not_be_read_any_more_is_held_again_after_a_reconn
 
 #[tokio::test]
 async fn a_writer_that_waited_and_lets_readers_in_at_once_keeps_the_lock() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let [ours, theirs] = [&client, &other].map(|client| client.rwlock("/a").unwrap());
     for _ in 0..5 {
         let held = theirs.read().await.unwrap();
@@ -104,8 +101,7 @@ async fn a_writer_that_waited_and_lets_readers_in_at_once_keeps_the_lock() {
 #[cfg(soak)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nine_thousand_locks_are_held_again_within_two_seconds_after_a_reconnect() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (proxy, client) = Space::new().proxied().await;
     let locks = (0..9_000).map(|number| client.mutex(format!("/a/{number}")).unwrap());
     let locks: Vec<_> = locks.collect();
     let guards = soon(join_all(locks.iter().map(|lock| lock.lock_timeout(Duration::MAX)))).await;

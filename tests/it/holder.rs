@@ -94,27 +94,23 @@ async fn another_client_that_holds_the_lock_is_named() {
 async fn nearest_of_several_in_front_is_named() {
     let space = Space::new();
     let (holder, nearest) = (holder_named(&space, "first").await, holder_named(&space, "second").await);
-    let guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
-    let second = spawn_lock(&nearest, PATH);
+    let _guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
+    let _second = spawn_lock(&nearest, PATH);
     space.until_queued(PATH, 2).await;
     let third = space.client().await.mutex(PATH).unwrap();
     check_other(late(async |wait| third.lock_timeout(wait).await).await, &nearest, 2);
-    guard.release().await.unwrap();
-    soon(second).await.unwrap().release().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_call_of_the_same_client_that_holds_is_told() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let mutex = client.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
     check_this_client(failed(mutex.lock_timeout(WAITS[0]).await));
     guard.release().await.unwrap();
     let lock = client.rwlock(PATH).unwrap();
-    let reader = lock.read().await.unwrap();
+    let _reader = lock.read().await.unwrap();
     check_this_client(late(async |wait| lock.write_timeout(wait).await).await);
-    reader.release().await.unwrap();
 }
 
 #[tokio::test]
@@ -135,8 +131,7 @@ async fn a_sibling_call_that_holds_is_told() {
 
 #[tokio::test]
 async fn holders_that_only_a_request_would_tell_are_not_named() {
-    let space = Space::new();
-    let (holder, client) = (space.client().await, space.client().await);
+    let (space, [holder, client]) = Space::with_clients().await;
     let permit = holder.semaphore(PATH, 1).unwrap().acquire().await.unwrap();
     let semaphore = client.semaphore(PATH, 1).unwrap();
     let attempt = async |wait| semaphore.acquire_timeout(wait).await;
@@ -188,18 +183,15 @@ async fn a_call_that_does_not_wait_is_told_that_a_call_of_this_process_holds_the
     async fn both() -> Result<(), LockError> {
         Ok(())
     }
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let _guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let at_once = async { [failed(exclusively().await), failed(both().await)] };
     soon(zklock::scope(client, at_once)).await.into_iter().for_each(check_this_client);
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let _guard = client.rwlock(PATH).unwrap().write().await.unwrap();
     let at_once = async { [failed(reading().await), failed(writing().await)] };
     soon(zklock::scope(client, at_once)).await.into_iter().for_each(check_this_client);
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let _permit = client.semaphore(PATH, 1).unwrap().acquire().await.unwrap();
     check_this_client(failed(soon(zklock::scope(client, with_a_permit())).await));
     // A client that does not know the holder names none.

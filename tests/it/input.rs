@@ -12,8 +12,7 @@ const PATH: &str = "/a";
 
 #[tokio::test]
 async fn paths_that_zookeeper_does_not_allow_are_refused_before_anything_is_sent() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let too_long = format!("/{}", "x".repeat(1 << 20));
     let cases = [
         "",
@@ -112,8 +111,7 @@ async fn a_lock_below_an_ephemeral_node_is_refused() {
 
 #[tokio::test]
 async fn a_lock_below_another_locks_path_does_not_disturb_it() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let outer = client.mutex("/a").unwrap().lock().await.unwrap();
     let inner = client.mutex("/a/b").unwrap().lock().await.unwrap();
     assert!(client.mutex("/a").unwrap().try_lock().await.unwrap().is_none());
@@ -137,8 +135,7 @@ fn refused_permits<T: std::fmt::Debug>(outcome: Result<T, LockError>, expected: 
 #[tokio::test]
 async fn numbers_of_permits_that_cannot_be_had_are_refused_before_anything_is_sent() {
     const TOO_MANY: &str = "a shared number must fit in a signed 32-bit integer";
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let reason = refused_permits(client.semaphore(PATH, 0), 0);
     assert_eq!(reason, "a semaphore needs at least one permit");
     let semaphore = client.semaphore(PATH, 3).unwrap();
@@ -168,8 +165,7 @@ async fn numbers_of_permits_that_cannot_be_had_are_refused_before_anything_is_se
 
 #[tokio::test]
 async fn groups_that_cannot_be_locked_together_are_refused_before_anything_is_sent() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let group = |members: Vec<Member>| match failed(client.multi(members)) {
         LockError::InvalidGroup { reason, .. } => reason,
         other => panic!("{other}"),

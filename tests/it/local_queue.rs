@@ -4,16 +4,12 @@ mod endings;
 mod fairness;
 mod stress;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
-
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinHandle;
 use zklock::{Client, MutexGuard};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
-use crate::support::{self, Space, soon, until};
+use crate::support::{self, Space, until};
 
 pub(super) const PATH: &str = "/local-queue";
 
@@ -38,64 +34,6 @@ pub(super) async fn until_in_line(client: &Client, count: u32) {
 /// Returns the number of creates, lists and deletes, which are neither heartbeats nor watches.
 pub(crate) fn requests_for_locks(proxy: &Proxy) -> [u64; 3] {
     [Opcode::CREATE2, Opcode::GET_CHILDREN, Opcode::DELETE].map(|opcode| proxy.requests(opcode))
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_tasks_take_one_lock_with_one_node_and_hardly_a_request() {
-    const TASKS: usize = 1_000;
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
-    let (counter, mut tasks) = (Arc::new(AtomicUsize::new(0)), JoinSet::new());
-    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
-    for _ in 0..TASKS {
-        let (mutex, counter) = (client.mutex(PATH).unwrap(), counter.clone());
-        tasks.spawn(async move {
-            let mut tokens = Vec::new();
-            for _ in 0..3 {
-                let guard = mutex.lock_timeout(Duration::MAX).await.unwrap();
-                let before = counter.load(Ordering::SeqCst);
-                tokio::task::yield_now().await;
-                counter.store(before + 1, Ordering::SeqCst);
-                tokens.push((before, guard.fencing_token()));
-                guard.release().await.unwrap();
-            }
-            tokens
-        });
-    }
-    until_in_line(&client, TASKS as u32).await;
-    assert_eq!(space.children(PATH).await.len(), 1);
-    let (requests, first) = (proxy.requests_total(), guard.fencing_token());
-    guard.release().await.unwrap();
-    let mut tokens: Vec<_> = soon(tasks.join_all()).await.concat();
-    tokens.sort_unstable();
-    let in_order: Vec<_> = tokens.iter().map(|(_, token)| *token).collect();
-    assert!(in_order.is_sorted_by(|a, b| a < b), "tokens rise strictly in the order of the holders");
-    assert!(first < in_order[0]);
-    assert_eq!(counter.load(Ordering::SeqCst), 3 * TASKS);
-    let requests = proxy.requests_total() - requests;
-    assert!(requests <= 3 * TASKS as u64 / 5, "{requests} requests");
-    space.until_empty(PATH).await;
-}
-
-#[tokio::test]
-async fn a_try_that_others_are_in_front_of_leaves_no_trace_and_keeps_the_place_of_a_call_that_waits() {
-    let space = Space::new();
-    let (holder, client) = (space.client().await, space.client().await);
-    let guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
-    let mutex = client.mutex(PATH).unwrap();
-    assert!(mutex.try_lock().await.unwrap().is_none());
-    assert_eq!(space.children(PATH).await.len(), 1);
-    let waiting = spawn_lock(&client);
-    space.until_queued(PATH, 2).await;
-    let place = space.children(PATH).await;
-    assert!(mutex.try_lock().await.unwrap().is_none());
-    let mut after = space.children(PATH).await;
-    after.sort_unstable();
-    let mut before = place;
-    before.sort_unstable();
-    assert_eq!(after, before);
-    guard.release().await.unwrap();
-    soon(waiting).await.unwrap().release().await.unwrap();
 }
 
 /// Waits until the holder's client knows that others wait: it watches the holder's node itself then.

@@ -16,8 +16,7 @@ const PATH: &str = "/payments/7";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn guarded_writes_that_are_under_way_when_the_lock_is_lost_are_refused_by_the_server() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let guard = Arc::new(client.mutex(PATH).unwrap().lock().await.unwrap());
     guard.create("/ledger", "mine").await.unwrap();
     let (outsider, node) = (space.outsider().await, space.children(PATH).await.remove(0));
@@ -48,8 +47,7 @@ async fn guarded_writes_that_are_under_way_when_the_lock_is_lost_are_refused_by_
 
 #[tokio::test]
 async fn body_that_runs_to_its_end_goes_on_when_the_lock_is_lost_and_is_told_afterwards() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let mutex = client.mutex(PATH).unwrap();
     let guard = mutex.lock().await.unwrap();
     let again = guard.run_to_end(mutex.lock()).await.unwrap();
@@ -64,21 +62,6 @@ async fn body_that_runs_to_its_end_goes_on_when_the_lock_is_lost_and_is_told_aft
     };
     assert!(failed(soon(guard.run_to_end(body)).await).is_lost());
     assert!(has_ended);
-}
-
-fn begins() {
-    unreachable!("it begins")
-}
-
-#[tokio::test]
-async fn body_under_a_lost_lock_does_not_begin() {
-    let space = Space::new();
-    let guard = space.client().await.mutex(PATH).unwrap().lock().await.unwrap();
-    assert_eq!(guard.run_blocking(|| 7).unwrap(), 7);
-    space.delete_children(PATH).await;
-    soon(guard.lost()).await;
-    assert!(failed(guard.run_to_end(async { begins() }).await).is_lost());
-    assert!(failed(guard.run_blocking(begins)).is_lost());
 }
 
 #[tokio::test]

@@ -40,8 +40,7 @@ async fn until_nothing_is_left(space: &Space) {
 
 #[tokio::test]
 async fn all_members_are_held_and_released_in_the_order_of_their_paths() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let multi = client.multi([C, A, B]).unwrap();
     assert_eq!(multi.paths().collect::<Vec<_>>(), [A, B, C]);
     let guard = multi.lock().await.unwrap();
@@ -65,8 +64,7 @@ async fn all_members_are_held_and_released_in_the_order_of_their_paths() {
 
 #[tokio::test]
 async fn all_members_are_released_at_the_same_time() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let guard = lock(&client, &[A, B, C]).await;
     let answer = proxy.on_reply(Opcode::DELETE).hold();
     let releasing = tokio::spawn(guard.release());
@@ -79,8 +77,7 @@ async fn all_members_are_released_at_the_same_time() {
 
 #[tokio::test]
 async fn a_try_takes_all_or_leaves_all_without_a_trace() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     for taken in [A, B, C] {
         let single = other.mutex(taken).unwrap().lock().await.unwrap();
         let before = queues(&space).await;
@@ -96,8 +93,7 @@ async fn a_try_takes_all_or_leaves_all_without_a_trace() {
 
 #[tokio::test]
 async fn one_deadline_holds_for_all_members_together() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let wait = Duration::from_secs(2);
     let first = other.mutex(A).unwrap().lock().await.unwrap();
     let second = other.mutex(B).unwrap().lock().await.unwrap();
@@ -121,21 +117,18 @@ async fn one_deadline_holds_for_all_members_together() {
 
 #[tokio::test]
 async fn members_after_the_one_that_is_waited_for_are_not_touched() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let single = other.mutex(B).unwrap().lock().await.unwrap();
     let waiting = spawn_lock(&client, &[C, B, A]);
     until(|| async { queues(&space).await == [1, 2, 0] }, "it waits for the second member").await;
     lock(&other, &[C]).await.release().await.unwrap();
     single.release().await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
-    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]
 async fn members_can_be_of_any_kind() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let members = [Member::write("/w"), Member::read("/r"), Member::exclusive("/e"), Member::mutex("/m")];
     let guard = client.lock_all(members.clone()).await.unwrap();
     assert_eq!(guard.paths().collect::<Vec<_>>(), ["/e", "/m", "/r", "/w"]);
@@ -159,8 +152,7 @@ async fn members_can_be_of_any_kind() {
 
 #[tokio::test]
 async fn members_are_entered_again_inside_without_a_node() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let members = [Member::mutex(A), Member::read(B), Member::write(C), Member::exclusive("/e")];
     let guard = client.lock_all(members).await.unwrap();
     guard
@@ -186,18 +178,14 @@ async fn members_are_entered_again_inside_without_a_node() {
         .await;
     assert!(guard.is_held());
     assert_eq!(queues(&space).await, [1, 1, 1]);
-    guard.release().await.unwrap();
-    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]
 async fn a_holder_of_all_is_asked_to_release_by_way_of_any_member() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (_, [client, other]) = Space::with_clients().await;
     let guard = lock(&client, &[A, B]).await;
     let holder = other.mutex(B).unwrap().participants().await.unwrap().remove(0);
     other.revoke(&holder).await.unwrap();
     soon(guard.revoked()).await;
     assert!(guard.is_held());
-    guard.release().await.unwrap();
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::task::JoinSet;
-use zklock::{Acl, Client, Config, LockError, LockEventKind, LossReason, Member, Policy, Refusal};
+use zklock::{Acl, Client, Config, LockError, LockEventKind, Policy, Refusal};
 use zklock_testkit::How;
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
@@ -84,8 +84,7 @@ async fn a_start_by_a_clock_that_was_far_ahead_is_told() {
 #[tokio::test]
 async fn the_next_period_begins_by_the_servers_time_whoever_asks() {
     const PERIOD: Duration = Duration::from_millis(400);
-    let space = Space::new();
-    let [one, other] = [space.client().await, space.client().await];
+    let (space, [one, other]) = Space::with_clients().await;
     let (begun, mut starts) = (Instant::now(), Vec::new());
     while starts.len() < 5 {
         for client in [&one, &other] {
@@ -102,8 +101,7 @@ async fn the_next_period_begins_by_the_servers_time_whoever_asks() {
 
 #[tokio::test]
 async fn a_begun_period_outlives_its_lock_and_its_session_and_says_how() {
-    let space = Space::new();
-    let (first, next) = (space.client().await, space.client().await);
+    let (space, [first, next]) = Space::with_clients().await;
     assert!(start(&first, TICK, HOUR).await.unwrap());
     first.shutdown(Duration::ZERO).await;
     assert!(!start(&next, TICK, HOUR).await.unwrap());
@@ -154,37 +152,8 @@ async fn one_of_several_readers_starts() {
 }
 
 #[tokio::test]
-async fn guards_of_every_kind_and_leaders_start_work() {
-    let space = Space::new();
-    let client = space.client().await;
-    let group = client.lock_all([Member::write("/a"), Member::mutex("/b")]).await.unwrap();
-    assert!(group.once_per("/ticks/group", HOUR).await.unwrap());
-    let permit = client.semaphore("/pool", 2).unwrap().acquire().await.unwrap();
-    assert!(permit.once_per("/ticks/permit", HOUR).await.unwrap());
-    let term = soon(client.leader("/leader").unwrap().leadership()).await.unwrap();
-    assert!(term.once_per("/ticks/term", HOUR).await.unwrap());
-    assert!(!permit.once_per("/ticks/term", HOUR).await.unwrap());
-}
-
-#[tokio::test]
-async fn holder_or_leader_that_lost_starts_nothing() {
-    let space = Space::new();
-    let client = space.client().await;
-    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
-    space.delete_children(PATH).await;
-    assert!(failed(guard.once_per(TICK, HOUR).await).is_lost());
-    let term = soon(client.leader("/leader").unwrap().leadership()).await.unwrap();
-    term.resign();
-    let lost = failed(term.once_per(TICK, HOUR).await);
-    assert!(matches!(lost, LockError::Lost { reason: LossReason::Resigned, .. }), "{lost}");
-    let outsider = space.outsider().await;
-    assert!(outsider.check_stat(&space.full(TICK)).await.unwrap().is_none());
-}
-
-#[tokio::test]
 async fn a_term_that_ends_while_it_asks_starts_nothing_and_the_next_one_does() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (proxy, client) = Space::new().proxied().await;
     let latch = client.election("/leader").unwrap().policy(Policy::GiveUpWhenSuspended).latch();
     let term = soon(latch.leadership()).await.unwrap();
     let cut = proxy.on_request(Opcode::GET_DATA).cut(How::Rst);
@@ -234,8 +203,7 @@ async fn a_question_that_nobody_waits_for_any_more_tells_no_loss() {
 
 #[tokio::test]
 async fn a_question_that_another_one_overtakes_is_answered_by_it_and_not_written_again() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let other = space.client().await;
     assert!(start(&other, TICK, HOUR).await.unwrap());
     let written = proxy.requests(Opcode::MULTI);
@@ -250,8 +218,7 @@ async fn a_question_that_another_one_overtakes_is_answered_by_it_and_not_written
 
 #[tokio::test]
 async fn a_tick_that_is_deleted_begins_anew() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     assert!(start(&client, TICK, HOUR).await.unwrap());
     space.outsider().await.delete(&space.full(TICK), None).await.unwrap();
     assert!(!start(&client, TICK, HOUR).await.unwrap(), "it knows that it began");
@@ -282,8 +249,7 @@ async fn a_tick_stays_until_it_is_deleted_and_its_parents_go_with_the_last_one()
 
 #[tokio::test]
 async fn bad_ticks_and_periods_are_errors_that_leave_everything_as_it_is() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let invalid = failed(guard.once_per("ticks", HOUR).await);
     assert_eq!(invalid.to_string(), "invalid path \"ticks\": it must start with `/`");

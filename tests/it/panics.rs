@@ -24,8 +24,7 @@ async fn add_stranger(space: &Space) -> String {
 
 #[tokio::test]
 async fn a_panic_of_a_task_ends_the_session_and_the_next_one_has_the_locks_again() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let mutex = lock_that_panics(&space, &client).await;
     let other = client.mutex("/other").unwrap();
     let held = soon(other.lock()).await.unwrap();
@@ -44,8 +43,7 @@ async fn a_panic_of_a_task_ends_the_session_and_the_next_one_has_the_locks_again
 
 #[tokio::test]
 async fn a_candidate_whose_task_panics_runs_again_in_the_next_session() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let leader = client.leader("/panics").unwrap();
     let term = soon(leader.leadership()).await.unwrap();
     let stranger = add_stranger(&space).await;
@@ -61,8 +59,7 @@ async fn a_candidate_whose_task_panics_runs_again_in_the_next_session() {
 
 #[tokio::test]
 async fn a_lock_goes_to_others_after_a_panic_only_when_its_body_has_ended() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let mutex = lock_that_panics(&space, &client).await;
     let guard = soon(client.mutex("/other").unwrap().lock()).await.unwrap();
     let other = space.client().await.mutex("/other").unwrap();
@@ -76,8 +73,7 @@ async fn a_lock_goes_to_others_after_a_panic_only_when_its_body_has_ended() {
 
 #[tokio::test]
 async fn a_client_is_not_ready_between_the_panic_of_a_task_and_its_next_session() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let mutex = lock_that_panics(&space, &client).await;
     let other = client.mutex("/other").unwrap();
     let held = soon(other.lock()).await.unwrap();

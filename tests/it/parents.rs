@@ -47,8 +47,7 @@ async fn a_parent_whose_first_contender_gave_up_goes_with_the_next_one() {
 
 #[tokio::test]
 async fn a_wiped_tree_is_told_to_the_holder_and_entered_again_by_those_who_wait() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let late = lock(&client, PATH).await;
     let mut waiting = JoinSet::new();
     for client in [client.clone(), other.clone(), other.clone()] {
@@ -82,8 +81,7 @@ async fn holder_of(space: &Space) -> String {
 
 #[tokio::test]
 async fn a_waiter_that_finds_no_parent_any_more_enters_again() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let holder = lock(&space.client().await, PATH).await;
     let waiting = tokio::spawn(async move { lock(&client, PATH).await });
     until(|| async { proxy.replies(Opcode::GET_DATA) > 0 }, "the waiter watches").await;
@@ -97,7 +95,6 @@ async fn a_waiter_that_finds_no_parent_any_more_enters_again() {
     list.release();
     let guard = soon(waiting).await.unwrap();
     guard.verify().await.unwrap();
-    guard.release().await.unwrap();
 }
 
 #[tokio::test]
@@ -191,7 +188,6 @@ async fn ancestors_that_exist_need_no_permission() {
     let guard = lock(&client, PATH).await;
     assert!(guard.is_held());
     assert_eq!(client.mutex(PATH).unwrap().participants().await.unwrap().len(), 1);
-    guard.release().await.unwrap();
 }
 
 #[tokio::test]

@@ -3,9 +3,9 @@
 use std::time::{Duration, SystemTime};
 
 use tokio::task::JoinSet;
-use zklock::{Client, LockError, Mode, Participant, RwLock, Standing};
+use zklock::{Client, Mode, Participant, RwLock, Standing};
 
-use crate::support::{Space, ephemeral, failed, persistent, soon};
+use crate::support::{Space, ephemeral, persistent, soon};
 
 const PATH: &str = "/shelves";
 
@@ -19,8 +19,7 @@ async fn participants(client: &Client) -> Vec<Participant> {
 
 #[tokio::test]
 async fn a_path_that_nobody_used_has_none_and_is_not_created() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     assert_eq!(participants(&client).await, []);
     assert_eq!(client.mutex(PATH).unwrap().participants().await.unwrap(), []);
     assert_eq!(space.outsider().await.check_stat(&space.full(PATH)).await.unwrap(), None);
@@ -60,13 +59,11 @@ async fn each_is_described_as_the_server_knows_it() {
     writer.release().await.unwrap();
     let reader = soon(waiting).await.unwrap().unwrap();
     assert_eq!(reader.fencing_token(), second.fencing_token, "it holds with the token it was listed with");
-    reader.release().await.unwrap();
 }
 
 #[tokio::test]
 async fn standings_follow_the_queue_and_not_the_order_of_the_listing() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let first = rwlock(&client).read().await.unwrap();
     let mut waiting = JoinSet::new();
     // The queue is R0 R1 W2 R3 W4, each of another client.
@@ -96,8 +93,7 @@ async fn standings_follow_the_queue_and_not_the_order_of_the_listing() {
 
 #[tokio::test]
 async fn others_data_is_shown_as_far_as_it_can_be_and_strangers_are_left_out() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let guard = rwlock(&client).read().await.unwrap();
     let outsider = space.outsider().await;
     let contenders = [("a-__READ__0000000005", &b"10.0.0.1"[..]), ("b-__WRIT__0000000006", b"\xff\0")];
@@ -117,8 +113,7 @@ async fn others_data_is_shown_as_far_as_it_can_be_and_strangers_are_left_out() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn contenders_that_leave_while_they_are_listed_are_left_out() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (_, [client, other]) = Space::with_clients().await;
     let held = rwlock(&client).read().await.unwrap();
     let lock = rwlock(&other);
     let comes_and_goes = tokio::spawn(async move {
@@ -132,14 +127,4 @@ async fn contenders_that_leave_while_they_are_listed_are_left_out() {
         assert!(listed.len() <= 2 && listed.iter().all(|one| one.standing == Standing::Holds), "{listed:?}");
     }
     comes_and_goes.await.unwrap();
-    held.release().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_client_that_is_closed_lists_nobody() {
-    let space = Space::new();
-    let client = space.client().await;
-    client.shutdown(Duration::ZERO).await;
-    let error = failed(rwlock(&client).participants().await);
-    assert!(matches!(&error, LockError::Closed { path, .. } if path == PATH), "{error}");
 }

@@ -126,7 +126,6 @@ async fn a_killed_holder_is_followed_after_its_session_timed_out_and_not_before(
     // The holder was busy, so the server heard from its session just before it was killed.
     assert!(waited + QUICK_TICK / 2 >= SESSION, "the lock was handed on after {waited:?}");
     assert!(guard.fencing_token().zxid() > token);
-    guard.release().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -144,7 +143,6 @@ async fn a_stopped_holder_wakes_to_a_lost_lock_and_a_dropped_body_and_writes_not
     assert_eq!(holder.reported(), "lost, said, refused");
     let data = space.outsider().await.get_data(&space.full("/turns")).await.unwrap().0;
     assert_eq!(data, b"the successor's");
-    guard.release().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

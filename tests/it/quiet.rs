@@ -21,8 +21,7 @@ async fn named_and_unled() {}
 #[tokio::test]
 async fn a_skipped_call_is_logged_with_the_name_that_it_was_given() {
     Loud::listen();
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let held = space.client().await.mutex("/skipped-and-logged").unwrap().lock().await.unwrap();
     let before = logged("/skipped-and-logged").len();
     zklock::scope(client, skipped()).await;
@@ -105,8 +104,7 @@ fn a_variable_with_a_wrong_name_is_logged_with_the_nearest_one() {
 #[tokio::test]
 async fn a_lock_cancelled_in_any_phase_leaves_nothing_and_logs_no_trouble() {
     Loud::listen();
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     // The path does not occur in the log lines of other tests.
     let path = space.namespace.clone();
     let (mutex, other) = (client.mutex(&path).unwrap(), space.client().await.mutex(&path).unwrap());

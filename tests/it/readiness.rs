@@ -2,7 +2,7 @@
 
 use zklock::{Client, Readiness};
 
-use crate::support::{SOON, Server, Space, soon, until};
+use crate::support::{Server, until};
 
 async fn until_it_is(readiness: Readiness, client: &Client) {
     until(|| async { client.readiness() == readiness }, &readiness.to_string()).await;
@@ -21,17 +21,4 @@ async fn a_client_is_suspended_then_disconnected_and_ready_again_with_its_server
         .await;
     server.restart().unwrap();
     until_it_is(Readiness::Ready, &client).await;
-}
-
-#[tokio::test]
-async fn a_client_that_is_shut_down_is_closing_while_a_body_goes_on_and_ever_after() {
-    let client = Space::new().client().await;
-    let guard = client.mutex("/body").unwrap().lock().await.unwrap();
-    let closing = client.clone();
-    let shutdown = tokio::spawn(async move { closing.shutdown(SOON).await });
-    until_it_is(Readiness::Closing, &client).await;
-    assert!(guard.is_held() && !shutdown.is_finished());
-    guard.release().await.unwrap();
-    soon(shutdown).await.unwrap();
-    assert_eq!(client.readiness(), Readiness::Closing);
 }

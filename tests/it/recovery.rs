@@ -20,8 +20,7 @@ fn refused(reply: &[u8], error: ErrorCode) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_withdrawal_is_retried_more_slowly_each_time_until_it_is_done() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let guard = lock(&client, PATH).await;
     let lost = proxy.on_request(Opcode::DELETE).always().cut(How::Fin);
     drop(guard);
@@ -37,8 +36,7 @@ async fn a_withdrawal_is_retried_more_slowly_each_time_until_it_is_done() {
 
 #[tokio::test]
 async fn the_first_refusal_is_told_and_not_that_of_the_withdrawal() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (proxy, client) = Space::new().proxied().await;
     lock(&client, PATH).await.release().await.unwrap();
     let first = proxy.on_reply(Opcode::GET_CHILDREN).times(2).rewrite(|r| refused(r, ErrorCode::NO_AUTH));
     let second = proxy.on_reply(Opcode::DELETE).rewrite(|r| refused(r, ErrorCode::NOT_EMPTY));
@@ -49,8 +47,7 @@ async fn the_first_refusal_is_told_and_not_that_of_the_withdrawal() {
 
 #[tokio::test]
 async fn a_node_that_is_gone_before_it_is_withdrawn_is_no_failure() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let guard = lock(&client, PATH).await;
     let delete = proxy.on_request(Opcode::DELETE).hold();
     let releasing = tokio::spawn(guard.release());
@@ -64,8 +61,7 @@ async fn a_node_that_is_gone_before_it_is_withdrawn_is_no_failure() {
 
 #[tokio::test]
 async fn a_contender_is_looked_for_after_the_server_caught_up_with_its_leader() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     lock(&client, PATH).await.release().await.unwrap();
     let catching_up = proxy.on_request(Opcode::MULTI).always().hold();
     proxy.on_reply(Opcode::CREATE2).cut(How::Fin);
@@ -84,8 +80,7 @@ async fn a_contender_is_looked_for_after_the_server_caught_up_with_its_leader() 
 
 #[tokio::test]
 async fn a_contender_that_is_deleted_before_it_was_found_enters_again() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     lock(&client, PATH).await.release().await.unwrap();
     let before = proxy.requests(Opcode::CREATE2);
     let catching_up = proxy.on_request(Opcode::MULTI).always().hold();
@@ -118,8 +113,7 @@ pub(crate) async fn expire_for_the_client_alone(proxy: &Proxy, client: &Client) 
 
 #[tokio::test]
 async fn a_waiter_does_not_take_its_turn_with_the_node_of_its_last_session() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let holder = lock(&space.client().await, PATH).await;
     let waiting = spawn_lock(&client, PATH);
     space.until_queued(PATH, 2).await;
@@ -139,8 +133,7 @@ async fn a_waiter_does_not_take_its_turn_with_the_node_of_its_last_session() {
 
 #[tokio::test]
 async fn withdrawals_find_their_node_whatever_the_path_repeats() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let nested = format!("{}/x", space.namespace);
     for path in [space.namespace.clone(), format!("{}{nested}", space.namespace), nested] {
         let mutex = client.mutex(&path).unwrap();
@@ -162,8 +155,7 @@ async fn withdrawals_find_their_node_whatever_the_path_repeats() {
 
 #[tokio::test]
 async fn a_node_of_another_session_is_not_taken_for_the_own_one() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     lock(&space.client().await, PATH).await.release().await.unwrap();
     let first = client.session_id().unwrap();
     // The rewritten reply makes the client believe that it was moved to another session.

@@ -23,8 +23,7 @@ fn replace_the_next_session(proxy: &Proxy) -> Rule {
 
 #[tokio::test]
 async fn a_holder_whose_session_is_replaced_is_told_at_the_reconnect() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     let session = client.session_id();
     replace_the_next_session(&proxy);

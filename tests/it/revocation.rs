@@ -38,8 +38,7 @@ fn listen(guard: &MutexGuard) -> oneshot::Receiver<()> {
 
 #[tokio::test]
 async fn the_request_is_curators_message_in_the_data_of_the_node() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let guard = lock(&client, PATH).await;
     let own = holder(&client).await;
     client.revoke(&own).await.unwrap();
@@ -48,13 +47,11 @@ async fn the_request_is_curators_message_in_the_data_of_the_node() {
     // The first version is that of the transaction that created the queue.
     assert_eq!((data, stat.version), (MESSAGE.to_vec(), 2));
     guard.verify().await.unwrap();
-    guard.release().await.unwrap();
 }
 
 #[tokio::test]
 async fn curators_message_is_heard_and_other_data_is_not() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let guard = lock(&client, PATH).await;
     let called = listen(&guard);
     let own = holder(&client).await;
@@ -71,25 +68,21 @@ async fn curators_message_is_heard_and_other_data_is_not() {
     write_as_outsider(&space, &own, MESSAGE).await;
     soon(revoked).await;
     soon(called).await.unwrap();
-    guard.release().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_request_that_comes_before_anybody_listens_is_heard() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let guard = lock(&client, PATH).await;
     client.revoke(&holder(&client).await).await.unwrap();
     soon(guard.revoked()).await;
     soon(listen(&guard)).await.unwrap();
     soon(guard.revoked()).await;
-    guard.release().await.unwrap();
 }
 
 #[tokio::test]
 async fn one_that_is_asked_while_it_waits_hears_of_it_when_it_holds() {
-    let space = Space::new();
-    let [a, b] = [space.client().await, space.client().await];
+    let (space, [a, b]) = Space::with_clients().await;
     let guard = lock(&a, PATH).await;
     let waiting = spawn_lock(&b, PATH);
     space.until_queued(PATH, 2).await;
@@ -97,13 +90,11 @@ async fn one_that_is_asked_while_it_waits_hears_of_it_when_it_holds() {
     guard.release().await.unwrap();
     let guard = soon(waiting).await.unwrap();
     soon(guard.revoked()).await;
-    guard.release().await.unwrap();
 }
 
 #[tokio::test]
 async fn every_callback_is_called_once_however_often_the_holder_is_asked() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let guard = lock(&client, PATH).await;
     let inner = guard.scope(client.mutex(PATH).unwrap().lock()).await.unwrap();
     let (call, calls) = mpsc::channel();
@@ -122,14 +113,11 @@ async fn every_callback_is_called_once_however_often_the_holder_is_asked() {
     let mut called = soon(called).await.unwrap();
     called.sort_unstable();
     assert_eq!(called, ["inner", "outer", "outer"]);
-    inner.release().await.unwrap();
-    guard.release().await.unwrap();
 }
 
 #[tokio::test]
 async fn callback_is_not_called_after_the_release_and_the_request_is_no_error() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let guard = lock(&client, PATH).await;
     let called = listen(&guard);
     let own = holder(&client).await;
@@ -142,13 +130,11 @@ async fn callback_is_not_called_after_the_release_and_the_request_is_no_error() 
     client.revoke(&own).await.unwrap();
     client.break_lock(&own).await.unwrap();
     guard.verify().await.unwrap();
-    guard.release().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_guard_inside_of_another_calls_nobody_after_its_release() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let outer = lock(&client, PATH).await;
     let inner = outer.scope(lock(&client, PATH)).await;
     let (called, outer_called) = (listen(&inner), listen(&outer));
@@ -160,8 +146,7 @@ async fn a_guard_inside_of_another_calls_nobody_after_its_release() {
 
 #[tokio::test]
 async fn callbacks_that_block_or_panic_disturb_nobody() {
-    let space = Space::new();
-    let [a, b] = [space.client().await, space.client().await];
+    let (space, [a, b]) = Space::with_clients().await;
     let guard = lock(&a, PATH).await;
     let (end, ended) = mpsc::channel::<()>();
     let (blocks, is_blocked) = oneshot::channel();
@@ -233,7 +218,6 @@ async fn both_sides_of_a_read_write_lock_are_asked_for_themselves() {
     let writer = rwlock.write().await.unwrap();
     client.revoke(&rwlock.participants().await.unwrap()[0]).await.unwrap();
     soon(writer.revoked()).await;
-    writer.release().await.unwrap();
 }
 
 #[tokio::test]
@@ -249,7 +233,6 @@ async fn a_downgraded_holder_goes_on_listening() {
     client.revoke(&rwlock.participants().await.unwrap()[0]).await.unwrap();
     soon(is_called).await.unwrap();
     soon(reader.revoked()).await;
-    reader.release().await.unwrap();
 }
 
 #[tokio::test]
@@ -263,28 +246,24 @@ async fn a_downgrade_loses_no_request_to_release() {
     soon(reader.revoked()).await;
     let participants = rwlock.participants().await.unwrap();
     assert_eq!((participants.len(), participants[0].mode), (1, Mode::Read));
-    reader.release().await.unwrap();
-    assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
 #[tokio::test]
-async fn a_client_that_is_closed_asks_nobody() {
-    let space = Space::new();
-    let [a, b] = [space.client().await, space.client().await];
+async fn a_client_that_is_closed_lists_and_asks_nobody() {
+    let (_, [a, b]) = Space::with_clients().await;
     let guard = lock(&a, PATH).await;
     let own = holder(&b).await;
     b.shutdown(Duration::ZERO).await;
-    for error in [failed(b.revoke(&own).await), failed(b.break_lock(&own).await)] {
+    let listed = failed(b.mutex(PATH).unwrap().participants().await);
+    for error in [listed, failed(b.revoke(&own).await), failed(b.break_lock(&own).await)] {
         assert!(error.is_closed(), "{error}");
     }
     guard.verify().await.unwrap();
-    guard.release().await.unwrap();
 }
 
 #[tokio::test]
 async fn place_that_is_taken_away_by_force_is_a_loss_for_its_holder_and_a_waiter_enters_again_at_the_tail() {
-    let space = Space::new();
-    let [a, b, c] = [space.client().await, space.client().await, space.client().await];
+    let (space, [a, b, c]) = Space::with_clients().await;
     let guard = lock(&a, PATH).await;
     let called = listen(&guard);
     let expelled = spawn_lock(&b, PATH);

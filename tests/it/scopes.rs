@@ -22,8 +22,7 @@ async fn audit() -> Result<Session, LockError> {
 
 #[tokio::test]
 async fn a_scope_has_clients_by_name_and_the_innermost_scope_goes_first() {
-    let space = Space::new();
-    let (outer, inner, named) = (space.client().await, space.client().await, space.client().await);
+    let (_, [outer, inner, named]) = Space::with_clients().await;
     let sessions = [&outer, &inner, &named].map(|client| client.session_id());
     let scope = Scope::new().client(outer.clone()).named("audit", named.clone());
     let both = async || (default().await.unwrap(), audit().await.unwrap());
@@ -40,8 +39,7 @@ async fn a_scope_has_clients_by_name_and_the_innermost_scope_goes_first() {
 
 #[tokio::test]
 async fn a_scope_goes_with_the_tasks_of_its_call_and_not_with_others() {
-    let space = Space::new();
-    let (client, named) = (space.client().await, space.client().await);
+    let (_, [client, named]) = Space::with_clients().await;
     let sessions = (client.session_id(), named.session_id());
     let scope = Scope::new().client(client).named("audit", named);
     let (spawned, other) = scope

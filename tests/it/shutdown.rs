@@ -16,9 +16,8 @@ const PATH: &str = "/service";
 
 #[tokio::test]
 async fn waiters_are_told_of_a_shutdown_and_leave_the_queue() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
-    let guard = other.mutex(PATH).unwrap().lock().await.unwrap();
+    let (space, [client, other]) = Space::with_clients().await;
+    let _guard = other.mutex(PATH).unwrap().lock().await.unwrap();
     let mut waiting = JoinSet::new();
     for _ in 0..50 {
         let mutex = client.mutex(PATH).unwrap();
@@ -31,7 +30,6 @@ async fn waiters_are_told_of_a_shutdown_and_leave_the_queue() {
         assert!(failed(outcome).is_closed());
     }
     assert_eq!(space.children(PATH).await.len(), 1);
-    guard.release().await.unwrap();
 }
 
 #[tokio::test]
@@ -108,8 +106,7 @@ async fn a_body_is_cancelled_before_its_lock_is_handed_on_by_a_shutdown() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_body_is_told_of_a_shutdown_however_many_there_are() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let running = Arc::new(AtomicUsize::new(0));
     let body = |index: usize| {
         let (mutex, running) = (client.mutex(format!("{PATH}/{index}")).unwrap(), running.clone());

@@ -45,8 +45,7 @@ async fn check<K>((guard, token): (Guard<K>, FencingToken), recorder: &Recorder,
 #[tokio::test]
 async fn a_call_has_a_span_for_its_wait_and_one_around_its_body() {
     let (recorder, _listening) = Recorder::listen();
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let calls = async {
         let guard = client.mutex(PATH).unwrap().named("jobs").lock().await.unwrap();
         let token = guard.fencing_token();
@@ -68,8 +67,7 @@ async fn a_call_has_a_span_for_its_wait_and_one_around_its_body() {
 #[tokio::test]
 async fn a_lost_lock_has_the_reason_in_its_span() {
     let (recorder, _listening) = Recorder::listen();
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     space.delete_children(PATH).await;
     assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
@@ -90,8 +88,7 @@ async fn a_lost_lock_has_the_reason_in_its_span() {
 #[tokio::test]
 async fn a_downgraded_lock_has_one_span_to_the_end_of_its_reader() {
     let (recorder, _listening) = Recorder::listen();
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let writer = client.rwlock(PATH).unwrap().write().await.unwrap();
     let reader = writer.downgrade().await.unwrap();
     reader.run(async { info!("reads") }).await.unwrap();
@@ -103,8 +100,7 @@ async fn a_downgraded_lock_has_one_span_to_the_end_of_its_reader() {
 #[tokio::test]
 async fn the_span_of_a_lock_tells_that_its_downgrade_failed() {
     let (recorder, _listening) = Recorder::listen();
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let writer = client.rwlock(PATH).unwrap().write().await.unwrap();
     space.forbid_creates(PATH).await;
     assert!(matches!(failed(writer.downgrade().await), LockError::Denied { .. }));
@@ -114,9 +110,8 @@ async fn the_span_of_a_lock_tells_that_its_downgrade_failed() {
 
 #[tokio::test]
 async fn each_lock_of_several_has_spans_of_its_own() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
-    let held = other.mutex("/c").unwrap().lock().await.unwrap();
+    let (_, [client, other]) = Space::with_clients().await;
+    let _held = other.mutex("/c").unwrap().lock().await.unwrap();
     let (recorder, _listening) = Recorder::listen();
     let both = client.lock_all(["/a", "/b"]).await.unwrap();
     both.run(async { info!("under both") }).await.unwrap();
@@ -131,5 +126,4 @@ async fn each_lock_of_several_has_spans_of_its_own() {
     let seen: Vec<_> = spans.iter().map(|span| (span.field("zklock.path"), span.end()[0])).collect();
     assert_eq!(seen, [("/a", "acquired"), ("/a", "ended"), ("/c", "contended")]);
     assert_eq!(recorder.threads().len(), 1, "{:?}", recorder.threads());
-    held.release().await.unwrap();
 }

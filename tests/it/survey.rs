@@ -14,8 +14,7 @@ fn summary(locks: &[SurveyedLock]) -> Vec<(&str, LockKind, u32, u32)> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_locks_below_a_path_have_their_kinds_holders_and_waiters() {
-    let space = Space::new();
-    let (client, other, observer) = (space.client().await, space.client().await, space.client().await);
+    let (space, [client, other, observer]) = Space::with_clients().await;
     let mutex = client.mutex("/shop/orders/7").unwrap().lock().await.unwrap();
     let reader = client.rwlock("/shop/stock").unwrap().read().await.unwrap();
     let permits = client.semaphore("/shop/permits", 3).unwrap().acquire_many(2).await.unwrap();
@@ -74,7 +73,7 @@ async fn the_locks_of_other_libraries_are_found() {
 async fn nodes_beyond_the_bounds_or_denied_are_counted_and_not_looked_at() {
     let space = Space::new();
     let (client, outsider) = (space.client().await, space.outsider().await);
-    let guard = client.mutex("/a/b/c").unwrap().lock().await.unwrap();
+    let _guard = client.mutex("/a/b/c").unwrap().lock().await.unwrap();
     let deep = client.survey("/").unwrap().depth(1).take().await.unwrap();
     assert_eq!((deep.locks.len(), deep.left_out), (0, 1));
     let few = client.survey("/").unwrap().nodes(2).take().await.unwrap();
@@ -88,14 +87,13 @@ async fn nodes_beyond_the_bounds_or_denied_are_counted_and_not_looked_at() {
     let denied = client.survey("/").unwrap().take().await.unwrap();
     assert_eq!((denied.locks.len(), denied.left_out), (1, 1));
     assert!(matches!(denied.denied, Some(LockError::Denied { path, .. }) if path == "/denied"));
-    guard.release().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_lock_whose_contender_may_not_be_read_is_counted_and_so_are_those_below_it() {
     let space = Space::new();
     let (client, outsider) = (space.client().await, space.outsider().await);
-    let below = client.mutex("/a/below").unwrap().lock().await.unwrap();
+    let _below = client.mutex("/a/below").unwrap().lock().await.unwrap();
     let closed = [zk::Acl::new(zk::Permission::ADMIN, zk::AuthId::anyone())];
     let options = zk::CreateMode::EphemeralSequential.with_acls(closed.as_slice().into());
     outsider.create(&space.full("/a/_c_x-lock-"), b"", &options).await.unwrap();
@@ -103,7 +101,6 @@ async fn a_lock_whose_contender_may_not_be_read_is_counted_and_so_are_those_belo
     let expected = [("/a", LockKind::Mutex, 1, 0), ("/a/below", LockKind::Mutex, 1, 0)];
     assert_eq!((summary(&surveyed.locks), surveyed.left_out), (expected.to_vec(), 0));
     assert!(surveyed.locks[0].participants.is_empty() && surveyed.locks[1].participants.len() == 1);
-    below.release().await.unwrap();
 }
 
 #[tokio::test]
@@ -132,7 +129,7 @@ async fn a_waiter_that_becomes_the_first_between_the_lists_of_a_semaphore_is_cou
     // It waits behind the gate, and has a node in both queues. The other one is behind it at the gate.
     let inside = waiter(space.client().await);
     space.until_queued(&format!("{PATH}/leases"), 2).await;
-    let outside = waiter(space.client().await);
+    let _outside = waiter(space.client().await);
     space.until_queued(&format!("{PATH}/locks"), 2).await;
     let (proxy, observer) = space.proxied().await;
     let survey = async || observer.survey(PATH).unwrap().depth(0).take().await.unwrap();
@@ -147,8 +144,6 @@ async fn a_waiter_that_becomes_the_first_between_the_lists_of_a_semaphore_is_cou
         listed.release();
         inside
     };
-    let (surveyed, inside) = soon(async { tokio::join!(survey(), changes) }).await;
+    let (surveyed, _inside) = soon(async { tokio::join!(survey(), changes) }).await;
     assert_eq!(summary(&surveyed.locks), [(PATH, LockKind::Semaphore, 1, 2)]);
-    inside.release().await.unwrap();
-    soon(outside).await.unwrap().release().await.unwrap();
 }

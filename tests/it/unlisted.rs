@@ -19,8 +19,7 @@ fn hide_children(proxy: &Proxy) {
 
 #[tokio::test]
 async fn a_holder_that_its_first_list_lacks_has_lost_the_lock_and_leaves_no_node() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     hide_children(&proxy);
     let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
     assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
@@ -30,8 +29,7 @@ async fn a_holder_that_its_first_list_lacks_has_lost_the_lock_and_leaves_no_node
 
 #[tokio::test]
 async fn a_contender_that_its_list_lacks_deletes_its_node_and_enters_again() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     space.client().await.mutex(PATH).unwrap().lock().await.unwrap().release().await.unwrap();
     hide_children(&proxy);
     let locking = spawn_lock(&client, PATH);
@@ -41,7 +39,6 @@ async fn a_contender_that_its_list_lacks_deletes_its_node_and_enters_again() {
     let guard = soon(locking).await.unwrap();
     assert_eq!(space.children(PATH).await.len(), 1);
     guard.verify().await.unwrap();
-    guard.release().await.unwrap();
 }
 
 #[derive(PartialEq)]
@@ -74,7 +71,6 @@ async fn check_reconnect(delete_queue: DeleteQueue) {
     server.disconnect(client.session_id().unwrap());
     assert_eq!(soon(lost.lost()).await, LossReason::NodeDeleted);
     until(async || kept.state() == LeaseState::Held, "the other lock is held again").await;
-    kept.release().await.unwrap();
 }
 
 #[tokio::test]

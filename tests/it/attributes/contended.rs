@@ -1,4 +1,4 @@
-//! `no_wait`, `skip` and `otherwise`: the results of calls that do not get a contended lock.
+//! `wait`, `no_wait`, `skip` and `otherwise`: the time for which a call waits, and its result if others have the lock.
 
 use std::io;
 use std::time::Duration;
@@ -213,8 +213,7 @@ skips!(skips_permits, permits_or_not, permits = 2, of = 3);
 
 #[tokio::test]
 async fn every_kind_of_lock_can_be_skipped() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let blocked = async |call: fn(&Client) -> Result<u8, LockError>| {
         let client = client.clone();
         soon(spawn_blocking(move || call(&client))).await.unwrap().unwrap()
@@ -248,8 +247,7 @@ async fn permits_once() -> Result<Option<u8>, LockError> {
 
 #[tokio::test]
 async fn a_contended_call_begins_no_period_and_a_period_that_has_begun_is_no_contention() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let holder = taken(&space).await;
     let calls = async { once(&["/other"]).await };
     assert_eq!(soon(zklock::scope(client.clone(), calls)).await.unwrap(), None);
@@ -264,4 +262,54 @@ async fn a_contended_call_begins_no_period_and_a_period_that_has_begun_is_no_con
     held.release().await.unwrap();
     let calls = async { [permits_once().await, permits_once().await].map(Result::unwrap) };
     assert_eq!(soon(zklock::scope(client, calls)).await, [Some(7), None]);
+}
+
+#[distributed_lock(path = PATH, wait = Duration::from_millis(millis))]
+async fn for_millis(millis: u64) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = PATH)]
+async fn by_default() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = PATH, wait = forever)]
+async fn patient() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_wait_may_be_computed_from_the_arguments() {
+    let space = Space::new();
+    let holder = taken(&space).await;
+    let client = space.client().await;
+    let error = failed(zklock::scope(client.clone(), for_millis(500)).await);
+    assert_contended(&error, Duration::from_millis(500));
+    space.until_queued(PATH, 1).await;
+    holder.release().await.unwrap();
+    zklock::scope(client, for_millis(u64::MAX)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_computed_wait_of_zero_is_refused_before_anything_is_sent() {
+    let space = Space::new();
+    let error = failed(zklock::scope(space.client().await, for_millis(0)).await);
+    assert!(matches!(&error, LockError::InvalidWait { path, .. } if path == PATH), "{error}");
+    assert_eq!(space.children("").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn forever_outlasts_the_default_of_the_client() {
+    let space = Space::new();
+    let holder = taken(&space).await;
+    let short = Duration::from_millis(500);
+    let client = space.config().default_wait(short).connect().await.unwrap();
+    let waiter = tokio::spawn(zklock::scope(client.clone(), patient()));
+    space.until_queued(PATH, 2).await;
+    assert_contended(&failed(zklock::scope(client, by_default()).await), short);
+    space.until_queued(PATH, 2).await;
+    assert!(!waiter.is_finished());
+    holder.release().await.unwrap();
+    soon(waiter).await.unwrap().unwrap();
 }

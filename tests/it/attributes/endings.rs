@@ -1,56 +1,40 @@
-//! The lock is released however a body ends.
+//! The lock is released however a body ends, a body does not outlive its lock, and both return the function's error type.
 
-use std::future::pending;
+use std::error::Error;
 use std::io;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use tokio::sync::oneshot;
-use zklock::{LockError, distributed_lock};
+use zklock::{LockError, LossReason, distributed_lock};
 
-use super::Tracer;
 use crate::support::{Space, failed, soon};
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum By {
     Question,
+    Error,
     Return,
     Tail,
 }
 
-#[distributed_lock(path = "/errors")]
-async fn failing(by: By) -> io::Result<u64> {
+#[distributed_lock(path = "/returns")]
+async fn ending(by: By) -> io::Result<u64> {
     match by {
         By::Question => Ok("seven".parse::<u64>().map_err(io::Error::other)?),
-        By::Return => return Err(io::ErrorKind::NotFound.into()),
-        By::Tail => Err(io::ErrorKind::NotFound.into()),
+        By::Error => return Err(io::ErrorKind::NotFound.into()),
+        By::Return => return Ok(7),
+        By::Tail => Ok(7),
     }
 }
 
 #[tokio::test]
-async fn an_error_leaves_with_the_lock_released() {
-    let space = Space::new();
-    let client = space.client().await;
-    for by in [By::Question, By::Return, By::Tail] {
-        let error = failed(zklock::scope(client.clone(), failing(by)).await);
-        assert_eq!(matches!(by, By::Question), error.kind() == io::ErrorKind::Other);
-        space.until_empty("/errors").await;
-    }
-}
-
-#[distributed_lock(path = "/returns")]
-async fn returning(early: bool) -> Result<&'static str, LockError> {
-    if early {
-        return Ok("early");
-    }
-    Ok("late")
-}
-
-#[tokio::test]
-async fn a_return_leaves_the_body_and_not_the_lock() {
-    let space = Space::new();
-    let client = space.client().await;
-    for (early, expected) in [(true, "early"), (false, "late")] {
-        assert_eq!(zklock::scope(client.clone(), returning(early)).await.unwrap(), expected);
+async fn an_error_and_a_return_leave_with_the_lock_released() {
+    let (space, client) = Space::with_client().await;
+    let (question, error) = (io::ErrorKind::Other, io::ErrorKind::NotFound);
+    let cases =
+        [(By::Question, Err(question)), (By::Error, Err(error)), (By::Return, Ok(7)), (By::Tail, Ok(7))];
+    for (by, expected) in cases {
+        let ended = zklock::scope(client.clone(), ending(by)).await;
+        assert_eq!(ended.map_err(|error| error.kind()), expected, "{by:?}");
         space.until_empty("/returns").await;
     }
 }
@@ -70,38 +54,109 @@ async fn a_panic_goes_on_and_the_lock_is_released() {
     space.until_empty("/panics").await;
 }
 
-#[distributed_lock(path = "/endless", wait = "60s")]
-async fn endless(started: oneshot::Sender<()>, _tracer: Tracer) -> Result<(), LockError> {
-    started.send(()).expect("the test waits for the start");
-    pending().await
+#[distributed_lock(path = "/lost/{name}", guard = held)]
+async fn finishing(name: &str, space: &Space) -> Result<(), LockError> {
+    space.delete_children(&format!("/lost/{name}")).await;
+    held.lost().await;
+    Ok(())
+}
+
+#[distributed_lock(path = "/lost/{name}", wait = "60s")]
+async fn nesting(name: &str, space: &Space, entered: &AtomicBool) -> Result<(), LockError> {
+    let result = finishing(name, space).await;
+    entered.store(true, Ordering::SeqCst);
+    result
 }
 
 #[tokio::test]
-async fn dropping_the_call_drops_the_body_and_releases() {
+async fn a_loss_ends_every_level_of_a_nested_call() {
     let space = Space::new();
-    let (tracer, dropped) = Tracer::new();
-    let (start, started) = oneshot::channel();
-    let call = zklock::scope(space.client().await, endless(start, tracer));
-    tokio::select! {
-        result = call => panic!("an endless body ended: {result:?}"),
-        started = soon(started) => started.unwrap(),
-    }
-    assert!(dropped.load(Ordering::SeqCst));
-    space.until_empty("/endless").await;
+    let went_on = AtomicBool::new(false);
+    let call = zklock::scope(space.client().await, nesting("b", &space, &went_on));
+    assert!(failed(soon(call).await).is_lost());
+    assert!(!went_on.load(Ordering::SeqCst));
+    space.until_empty("/lost/b").await;
+}
+
+#[distributed_lock(path = "/migration", on_lost = finish, guard = held)]
+async fn migrate(space: &Space, is_done: &AtomicBool) -> Result<u8, LockError> {
+    space.delete_children("/migration").await;
+    held.lost().await;
+    // Without `on_lost = finish`, the body would be dropped at this await.
+    tokio::task::yield_now().await;
+    is_done.store(true, Ordering::SeqCst);
+    Ok(7)
 }
 
 #[tokio::test]
-async fn dropping_a_call_that_waits_leaves_the_queue() {
-    let space = Space::new();
-    let client = space.client().await;
-    let holder = space.client().await.mutex("/endless").unwrap().lock().await.unwrap();
-    let (start, mut started) = oneshot::channel();
-    let call = zklock::scope(client, endless(start, Tracer::default()));
-    tokio::select! {
-        result = call => panic!("an endless body ended: {result:?}"),
-        () = space.until_queued("/endless", 2) => {}
-    }
-    space.until_queued("/endless", 1).await;
-    assert!(holder.is_held());
-    assert_eq!(started.try_recv(), Err(oneshot::error::TryRecvError::Closed), "the body never started");
+async fn a_body_ends_although_its_lock_is_lost_and_the_call_says_so() {
+    let (space, is_done) = (Space::new(), AtomicBool::new(false));
+    let error = failed(soon(zklock::scope(space.client().await, migrate(&space, &is_done))).await);
+    assert!(matches!(error, LockError::Lost { reason: LossReason::NodeDeleted, .. }), "{error}");
+    assert!(is_done.load(Ordering::SeqCst));
+}
+
+#[derive(Debug, thiserror::Error)]
+enum SettleError {
+    #[error("no order of this number")]
+    NoOrder,
+    #[error(transparent)]
+    Lock(#[from] LockError),
+}
+
+#[distributed_lock(path = "/orders/{id}")]
+async fn settle(id: &str) -> Result<(), SettleError> {
+    Err(SettleError::NoOrder)
+}
+
+#[distributed_lock(path = "/orders/{id}")]
+async fn read(id: &str) -> io::Result<u64> {
+    id.parse().map_err(io::Error::other)
+}
+
+#[distributed_lock(path = "/orders/{id}")]
+async fn parse(id: &str) -> Result<u64, Box<dyn Error + Send + Sync>> {
+    Ok(id.parse()?)
+}
+
+#[tokio::test]
+async fn errors_of_the_body_and_of_the_lock_share_the_functions_error_type() {
+    let client = Space::new().client().await;
+    let calls =
+        |id| async move { (failed(settle(id).await), failed(read(id).await), failed(parse(id).await)) };
+
+    let (settled, read, parsed) = zklock::scope(client.clone(), calls("x")).await;
+    assert!(matches!(settled, SettleError::NoOrder), "{settled}");
+    assert_eq!(read.kind(), io::ErrorKind::Other);
+    assert!(parsed.is::<std::num::ParseIntError>(), "{parsed}");
+
+    let (settled, read, parsed) = zklock::scope(client, calls("")).await;
+    assert!(matches!(settled, SettleError::Lock(LockError::InvalidPath { .. })), "{settled}");
+    assert_eq!(read.kind(), io::ErrorKind::InvalidInput);
+    assert!(parsed.is::<LockError>(), "{parsed}");
+}
+
+#[distributed_lock(path = "/nested/{depth}")]
+async fn nested_once(depth: u8) -> Result<[u8; 512], LockError> {
+    let kept = [depth; 512];
+    tokio::task::yield_now().await;
+    Ok(kept)
+}
+
+#[distributed_lock(path = "/nested/{depth}")]
+async fn nested_twice(depth: u8) -> Result<[u8; 512], LockError> {
+    nested_once(depth + 1).await
+}
+
+#[distributed_lock(path = ["/nested/{depth}", "/nested"], mode = read)]
+async fn nested_thrice(depth: u8) -> Result<[u8; 512], LockError> {
+    nested_twice(depth + 1).await
+}
+
+#[test]
+fn the_futures_of_nested_calls_do_not_multiply() {
+    let (once, twice) = (size_of_val(&nested_once(1)), size_of_val(&nested_twice(1)));
+    assert!(once < 8 * 1024 && twice < 8 * 1024, "{once} bytes once, {twice} bytes twice");
+    let thrice = size_of_val(&nested_thrice(1));
+    assert!(thrice < 8 * 1024, "{thrice} bytes thrice");
 }

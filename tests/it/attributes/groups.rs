@@ -53,8 +53,7 @@ async fn without_a_client(one: &str, other: &str) -> Result<(), LockError> {
 
 #[tokio::test]
 async fn bad_values_are_refused_before_anything_is_sent() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let refused = async |one, other| failed(zklock::scope(client.clone(), values(one, other)).await);
 
     let error = refused("7", "/values/7").await;
@@ -84,8 +83,7 @@ fn pack(client: &Client, orders: &[u64]) -> Result<usize, LockError> {
 
 #[tokio::test]
 async fn lists_that_are_known_when_the_function_is_called_are_spread() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let orders = ["/orders/9", "/orders/10"].map(str::to_owned);
     let shipped = soon(zklock::scope(client.clone(), ship(&orders, 7))).await.unwrap();
     assert_eq!(shipped, ["/carts/7", "/orders/10", "/orders/9", "/stock"]);

@@ -58,8 +58,7 @@ async fn led_or_skipped() -> Result<Option<u8>, Status> {
 
 #[tokio::test]
 async fn errors_of_the_lock_are_mapped_and_those_of_the_body_are_not() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let body = soon(zklock::scope(client.clone(), by_path())).await;
     assert_eq!(failed(body), (400, "the body".to_owned()));
 
@@ -89,8 +88,7 @@ async fn an_error_is_mapped_after_the_end_of_the_guard() {
 
 #[tokio::test]
 async fn errors_of_an_election_are_mapped() {
-    let space = Space::new();
-    let (leader, follower) = (space.client().await, space.client().await);
+    let (_, [leader, follower]) = Space::with_clients().await;
     until_leads(&leader, "/elected").await;
     assert_eq!(soon(zklock::scope(leader.clone(), led())).await.unwrap(), 7);
     let calls = async { (failed(led().await), led_or_skipped().await.unwrap()) };

@@ -27,8 +27,7 @@ impl Order<'_> {
 
 #[tokio::test]
 async fn constants_fields_and_calls_become_segments() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let order = Order { shop: "hay", id: 7 };
     assert_eq!(zklock::scope(client, order.queue(&space)).await.unwrap(), 1);
 }
@@ -36,41 +35,6 @@ async fn constants_fields_and_calls_become_segments() {
 #[distributed_lock(path = "/values/{value}")]
 async fn locked_values(value: impl fmt::Display, space: &Space) -> Result<Vec<String>, LockError> {
     Ok(space.children("/values").await)
-}
-
-#[track_caller]
-fn check(
-    space: &Space,
-    client: &zklock::Client,
-    value: &'static str,
-    node: &str,
-) -> impl Future<Output = ()> {
-    let call = zklock::scope(client.clone(), locked_values(value, space));
-    async move { assert!(call.await.unwrap().iter().any(|child| child == node), "{value:?}") }
-}
-
-#[tokio::test]
-async fn values_are_encoded_so_that_none_leaves_its_segment() {
-    let space = Space::new();
-    let client = space.client().await;
-    check(&space, &client, "7", "7").await;
-    check(&space, &client, "a/b", "a%2Fb").await;
-    check(&space, &client, "a%2Fb", "a%252Fb").await;
-    check(&space, &client, "..", "%2E%2E").await;
-    check(&space, &client, ".", "%2E").await;
-    check(&space, &client, "ü😀", "%C3%BC%F0%9F%98%80").await;
-    check(&space, &client, "\0\n", "%00%0A").await;
-    assert_eq!(space.children("").await, ["values"]);
-    assert_eq!(space.children("/values").await.len(), 7);
-}
-
-#[tokio::test]
-async fn an_empty_value_is_refused_before_anything_is_sent() {
-    let space = Space::new();
-    let client = space.client().await;
-    let error = failed(zklock::scope(client, locked_values("", &space)).await);
-    assert!(matches!(&error, LockError::InvalidPath { path, .. } if path == "/values/{value}"), "{error}");
-    assert_eq!(space.children("").await, [""; 0]);
 }
 
 #[distributed_lock(path = path)]
@@ -92,8 +56,7 @@ async fn constant_in_array(id: u64) -> Result<u64, LockError> {
 
 #[tokio::test]
 async fn a_computed_path_with_text_in_braces_is_refused_before_anything_is_sent() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let one = failed(zklock::scope(client.clone(), constant(7)).await);
     let expected = "invalid path \"/orders/{id}\": `{id}` is replaced only in a path that is a string literal in the \
                     attribute";
@@ -116,8 +79,7 @@ impl fmt::Display for Counted<'_> {
 
 #[tokio::test]
 async fn a_value_is_formatted_once_and_when_the_future_is_first_polled() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let times = Cell::new(0);
     let call = locked_values(Counted(&times), &space);
     assert_eq!(times.get(), 0);

@@ -1,10 +1,9 @@
 //! Functions that are not async, called from every place that can call them.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::task::{JoinSet, LocalSet, block_in_place, spawn_blocking, spawn_local};
+use tokio::task::{LocalSet, block_in_place, spawn_blocking, spawn_local};
 use zklock::{Client, FencingToken, LockError, distributed_lock};
 
 use super::Tracer;
@@ -86,26 +85,6 @@ fn a_call_waits_for_its_lock_in_every_place_that_may_block() {
     }
 }
 
-#[test]
-fn the_other_tasks_of_a_runtime_go_on_while_a_call_waits_on_its_worker() {
-    let runtime = one_worker();
-    let ends = runtime.spawn(async move {
-        let space = Arc::new(Space::new());
-        let client = space.client().await;
-        let guard = space.client().await.mutex(PATH).unwrap().lock().await.unwrap();
-        let releases = tokio::spawn({
-            let space = space.clone();
-            async move {
-                space.until_queued(PATH, 2).await;
-                guard.release().await.unwrap();
-            }
-        });
-        take(&client).unwrap();
-        releases.await.unwrap();
-    });
-    runtime.block_on(soon(ends)).unwrap();
-}
-
 #[tokio::test]
 async fn a_call_that_would_stop_its_runtime_is_refused_and_nothing_is_sent() {
     let server = Server::start_granting(PATIENCE);
@@ -122,7 +101,7 @@ async fn a_call_that_would_stop_its_runtime_is_refused_and_nothing_is_sent() {
             assert!(matches!(&error, LockError::WouldBlockRuntime { path } if path == PATH), "{error}");
         }
         assert!(
-            matches!(failed(transfer(&client, &[])), LockError::WouldBlockRuntime { path } if path == "/from")
+            matches!(failed(transfer(&client)), LockError::WouldBlockRuntime { path } if path == "/from")
         );
     };
     assert_eq!(requests(&server, calls).await, 0);
@@ -130,8 +109,7 @@ async fn a_call_that_would_stop_its_runtime_is_refused_and_nothing_is_sent() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_that_must_wait_in_a_local_set_panics_as_the_runtime_does_and_leaves_nothing() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let call = async { spawn_local(async move { take(&client) }).await };
     let panic = failed(soon(LocalSet::new().run_until(call)).await).into_panic();
     let words = panic.downcast_ref::<String>().expect("the panic has a message");
@@ -140,41 +118,6 @@ async fn a_call_that_must_wait_in_a_local_set_panics_as_the_runtime_does_and_lea
         "{words}"
     );
     space.until_empty(PATH).await;
-}
-
-#[distributed_lock(path = "/counter", client = client, wait = "60s")]
-async fn count_async(client: &Client, counter: &AtomicU32) -> Result<(), LockError> {
-    let seen = counter.load(Ordering::SeqCst);
-    tokio::task::yield_now().await;
-    counter.store(seen + 1, Ordering::SeqCst);
-    Ok(())
-}
-
-#[distributed_lock(path = "/counter", client = client, wait = "60s")]
-fn count(client: &Client, counter: &AtomicU32) -> Result<(), LockError> {
-    let seen = counter.load(Ordering::SeqCst);
-    std::thread::yield_now();
-    counter.store(seen + 1, Ordering::SeqCst);
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_of_both_kinds_exclude_each_other() {
-    let space = Space::new();
-    let (counter, mut calls) = (Arc::new(AtomicU32::new(0)), JoinSet::new());
-    for client in [space.client().await, space.client().await] {
-        for _ in 0..10 {
-            let (own, shared) = (client.clone(), counter.clone());
-            calls.spawn(async move { count_async(&own, &shared).await });
-            let (own, shared) = (client.clone(), counter.clone());
-            calls.spawn(async move { count(&own, &shared) });
-            let (own, shared) = (client.clone(), counter.clone());
-            calls.spawn_blocking(move || count(&own, &shared));
-        }
-    }
-    assert!(soon(calls.join_all()).await.iter().all(Result::is_ok));
-    assert_eq!(counter.load(Ordering::SeqCst), 60);
-    space.until_empty("/counter").await;
 }
 
 #[distributed_lock(path = PATH, guard = held)]
@@ -195,27 +138,15 @@ async fn outer(space: &Space) -> Result<Vec<FencingToken>, LockError> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_nested_call_enters_the_same_lock_without_another_contender() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let tokens = zklock::scope(client.clone(), async { descend(3, &space) }).await.unwrap();
     assert_eq!(tokens, [tokens[0]; 4]);
     let tokens = zklock::scope(client, outer(&space)).await.unwrap();
     assert_eq!(tokens, [tokens[0]; 4]);
-    space.until_empty(PATH).await;
 }
 
-#[distributed_lock(path = ["/from", "/to"], client = client, mode = write)]
-fn transfer(client: &Client, spaces: &[&Space]) -> Result<usize, LockError> {
-    let mut queued = 0;
-    for space in spaces {
-        queued += wait_for(space.children("/from")).len() + wait_for(space.children("/to")).len();
-        balance(client)?;
-    }
-    Ok(queued)
-}
-
-#[distributed_lock(path = "/to", client = client, mode = read)]
-fn balance(client: &Client) -> Result<(), LockError> {
+#[distributed_lock(path = ["/from", "/to"], client = client)]
+fn transfer(client: &Client) -> Result<(), LockError> {
     Ok(())
 }
 

@@ -278,4 +278,12 @@ impl Held {
     pub(super) async fn run<F: Future>(&self, body: F) -> Result<F::Output, LockError> {
         on!(self, guard => guard.run(body).await, (_, term) => term.run(body).await)
     }
+
+    pub(super) async fn run_to_end<F: Future>(&self, body: F) -> Result<F::Output, LockError> {
+        on!(self, guard => guard.run_to_end(body).await, (_, term) => term.run_to_end(body).await)
+    }
+
+    pub(super) fn run_blocking<T>(&self, body: impl FnOnce() -> T) -> Result<T, LockError> {
+        on!(self, guard => guard.run_blocking(body), (_, term) => term.run_blocking(body))
+    }
 }

@@ -12,13 +12,15 @@ use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Direction, How, Proxy};
 
 use super::PATH;
-use super::face::{Face, Held, Lock};
+use super::face::{Face, Held, LONG, Lock};
 use super::templates::every_lock_and_readers;
 use crate::recovery::expire_for_the_client_alone;
 use crate::support::session_end::end_session;
 use crate::support::{SOON, Space, failed, soon, until};
 
 const DATA: &str = "/data";
+/// A node of which nobody creates a parent.
+const UNBEGUN: &str = "/unbegun/late";
 
 /// A client that loses its nodes, and another one whose lock excludes that of the first.
 struct Scene {
@@ -111,7 +113,9 @@ async fn holder_that_loses_its_lock_is_told_and_writes_nothing_while_the_next_ha
 ) {
     let scene = Scene::new(face).await;
     let (guard, waiting) = scene.held_before_rival().await;
-    guard.create(DATA, "first").await.unwrap();
+    guard.upsert(DATA, "first").await.unwrap();
+    assert_eq!(guard.get(DATA).await.unwrap().as_deref(), Some(&b"first"[..]));
+    assert!(guard.once_per("/begun", LONG).await.unwrap());
     let (before, token) = (scene.nodes().await, guard.fencing_token());
     scene.lose(cause).await;
     let late = failed(guard.set_data(DATA, "late").await);
@@ -119,7 +123,11 @@ async fn holder_that_loses_its_lock_is_told_and_writes_nothing_while_the_next_ha
     assert_eq!(guard.state(), LeaseState::Lost(reason));
     assert!(!guard.is_held());
     let mut errors = vec![failed(guard.verify().await), failed(guard.set_data(DATA, "late").await)];
+    errors.extend([failed(guard.upsert(UNBEGUN, "late").await), failed(guard.get(DATA).await)]);
+    errors.push(failed(guard.once_per(UNBEGUN, LONG).await));
     errors.push(failed(guard.run(std::future::pending::<()>()).await));
+    errors.push(failed(guard.run_to_end(async { unreachable!("it begins") }).await));
+    errors.push(failed(guard.run_blocking(|| unreachable!("it begins"))));
     match cause {
         // Its outcome was unknown when the session ended.
         LossReason::SessionEnded => until(async || waiting.is_finished(), "the next is let in").await,
@@ -132,8 +140,9 @@ async fn holder_that_loses_its_lock_is_told_and_writes_nothing_while_the_next_ha
             assert!(matches!(&error, LockError::Lost { path, .. } if path == PATH), "{error}");
         }
     }
-    let data = scene.space.outsider().await.get_data(&scene.space.full(DATA)).await.unwrap().0;
-    assert_eq!(data, b"first");
+    let outsider = scene.space.outsider().await;
+    assert_eq!(outsider.get_data(&scene.space.full(DATA)).await.unwrap().0, b"first");
+    assert_eq!(scene.space.children("/unbegun").await, [""; 0]);
     let next = soon(waiting).await.unwrap().unwrap();
     next.verify().await.unwrap();
     assert!(scene.nodes().await.iter().all(|node| before.contains(node)), "it has the node it waited with");

@@ -43,8 +43,7 @@ async fn lock_of_another_recipe_is_refused_while_a_path_is_in_use_and_disturbs_n
     )]
     other: Face,
 ) {
-    let space = Space::new();
-    let (client, stranger) = (space.client().await, space.client().await);
+    let (space, [client, stranger]) = Space::with_clients().await;
     let held = face.of(&client, PATH).take().await;
     let (inside, outside) = (other.of(&client, PATH), other.of(&stranger, PATH));
     let tried = soon(outside.try_lock()).await;

@@ -71,8 +71,7 @@ async fn siblings_and_strangers_that_share_a_task_exclude_each_other_or_read_tog
 async fn sibling_that_waits_in_vain_says_what_for(face: Face) {
     // Readers do not wait for each other.
     let outer = if face == Face::Reader { Face::Writer } else { face };
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let (outer, lock) = (outer.of(&client, PATH), face.rival().of(&client, PATH));
     let guard = outer.lock().await.unwrap();
     let busy = guard.scope(face.of(&client, PATH).lock()).await.unwrap();
@@ -100,8 +99,7 @@ async fn lost_lock_is_not_entered_again(face: Face) {
 #[apply(every_reentrant_lock)]
 #[tokio::test]
 async fn another_task_does_not_enter_with_the_handle_of_a_holder_that_entered_twice(face: Face) {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let lock = face.of(&client, PATH);
     let outer = lock.lock().await.unwrap();
     let inner = outer.scope(lock.lock()).await.unwrap();

@@ -29,8 +29,7 @@ async fn end(events: &mut Events) -> LockEventKind {
 
 #[tokio::test]
 async fn each_end_of_a_wait_is_told_with_its_cause_and_its_time() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let held = other.mutex(PATH).unwrap().lock().await.unwrap();
     let room = other.semaphore("/ends/room", 3).unwrap().acquire().await.unwrap();
     let mut events = client.events();
@@ -96,8 +95,7 @@ async fn hold_for(client: &Client, least: Duration) -> zklock::MutexGuard {
 
 #[tokio::test]
 async fn each_end_of_a_hold_is_told_with_its_cause_and_its_time() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let mut events = client.events();
     let (recorder, _listening) = Recorder::listen();
     let least = Duration::from_millis(20);
@@ -143,8 +141,7 @@ async fn each_end_of_a_hold_is_told_with_its_cause_and_its_time() {
 
 #[tokio::test]
 async fn permits_of_one_call_are_one_attempt_that_is_lost_with_the_first_of_them() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let mut events = client.events();
     let semaphore = client.semaphore("/ends/room", 3).unwrap();
     let three = semaphore.acquire_many(3).await.unwrap();
@@ -162,8 +159,7 @@ async fn permits_of_one_call_are_one_attempt_that_is_lost_with_the_first_of_them
 
 #[tokio::test]
 async fn members_of_a_group_have_lives_of_their_own_and_its_id() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let mut events = client.events();
     client.lock_all(["/ends/a", "/ends/b"]).await.unwrap().release().await.unwrap();
     client.mutex(PATH).unwrap().lock().await.unwrap().release().await.unwrap();
@@ -181,8 +177,7 @@ async fn members_of_a_group_have_lives_of_their_own_and_its_id() {
 
 #[tokio::test]
 async fn each_term_of_a_candidate_has_its_end_and_the_candidate_withdraws_at_last() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (proxy, client) = Space::new().proxied().await;
     let mut events = client.events();
     let latch = client.election("/ends/leader").unwrap().policy(Policy::GiveUpWhenSuspended).latch();
     soon(latch.leadership()).await.unwrap().resign();
@@ -245,8 +240,7 @@ async fn all_that_a_client_without_servers_has_begun_ends_with_it() {
 
 #[tokio::test]
 async fn a_selector_that_does_not_run_again_withdraws_until_it_is_requeued() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let mut events = client.events();
     let selector = client.leader_selector("/ends/once", |_| async {}).unwrap();
     let mut ids = Vec::new();

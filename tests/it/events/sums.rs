@@ -21,19 +21,21 @@ async fn end<K>(guard: Guard<K>, random: &mut Random) {
     if random.once_in(3) {
         sleep(Duration::from_millis(random.below(10))).await;
     }
-    match random.below(3) {
+    match random.below(5) {
         0 => drop(guard),
         1 => drop(guard.release().await),
+        2 => drop(guard.run(sleep(Duration::from_millis(2))).await),
+        3 => guard.finish().await,
         _ => drop(polled(guard.release(), 1 + random.below(2)).await),
     }
 }
 
 /// Makes one call at one of the locks. Any error will do.
-async fn call(client: &Client, random: &mut Random) -> Result<(), LockError> {
+pub(crate) async fn call(client: &Client, random: &mut Random) -> Result<(), LockError> {
     let wait = Duration::from_millis(if random.once_in(3) { 1 + random.below(8) } else { 20_000 });
     let (mutex, alone) = (client.mutex(LOCKS[0])?, client.exclusive(LOCKS[1])?);
     let (shelf, room) = (client.rwlock(LOCKS[2])?, client.semaphore(LOCKS[3], 3)?);
-    match random.below(10) {
+    match random.below(11) {
         0 => {
             if let Some(guard) = mutex.try_lock().await? {
                 end(guard, random).await;
@@ -49,6 +51,13 @@ async fn call(client: &Client, random: &mut Random) -> Result<(), LockError> {
         6 => end(shelf.read_timeout(wait).await?, random).await,
         7 => end(room.acquire_timeout(wait).await?, random).await,
         8 => end(room.acquire_many_timeout(2, wait).await?, random).await,
+        9 => {
+            let writer = shelf.write_timeout(wait).await?;
+            // The reader outlives the writer, whose lock is downgraded in the background.
+            let reader = writer.scope(shelf.read()).await?;
+            end(writer, random).await;
+            end(reader, random).await;
+        }
         _ => {
             let members = [Member::mutex(LOCKS[0]), Member::read(LOCKS[2])];
             end(client.multi(members)?.lock_timeout(wait).await?, random).await;
@@ -67,8 +76,7 @@ async fn work(client: Client, mut random: Random) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_of_a_thousand_attempts_begins_and_ends_once() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let listener = Listener::start(&client);
     let mut random = Random::new(7);
     let mut tasks = JoinSet::new();
@@ -121,8 +129,7 @@ async fn delete_a_child(space: &Space, path: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_term_of_many_candidates_begins_and_ends_once() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let listener = Listener::start(&client);
     let mut candidates = JoinSet::new();
     for nth in 0..5 {

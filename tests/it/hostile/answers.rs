@@ -61,8 +61,7 @@ const DISTORTIONS: [(&str, Distortion); 7] = [
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_that_is_none_fails_its_request_and_leaves_no_contender() {
     for (name, distortion) in DISTORTIONS {
-        let space = Space::new();
-        let (proxy, client) = space.proxied().await;
+        let (space, proxy, client) = Space::with_proxy().await;
         for n in 1.. {
             let struck = proxy.on_any_reply().nth(n).rewrite(distortion);
             let mutex = client.mutex(PATH).unwrap();

@@ -55,8 +55,7 @@ async fn until_looked_around(proxy: &Proxy) {
 
 /// Checks that each kind of call ends while the lists are false, and that all work again with true ones.
 async fn misled(falsify: impl Fn(&Proxy)) {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let kept = client.mutex(OTHER).unwrap().lock().await.unwrap();
     until_looked_around(&proxy).await;
     let mutex = client.mutex(PATH).unwrap();
@@ -94,8 +93,7 @@ async fn calls_end_in_front_of_many_strange_contenders() {
 /// Each participant is asked for. The requests that prove leases do not wait behind all of them.
 #[tokio::test]
 async fn a_hold_outlasts_a_list_of_many_participants() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (proxy, client) = Space::new().proxied().await;
     let kept = client.mutex(OTHER).unwrap().lock().await.unwrap();
     until_looked_around(&proxy).await;
     let mutex = client.mutex(PATH).unwrap();

@@ -63,8 +63,7 @@ async fn a_client_that_is_given_a_strange_session_fails_or_works_and_works_in_th
 #[tokio::test]
 async fn a_holder_that_is_given_a_strange_session_keeps_its_lock_or_is_told() {
     let cases = STRANGE.map(async |(name, change)| {
-        let space = Space::new();
-        let (proxy, client) = space.proxied().await;
+        let (proxy, client) = Space::new().proxied().await;
         let mutex = client.mutex(PATH).unwrap();
         let guard = mutex.lock().await.unwrap();
         strange(&proxy, change);

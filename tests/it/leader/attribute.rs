@@ -167,8 +167,7 @@ async fn endless_nothing(name: &str, started: oneshot::Sender<()>) {
 
 #[tokio::test]
 async fn a_body_is_dropped_when_leadership_is_lost() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let (tracer, dropped) = Tracer::new();
     let ((a, in_a), (b, in_b), (c, in_c)) = (oneshot::channel(), oneshot::channel(), oneshot::channel());
     let calls =
@@ -188,8 +187,7 @@ async fn a_body_is_dropped_when_leadership_is_lost() {
 
 #[tokio::test]
 async fn a_call_that_is_dropped_drops_its_body_and_goes_on_to_lead() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let (tracer, dropped) = Tracer::new();
     let (start, started) = oneshot::channel();
     until_leads(&client, "/lost/b").await;
@@ -222,8 +220,7 @@ async fn a_follower_is_answered_while_no_server_answers() {
 
 #[tokio::test]
 async fn a_client_that_is_dropped_leaves_its_elections() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     until_leads(&client, PATH).await;
     assert!(epochs([&client]).await[0].is_some());
     drop(client);

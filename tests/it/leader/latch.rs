@@ -59,23 +59,6 @@ async fn a_leader_that_resigns_goes_to_the_tail() {
 }
 
 #[tokio::test]
-async fn a_body_is_dropped_when_its_term_is_over_and_before_the_next_one_begins() {
-    let space = Space::new();
-    let first = space.client().await.leader_latch(PATH).unwrap();
-    let term = soon(first.leadership()).await.unwrap();
-    let second = space.client().await.leader_latch(PATH).unwrap();
-    space.until_queued(PATH, 2).await;
-    let body = tokio::spawn({
-        let term = term.clone();
-        async move { term.run(std::future::pending::<()>()).await }
-    });
-    term.resign();
-    assert!(failed(soon(body).await.unwrap()).is_lost());
-    soon(second.leadership()).await.unwrap();
-    assert!(failed(term.set_data(PATH, "").await).is_lost());
-}
-
-#[tokio::test]
 async fn an_outage_ends_a_term_or_not_by_the_policy_and_the_node_stays() {
     let server = Server::start_granting(PATIENCE);
     let connect = async || server.client(PATIENCE).await;

@@ -15,8 +15,7 @@ const PATH: &str = "/sweeper";
 
 #[tokio::test]
 async fn client_that_joins_twice_runs_one_candidate() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let (leader, again) = (client.leader(PATH).unwrap(), client.leader(PATH).unwrap());
     let (one, other) = soon(async { tokio::join!(leader.join(), again.join()) }).await;
     one.and(other).unwrap();
@@ -47,8 +46,7 @@ async fn selector_that_is_requeued_twice_runs_once_more() {
 
 #[tokio::test]
 async fn two_latches_of_one_client_are_two_candidates() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let first = client.leader_latch(PATH).unwrap();
     soon(first.leadership()).await.unwrap();
     let second = client.leader_latch(PATH).unwrap();
@@ -62,8 +60,7 @@ async fn two_latches_of_one_client_are_two_candidates() {
 
 #[tokio::test]
 async fn candidates_that_are_closed_or_dropped_after_their_client_have_ended_already() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let (latch, dropped) = (client.leader_latch("/a").unwrap(), client.leader_latch("/b").unwrap());
     let selector = client.election("/c").unwrap().select(|_| pending::<()>());
     let leader = client.leader("/d").unwrap();

@@ -54,8 +54,7 @@ async fn assert_kept(space: &Space, next: &Client) {
 
 #[tokio::test]
 async fn an_office_that_is_resigned_is_handed_on_when_the_body_has_ended() {
-    let space = Space::new();
-    let (first, second) = (space.client().await, space.client().await);
+    let (space, [first, second]) = Space::with_clients().await;
     let work = Work::begin(&first).await;
     assert!(!second.leader(PATH).unwrap().join().await.unwrap());
     space.until_queued(PATH, 2).await;
@@ -90,8 +89,7 @@ async fn an_office_that_is_given_up_in_a_short_outage_is_kept_for_the_body() {
 
 #[tokio::test]
 async fn a_body_whose_session_has_ended_goes_on_beside_the_next_leader() {
-    let space = Space::new();
-    let (first, second) = (space.client().await, space.client().await);
+    let (space, [first, second]) = Space::with_clients().await;
     let work = Work::begin(&first).await;
     let next = second.leader(PATH).unwrap();
     assert!(!next.join().await.unwrap());
@@ -105,20 +103,4 @@ async fn a_body_whose_session_has_ended_goes_on_beside_the_next_leader() {
         matches!(reason, LossReason::SessionEnded | LossReason::NodeDeleted | LossReason::Suspended),
         "{reason}"
     );
-}
-
-fn begins() {
-    unreachable!("it begins")
-}
-
-#[tokio::test]
-async fn body_under_a_term_that_is_over_does_not_begin() {
-    let space = Space::new();
-    let latch = space.client().await.leader_latch(PATH).unwrap();
-    let term = soon(latch.leadership()).await.unwrap();
-    assert_eq!(term.run_to_end(async { 7 }).await.unwrap(), 7);
-    assert_eq!(term.run_blocking(|| 7).unwrap(), 7);
-    term.resign();
-    assert!(failed(term.run_to_end(async { begins() }).await).is_lost());
-    assert!(failed(term.run_blocking(begins)).is_lost());
 }

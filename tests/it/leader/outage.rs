@@ -87,8 +87,7 @@ async fn a_latch_finds_its_way_back_into_a_server_that_was_wiped() {
 #[tokio::test]
 async fn a_hold_down_makes_one_change_of_many_short_outages() {
     const HOLD_DOWN: Duration = Duration::from_secs(3);
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (proxy, client) = Space::new().proxied().await;
     let election = client.election(PATH).unwrap().policy(Policy::GiveUpWhenSuspended);
     let latch = election.hold_down(HOLD_DOWN).latch();
     let term = soon(latch.leadership()).await.unwrap();
@@ -106,8 +105,7 @@ async fn a_hold_down_makes_one_change_of_many_short_outages() {
 
 #[tokio::test]
 async fn a_leader_whose_node_is_deleted_while_it_is_cut_off_runs_again_with_one_node() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let latch = client.election(PATH).unwrap().policy(Policy::GiveUpWhenSuspended).latch();
     let term = soon(latch.leadership()).await.unwrap();
     proxy.refuse();
@@ -122,8 +120,7 @@ async fn a_leader_whose_node_is_deleted_while_it_is_cut_off_runs_again_with_one_
 
 #[tokio::test]
 async fn a_leader_does_not_lead_with_the_node_of_its_last_session() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let latch = client.leader_latch(PATH).unwrap();
     let term = soon(latch.leadership()).await.unwrap();
     let old = expire_for_the_client_alone(&proxy, &client).await;

@@ -72,8 +72,6 @@ async fn an_interrupted_callback_is_dropped_and_leads_again_when_it_always_does(
         selector.interrupt();
         selector.interrupt();
     }
-    selector.close().await.unwrap();
-    space.until_empty(PATH).await;
 }
 
 #[tokio::test]
@@ -92,14 +90,11 @@ async fn a_candidate_that_is_interrupted_before_its_callback_begins_runs_again_o
     assert!(led.try_recv().is_err());
     assert!(selector.requeue());
     soon(led.recv()).await.unwrap();
-    selector.close().await.unwrap();
-    space.until_empty(PATH).await;
 }
 
 #[tokio::test]
 async fn callback_whose_session_ends_is_dropped_and_runs_again_behind_the_others_when_asked() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let (first, mut led) = select(client.election(PATH).unwrap());
     let term = soon(led.recv()).await.unwrap();
     let (second, mut led) = select(space.client().await.election(PATH).unwrap());

@@ -38,8 +38,7 @@ fn waits(client: &Client) -> Result<bool, LockError> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leader_runs_and_a_follower_returns_the_other_value() {
-    let space = Space::new();
-    let (leader, follower) = (space.client().await, space.client().await);
+    let (_, [leader, follower]) = Space::with_clients().await;
     let begun = Instant::now();
     // It waits for two seconds, which a busy server may need.
     let has_waited = epoch(&leader).is_some() || begun.elapsed() >= Duration::from_secs(2);
@@ -91,8 +90,7 @@ fn panicking(client: &Client) {
 
 #[tokio::test]
 async fn a_panic_goes_on_and_the_office_can_be_given_up() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     until_leads(&client, PATH).await;
     let panics = client.clone();
     let panic = failed(soon(spawn_blocking(move || panicking(&panics))).await).into_panic();

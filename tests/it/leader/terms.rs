@@ -28,8 +28,7 @@ fn block_until(condition: impl Fn() -> bool) {
 
 #[tokio::test]
 async fn a_callback_whose_term_ended_before_its_runtime_came_to_it_never_runs() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let has_run = Arc::new(AtomicBool::new(false));
     let run = has_run.clone();
     let selector = client.election(PATH).unwrap().select(move |_| {
@@ -62,8 +61,7 @@ async fn a_selector_whose_runtime_ended_leaves_the_election() {
 
 #[tokio::test]
 async fn a_term_is_over_in_the_moment_in_which_it_is_resigned_and_has_one_end() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let latch = client.leader_latch(PATH).unwrap();
     let term = soon(latch.leadership()).await.unwrap();
     term.resign();
@@ -80,8 +78,7 @@ async fn a_term_is_over_in_the_moment_in_which_it_is_resigned_and_has_one_end() 
 
 #[tokio::test]
 async fn a_hold_down_follows_a_loss_and_not_a_resignation() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let first = client.election(PATH).unwrap().hold_down(AN_HOUR).latch();
     soon(first.leadership()).await.unwrap().resign();
     let term = soon(first.leadership()).await.unwrap();
@@ -90,9 +87,6 @@ async fn a_hold_down_follows_a_loss_and_not_a_resignation() {
     space.end_session_of(&client);
     soon(term.lost()).await;
     soon(second.leadership()).await.unwrap();
-    second.close().await.unwrap();
-    space.until_empty(PATH).await;
-    first.close().await.unwrap();
 }
 
 #[tokio::test]
@@ -185,7 +179,7 @@ async fn failures_of_a_callback_are_followed_by_pauses_that_grow() {
     let space = Space::new();
     let (told, mut led) = mpsc::unbounded_channel();
     let election = space.client().await.election(PATH).unwrap().auto_requeue();
-    let selector = election.select(move |_| {
+    let _selector = election.select(move |_| {
         told.send(Instant::now()).unwrap();
         ready(Err::<(), _>("no disk"))
     });
@@ -196,5 +190,4 @@ async fn failures_of_a_callback_are_followed_by_pauses_that_grow() {
     for (pair, least) in times.windows(2).zip([50, 100, 200]) {
         assert!(pair[1] - pair[0] >= Duration::from_millis(least));
     }
-    selector.close().await.unwrap();
 }

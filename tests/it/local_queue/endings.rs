@@ -77,8 +77,7 @@ async fn a_holder_that_does_not_listen_for_requests_does_not_pass_the_lock_on_ei
 async fn a_call_whose_time_is_over_when_the_lock_comes_free_has_it_or_leaves_it_to_the_next() {
     const WAIT: Duration = Duration::from_millis(4);
     const STEP: Duration = Duration::from_micros(1);
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let mutex = client.mutex(PATH).unwrap();
     let (mut granted, mut late) = (0_u32, 0_u32);
     for round in 0..4_000 {
@@ -112,8 +111,7 @@ async fn a_call_whose_time_is_over_when_the_lock_comes_free_has_it_or_leaves_it_
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_in_line_begins_its_body_although_the_task_before_it_goes_on_computing() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let mutex = client.mutex(PATH).unwrap();
     let (next, has_begun) = (mutex.clone(), Arc::new(AtomicBool::new(false)));
     let begins = has_begun.clone();

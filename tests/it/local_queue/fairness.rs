@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::sleep;
-use zklock::Queueing;
 
-use super::{PATH, spawn_lock, until_in_line};
+use super::{PATH, until_in_line};
 use crate::support::{Space, soon};
 
 #[tokio::test]
@@ -34,25 +33,4 @@ async fn clients_with_long_bodies_alternate() {
         (holder, guard) = soon(holders.recv()).await.unwrap();
         assert_eq!(holder, (turn + 1) % 2);
     }
-    guard.release().await.unwrap();
-}
-
-#[tokio::test]
-async fn client_without_time_gives_way_after_each_grant() {
-    let space = Space::new();
-    let queueing = Queueing::new(64, Duration::ZERO);
-    let client = space.config().queueing(queueing).connect().await.unwrap();
-    let other = space.client().await;
-    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
-    let own = spawn_lock(&client);
-    until_in_line(&client, 1).await;
-    let others = spawn_lock(&other);
-    space.until_queued(PATH, 2).await;
-    let token = guard.fencing_token();
-    super::until_accompanied(&space, &client, PATH).await;
-    guard.release().await.unwrap();
-    let guard = soon(others).await.unwrap();
-    assert!(!own.is_finished() && guard.fencing_token() > token);
-    guard.release().await.unwrap();
-    soon(own).await.unwrap().release().await.unwrap();
 }

@@ -12,8 +12,7 @@ use crate::support::{Server, Space, failed, outsider_at, soon, until};
 
 #[tokio::test]
 async fn the_loss_of_any_member_is_the_loss_of_all() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     for lost in [A, B, C] {
         let guard = lock(&client, &[A, B, C]).await;
         space.delete_children(lost).await;
@@ -31,8 +30,7 @@ async fn the_loss_of_any_member_is_the_loss_of_all() {
 
 #[tokio::test]
 async fn a_member_that_is_lost_while_another_is_waited_for_is_taken_anew_with_all_others() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let single = other.mutex(B).unwrap().lock().await.unwrap();
     let mut events = client.events();
     let waiting = spawn_lock(&client, &[A, B]);
@@ -51,14 +49,11 @@ async fn a_member_that_is_lost_while_another_is_waited_for_is_taken_anew_with_al
     assert!(guard.is_held() && guard.fencing_token(A) > Some(token));
     guard.verify().await.unwrap();
     assert_eq!(queues(&space).await, [1, 1, 0]);
-    guard.release().await.unwrap();
-    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]
 async fn a_loss_does_not_prolong_the_deadline() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let single = other.mutex(B).unwrap().lock().await.unwrap();
     let multi = client.multi([A, B]).unwrap();
     let (started, wait) = (Instant::now(), Duration::from_secs(4));

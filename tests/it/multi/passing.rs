@@ -8,8 +8,7 @@ use crate::support::{Space, soon, spawn_lock_of, until_in_line};
 
 #[tokio::test]
 async fn a_member_that_another_call_of_the_client_holds_is_passed_on_in_memory() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let mutex = client.mutex(B).unwrap();
     let held = mutex.lock().await.unwrap();
     let token = held.fencing_token();
@@ -23,14 +22,11 @@ async fn a_member_that_another_call_of_the_client_holds_is_passed_on_in_memory()
     // The queue of the first member did not exist.
     assert!(proxy.requests(Opcode::CREATE2) - before <= 2);
     assert_eq!(queues(&space).await, [1, 1, 0]);
-    guard.release().await.unwrap();
-    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]
 async fn a_member_is_passed_on_to_another_call_of_the_client_in_memory() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (_space, proxy, client) = Space::with_proxy().await;
     let guard = lock(&client, &[A, B]).await;
     let token = guard.fencing_token(B);
     let mutex = client.mutex(B).unwrap();
@@ -42,14 +38,11 @@ async fn a_member_is_passed_on_to_another_call_of_the_client_in_memory() {
     let next = soon(waiting).await.unwrap();
     assert!(Some(next.fencing_token()) > token);
     assert_eq!(proxy.requests(Opcode::CREATE2), before);
-    next.release().await.unwrap();
-    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]
 async fn a_member_that_is_entered_again_inside_stays_when_the_others_are_given_back() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let guard = client.lock_all([Member::mutex(A), Member::write(B), Member::mutex(C)]).await.unwrap();
     let again = guard.scope(async { client.rwlock(B).unwrap().read().await.unwrap() }).await;
     drop(guard);

@@ -31,8 +31,7 @@ async fn a_member_that_is_denied_is_told_and_the_others_are_released_or_not_trie
 
 #[tokio::test]
 async fn a_member_of_another_recipe_is_told_and_the_others_are_released() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let writer = other.rwlock(B).unwrap().write().await.unwrap();
     let error = failed(soon(client.lock_all([A, B, C])).await);
     assert!(matches!(&error, LockError::MixedRecipes { path, .. } if path == B), "{error}");

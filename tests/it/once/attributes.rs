@@ -59,14 +59,12 @@ async fn busy() -> Result<Option<u8>, LockError> {
 
 #[tokio::test]
 async fn call_that_finds_the_lock_taken_says_so_unless_the_period_has_begun() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     // A holder that never starts may have died.
     let holder = space.client().await.mutex("/busy").unwrap().lock().await.unwrap();
     assert!(failed(zklock::scope(client.clone(), busy()).await).is_contended());
     assert!(holder.once_per(BUSY, HOUR).await.unwrap());
     assert_eq!(zklock::scope(client, busy()).await.unwrap(), None);
-    holder.release().await.unwrap();
 }
 
 const SLOW: &str = "/ticks/slow";
@@ -93,26 +91,23 @@ async fn waiting_call_does_not_wait_for_a_body_that_began_the_period() {
 #[tokio::test]
 async fn a_call_that_waits_for_a_turn_is_told_that_its_client_is_shut_down() {
     let space = Space::new();
-    let holder = space.client().await.mutex("/slow").unwrap().lock().await.unwrap();
+    let _holder = space.client().await.mutex("/slow").unwrap().lock().await.unwrap();
     let client = space.client().await;
     let waits = tokio::spawn(zklock::scope(client.clone(), slow()));
     space.until_queued("/slow", 2).await;
     soon(client.shutdown(Duration::ZERO)).await;
     assert!(failed(soon(waits).await.unwrap()).is_closed());
-    holder.release().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_look_at_the_tick_that_breaks_off_is_repeated() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let holder = space.client().await.mutex("/slow").unwrap().lock().await.unwrap();
     assert!(holder.once_per(SLOW, HOUR).await.unwrap());
     // The first request watches the holder's node.
     let cut = proxy.on_request(Opcode::GET_DATA).nth(2).cut(How::Rst);
     assert_eq!(soon(zklock::scope(client, slow())).await.unwrap(), None);
     assert_eq!(cut.hits(), 1);
-    holder.release().await.unwrap();
 }
 
 #[distributed_lock(path = "/inherited", once_per = "1h", wait = "20s")]
@@ -252,8 +247,7 @@ impl<T: Sync> Reports<T> {
 
 #[tokio::test]
 async fn methods_of_one_name_count_for_their_types_whatever_the_types_parameters() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let (invoices, reports) = (Invoices(client.clone()), Reports(client.clone(), 7_u8));
     assert_eq!(invoices.send().await.unwrap(), Some(1));
     assert_eq!(reports.send().await.unwrap(), Some(3));
@@ -271,8 +265,7 @@ async fn methods_of_one_name_count_for_their_types_whatever_the_types_parameters
 
 #[tokio::test]
 async fn namesakes_are_refused_until_they_name_their_ticks() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     // The order of the tests decides which of the two comes first.
     let sent = [Invoices::collect(&client).await, Reports::<u8>::collect(&client).await];
     let refused: Vec<_> = sent.into_iter().filter_map(Result::err).collect();
@@ -308,8 +301,7 @@ fn blocking_too(client: &Client) -> Result<Option<u8>, LockError> {
 
 #[tokio::test]
 async fn the_leader_starts_once_and_a_follower_never() {
-    let space = Space::new();
-    let (leader, follower) = (space.client().await, space.client().await);
+    let (_, [leader, follower]) = Space::with_clients().await;
     until_leads(&leader, "/office").await;
     let calls = async || (sweep().await, sweep().await, strict().await, strict().await);
     let (first, again, strictly, late) = zklock::scope(leader.clone(), calls()).await;
@@ -326,8 +318,7 @@ async fn the_leader_starts_once_and_a_follower_never() {
 
 #[tokio::test]
 async fn functions_that_are_not_async_start_once_too() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     until_leads(&client, "/office").await;
     let blocked = client.clone();
     let runs = spawn_blocking(move || {

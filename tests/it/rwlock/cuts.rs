@@ -40,8 +40,7 @@ struct Break {
 
 impl Scene {
     async fn new() -> Self {
-        let space = Space::new();
-        let (proxy, client) = space.proxied().await;
+        let (space, proxy, client) = Space::with_proxy().await;
         let other = space.client().await;
         // This creates the parents.
         write(&other).await.release().await.unwrap();

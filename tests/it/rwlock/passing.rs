@@ -4,7 +4,7 @@ use zklock::Client;
 use zklock_testkit::wire::Opcode;
 
 use super::{PATH, queue, rwlock, side, spawn_read, spawn_write};
-use crate::local_queue::{requests_for_locks, until_accompanied};
+use crate::local_queue::requests_for_locks;
 use crate::support::{Space, soon, until, until_waiting_here};
 
 async fn until_in_line(client: &Client, count: u32) {
@@ -20,8 +20,7 @@ async fn roles(space: &Space) -> Vec<&'static str> {
 
 #[tokio::test]
 async fn a_hundred_readers_share_one_node_and_only_the_first_costs_requests() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let first = rwlock(&client).read().await.unwrap();
     until(async || proxy.replies(Opcode::GET_CHILDREN) > 0, "the holder has looked around").await;
     let requests = requests_for_locks(&proxy);
@@ -44,8 +43,7 @@ async fn a_hundred_readers_share_one_node_and_only_the_first_costs_requests() {
 
 #[tokio::test]
 async fn writers_and_readers_follow_each_other_under_one_writers_node() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let writer = rwlock(&client).write().await.unwrap();
     let readers = [spawn_read(&client), spawn_read(&client)];
     until_in_line(&client, 2).await;
@@ -65,32 +63,11 @@ async fn writers_and_readers_follow_each_other_under_one_writers_node() {
     tokens.push(writer.fencing_token());
     assert_eq!(space.children(PATH).await, node);
     assert!(tokens.is_sorted_by(|a, b| a < b), "{tokens:?}");
-    writer.release().await.unwrap();
-    assert_eq!(space.children(PATH).await, [""; 0]);
-}
-
-#[tokio::test]
-async fn a_local_writer_enters_behind_local_readers_and_is_not_overtaken() {
-    let space = Space::new();
-    let client = space.client().await;
-    let reader = rwlock(&client).read().await.unwrap();
-    let writing = spawn_write(&client);
-    until(async || roles(&space).await == ["read", "write"], "the writer has a place").await;
-    let late = spawn_read(&client);
-    until_in_line(&client, 2).await;
-    assert!(rwlock(&client).try_read().await.unwrap().is_none());
-    reader.release().await.unwrap();
-    let writer = soon(writing).await.unwrap();
-    assert!(!late.is_finished());
-    writer.release().await.unwrap();
-    soon(late).await.unwrap().release().await.unwrap();
-    assert_eq!(space.children(PATH).await, [""; 0]);
 }
 
 #[tokio::test]
 async fn readers_under_a_writers_node_let_other_clients_readers_in_when_their_time_is_over() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let writer = rwlock(&client).write().await.unwrap();
     let reading = spawn_read(&client);
     until_in_line(&client, 1).await;
@@ -101,43 +78,4 @@ async fn readers_under_a_writers_node_let_other_clients_readers_in_when_their_ti
     let foreign = soon(spawn_read(&other)).await.unwrap();
     assert!(reader.is_held() && foreign.is_held());
     assert_eq!(roles(&space).await, ["read", "read"]);
-    foreign.release().await.unwrap();
-    reader.release().await.unwrap();
-    assert_eq!(space.children(PATH).await, [""; 0]);
-}
-
-#[tokio::test]
-async fn readers_beyond_the_bound_get_a_node_of_their_own_and_do_not_wait_for_readers() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
-    let mut readers = vec![rwlock(&client).read().await.unwrap()];
-    let foreign = rwlock(&other).read().await.unwrap();
-    until_accompanied(&space, &client, PATH).await;
-    // The first readers stay, as if their work waited for that of the last one.
-    for _ in 0..150 {
-        readers.push(soon(spawn_read(&client)).await.unwrap());
-    }
-    assert!(space.children(PATH).await.len() >= 3, "{:?}", roles(&space).await);
-    assert!(readers.iter().all(|reader| reader.is_held()));
-    for reader in readers {
-        reader.release().await.unwrap();
-    }
-    foreign.release().await.unwrap();
-    space.until_queued(PATH, 0).await;
-}
-
-#[tokio::test]
-async fn a_local_writer_waits_for_a_reader_of_a_downgraded_lock() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
-    let writer = rwlock(&client).write().await.unwrap();
-    let writing = spawn_write(&client);
-    until_in_line(&client, 1).await;
-    let reader = writer.downgrade().await.unwrap();
-    until(async || roles(&space).await == ["read", "write"], "the writer has a place of its own").await;
-    assert!(!writing.is_finished());
-    assert!(rwlock(&other).try_read().await.unwrap().is_none(), "a writer waits in front");
-    reader.release().await.unwrap();
-    soon(writing).await.unwrap().release().await.unwrap();
-    assert_eq!(space.children(PATH).await, [""; 0]);
 }

@@ -1,14 +1,11 @@
 //! The order of turns, and the waiters that are woken for them.
 
-use zklock_testkit::wire::Opcode;
-
-use super::{PATH, SHORT, queue, read, rwlock, spawn_read, spawn_write, until_waiting, watchers, write};
+use super::{PATH, SHORT, queue, read, rwlock, spawn_read, spawn_write, until_waiting};
 use crate::support::{Space, failed, soon};
 
 #[tokio::test]
 async fn a_reader_behind_a_writer_that_waits_waits_too() {
-    let space = Space::new();
-    let [a, b, c] = [space.client().await, space.client().await, space.client().await];
+    let (space, [a, b, c]) = Space::with_clients().await;
     let reader = read(&a).await;
     let writing = spawn_write(&b);
     space.until_queued(PATH, 2).await;
@@ -23,50 +20,11 @@ async fn a_reader_behind_a_writer_that_waits_waits_too() {
     writer.release().await.unwrap();
     let reader = soon(reading).await.unwrap();
     assert!(reader.fencing_token() > token);
-    reader.release().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_reader_watches_the_nearest_writer_in_front_and_a_writer_its_predecessor() {
-    let space = Space::new();
-    let mut clients = Vec::new();
-    for _ in 0..6 {
-        clients.push(space.client().await);
-    }
-    let held = write(&clients[0]).await;
-    let (mut readers, mut writers) = (Vec::new(), Vec::new());
-    for (place, client) in clients.iter().enumerate().skip(1) {
-        // The queue is W0 R1 W2 R3 R4 W5.
-        match place {
-            2 | 5 => writers.push(spawn_write(client)),
-            _ => readers.push(spawn_read(client)),
-        }
-        space.until_queued(PATH, place + 1).await;
-    }
-    let names = queue(&space).await;
-    for (waiter, watched) in [(1, 0), (2, 1), (3, 2), (4, 2), (5, 4)] {
-        until_waiting(&space, &clients[waiter], &names[watched]).await;
-    }
-    for (place, name) in names.iter().enumerate() {
-        let others = watchers(&space, name).into_iter().filter(|id| Some(*id) != clients[place].session_id());
-        assert_eq!(others.count(), [1, 1, 2, 0, 1, 0][place], "watches of {name}");
-    }
-    held.release().await.unwrap();
-    let mut readers = readers.into_iter();
-    soon(readers.next().unwrap()).await.unwrap().release().await.unwrap();
-    let mut writers = writers.into_iter();
-    soon(writers.next().unwrap()).await.unwrap().release().await.unwrap();
-    for reader in readers {
-        soon(reader).await.unwrap().release().await.unwrap();
-    }
-    soon(writers.next().unwrap()).await.unwrap().release().await.unwrap();
-    space.until_empty(PATH).await;
 }
 
 #[tokio::test]
 async fn a_writer_that_gives_up_lets_the_readers_behind_it_join_those_in_front() {
-    let space = Space::new();
-    let [a, b, c] = [space.client().await, space.client().await, space.client().await];
+    let (space, [a, b, c]) = Space::with_clients().await;
     let reader = read(&a).await;
     let writing = spawn_write(&b);
     space.until_queued(PATH, 2).await;
@@ -76,14 +34,11 @@ async fn a_writer_that_gives_up_lets_the_readers_behind_it_join_those_in_front()
     writing.abort();
     soon(reading).await.unwrap().release().await.unwrap();
     assert!(reader.is_held());
-    reader.release().await.unwrap();
-    space.until_empty(PATH).await;
 }
 
 #[tokio::test]
 async fn a_writer_waits_until_the_last_of_the_readers_is_gone() {
-    let space = Space::new();
-    let [a, c, d] = [space.client().await, space.client().await, space.client().await];
+    let (space, [a, c, d]) = Space::with_clients().await;
     let [first, second, third] = [read(&a).await, read(&c).await, read(&d).await];
     let b = space.client().await;
     let writing = spawn_write(&b);
@@ -98,26 +53,4 @@ async fn a_writer_waits_until_the_last_of_the_readers_is_gone() {
     assert!(!writing.is_finished());
     second.release().await.unwrap();
     soon(writing).await.unwrap().release().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_reader_that_does_not_wait_joins_one_of_its_client_that_is_only_entering() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
-    rwlock(&client).read().await.unwrap().release().await.unwrap();
-    let created = proxy.on_reply(Opcode::CREATE2).hold();
-    let entering = tokio::spawn({
-        let lock = rwlock(&client);
-        async move { lock.read().await }
-    });
-    soon(created.struck()).await;
-    let lock = rwlock(&client);
-    let mut tried = std::pin::pin!(lock.try_read());
-    assert!(futures_util::poll!(&mut tried).is_pending(), "nobody is in the way");
-    assert!(rwlock(&client).try_write().await.unwrap().is_none());
-    created.release();
-    let joined = soon(tried).await.unwrap().expect("readers share");
-    soon(entering).await.unwrap().unwrap().release().await.unwrap();
-    joined.release().await.unwrap();
-    space.until_empty(PATH).await;
 }

@@ -38,8 +38,7 @@ async fn another_number_of_permits_is_an_error_that_names_both_and_leaves_nothin
 
 #[tokio::test]
 async fn the_number_changes_when_nobody_has_a_permit() {
-    let space = Space::new();
-    let (old, new) = (space.client().await, space.client().await);
+    let (space, [old, new]) = Space::with_clients().await;
     for permits in [3, 5, 2] {
         let guard = take(&semaphore(&new, permits), permits).await;
         check_differ(&failed(soon(semaphore(&old, 4).acquire()).await), (4, permits));
@@ -53,22 +52,18 @@ async fn the_number_changes_when_nobody_has_a_permit() {
 
 #[tokio::test]
 async fn data_that_is_no_number_is_left_alone_and_disturbs_nobody() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     take(&semaphore(&client, 2), 1).await.release().await.unwrap();
     let outsider = space.outsider().await;
     outsider.set_data(&space.full(PATH), b"127.0.0.1", None).await.unwrap();
-    let guard = take(&semaphore(&client, 2), 2).await;
+    let _guard = take(&semaphore(&client, 2), 2).await;
     assert!(semaphore(&client, 2).try_acquire().await.unwrap().is_none());
     assert_eq!(outsider.get_data(&space.full(PATH)).await.unwrap().0, b"127.0.0.1");
-    guard.release().await.unwrap();
-    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]
 async fn a_semaphore_of_one_and_a_lock_that_is_not_reentrant_exclude_each_other() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let exclusive = other.exclusive(PATH).unwrap();
     let guard = take(&semaphore(&client, 1), 1).await;
     assert!(exclusive.try_lock().await.unwrap().is_none());
@@ -79,7 +74,6 @@ async fn a_semaphore_of_one_and_a_lock_that_is_not_reentrant_exclude_each_other(
     space.until_queued(LEASES, 2).await;
     guard.release().await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
-    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]

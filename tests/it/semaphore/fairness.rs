@@ -6,26 +6,8 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use zklock::{Client, Permits, Queueing, Standing};
 
-use super::passing::until_in_line;
 use super::{GATE, PATH, Room, semaphore, spawn_take, take, until_nothing_is_left};
 use crate::support::{Space, soon, until, until_waiting_here};
-
-#[tokio::test]
-async fn permit_of_a_client_without_time_is_released_after_each_grant() {
-    let space = Space::new();
-    let queueing = Queueing::new(64, Duration::ZERO);
-    let client = space.config().queueing(queueing).connect().await.unwrap();
-    let semaphore = semaphore(&client, 1);
-    let guard = take(&semaphore, 1).await;
-    let waiting = spawn_take(&semaphore, 1);
-    until_in_line(&client, 1, 1).await;
-    let token = guard.fencing_token();
-    guard.release().await.unwrap();
-    let guard = soon(waiting).await.unwrap().unwrap();
-    assert!(guard.fencing_token().zxid() > token.zxid());
-    guard.release().await.unwrap();
-    until_nothing_is_left(&space).await;
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_tasks_of_two_clients_never_hold_more_permits_than_there_are() {
@@ -77,8 +59,7 @@ fn keep_busy(client: &Client, of: u32, tasks: usize) -> JoinSet<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_for_all_permits_get_them_while_calls_for_one_come_without_end() {
     const OF: u32 = 3;
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let mut busy = keep_busy(&client, OF, 10);
     until_in_line_at_all(&client, OF).await;
     for all in [semaphore(&other, OF), semaphore(&client, OF)] {
@@ -139,6 +120,4 @@ async fn a_number_that_falls_takes_effect_when_the_turns_of_the_permits_are_over
     two.release().await.unwrap();
     let last = soon(waiters.next().unwrap()).await.unwrap().unwrap();
     assert_eq!(last.fencing_token().handoff(), 0);
-    last.release().await.unwrap();
-    until_nothing_is_left(&space).await;
 }

@@ -39,8 +39,7 @@ async fn first_contender_is_served_first_whatever_it_wants() {
 
 #[tokio::test]
 async fn groups_whose_gate_is_deleted_under_them_do_not_wait_for_each_other_in_a_circle() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let holder = take(&semaphore(&client, 3), 3).await;
     space.until_empty(GATE).await;
     let first = spawn_take(&semaphore(&space.client().await, 3), 3);
@@ -66,13 +65,11 @@ async fn groups_whose_gate_is_deleted_under_them_do_not_wait_for_each_other_in_a
     .await;
     guard.unwrap().unwrap().release().await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
-    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]
 async fn a_waiter_whose_gate_is_deleted_goes_through_it_again_and_keeps_nothing() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let holder = take(&semaphore(&client, 2), 1).await;
     space.until_empty(GATE).await;
     let waiting = spawn_take(&semaphore(&other, 2), 2);
@@ -91,7 +88,6 @@ async fn a_waiter_whose_gate_is_deleted_goes_through_it_again_and_keeps_nothing(
     assert!(holder.is_held());
     holder.release().await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
-    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]
@@ -112,13 +108,11 @@ async fn a_waiter_at_the_gate_whose_node_is_deleted_enters_again() {
     guard.release().await.unwrap();
     soon(inside).await.unwrap().unwrap().release().await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
-    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]
 async fn a_wait_that_ends_right_behind_the_gate_was_a_wait_behind_others() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let (holder, waiter) = (semaphore(&space.client().await, 1), semaphore(&client, 1));
     let guard = take(&holder, 1).await;
     space.until_empty(GATE).await;
@@ -129,11 +123,9 @@ async fn a_wait_that_ends_right_behind_the_gate_was_a_wait_behind_others() {
     // The next create is that of the permit, which the waiter sends behind the gate.
     let held = proxy.on_request(Opcode::CREATE2).always().hold();
     guard.release().await.unwrap();
-    let first = soon(first).await.unwrap().unwrap();
+    let _first = soon(first).await.unwrap().unwrap();
     soon(held.struck()).await;
     let error = failed(soon(waiting).await.unwrap());
     assert!(error.is_timeout() && error.is_contended(), "{error}");
     held.release();
-    first.release().await.unwrap();
-    until_nothing_is_left(&space).await;
 }

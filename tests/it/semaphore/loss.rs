@@ -5,8 +5,7 @@ use crate::support::{Space, soon, until};
 
 #[tokio::test]
 async fn a_waiter_that_loses_a_permit_it_had_already_takes_all_of_them_anew() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let guard = take(&semaphore(&client, 3), 2).await;
     let held = space.children(LEASES).await;
     let waiting = spawn_take(&semaphore(&other, 3), 3);
@@ -24,14 +23,11 @@ async fn a_waiter_that_loses_a_permit_it_had_already_takes_all_of_them_anew() {
     all.verify().await.unwrap();
     space.until_queued(LEASES, 3).await;
     assert!(!space.children(LEASES).await.contains(&own[0]));
-    all.release().await.unwrap();
-    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]
 async fn waiters_whose_session_ends_enter_both_queues_again() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let guard = take(&semaphore(&client, 2), 2).await;
     space.until_empty(GATE).await;
     let inside = spawn_take(&semaphore(&other, 2), 2);

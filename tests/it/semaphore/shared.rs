@@ -31,15 +31,13 @@ async fn waiter(space: &Space, semaphore: &Semaphore) -> JoinHandle<Result<Semap
 async fn a_missing_number_is_seeded_in_the_form_of_curator_and_never_overwritten() {
     let space = Space::new();
     let semaphore = semaphore(&space.client().await, 2);
-    let guard = take(&semaphore, 2).await;
+    let _guard = take(&semaphore, 2).await;
     assert_eq!(stated(&space).await, [0, 0, 0, 2]);
     let stat = space.outsider().await.check_stat(&space.full(LIMIT)).await.unwrap().unwrap();
     assert_eq!(stat.ephemeral_owner, 0, "it stays");
     let other = self::semaphore(&space.client().await, 7);
     assert!(other.try_acquire().await.unwrap().is_none());
     assert_eq!(stated(&space).await, [0, 0, 0, 2]);
-    guard.release().await.unwrap();
-    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]
@@ -78,13 +76,11 @@ async fn holders_keep_their_permits_after_a_smaller_number_and_others_wait_longe
     let waiting = waiter(&space, &semaphore).await;
     one.release().await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
-    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]
 async fn a_number_that_fell_is_heeded_when_a_permit_comes_back_at_the_same_moment() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let (holder, semaphore) = (semaphore(&space.client().await, 2), semaphore(&client, 2));
     let (one, two) = (take(&holder, 1).await, take(&holder, 1).await);
     let waiting = waiter(&space, &semaphore).await;
@@ -98,13 +94,11 @@ async fn a_number_that_fell_is_heeded_when_a_permit_comes_back_at_the_same_momen
     assert_waits(&space, &waiting).await;
     two.release().await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
-    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]
 async fn a_number_that_falls_while_a_permit_is_taken_is_heeded() {
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let (other, semaphore) = (semaphore(&space.client().await, 1), semaphore(&client, 1));
     take(&semaphore, 1).await.release().await.unwrap();
     until_nothing_is_left(&space).await;
@@ -117,7 +111,6 @@ async fn a_number_that_falls_while_a_permit_is_taken_is_heeded() {
     assert_waits(&space, &waiting).await;
     other.set_permits(1).await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
-    until_nothing_is_left(&space).await;
 }
 
 /// Checks that a call goes on to wait for a permit when it has heard all news. It watches the number then.
@@ -134,10 +127,8 @@ async fn more_than_there_are_now_are_waited_for() {
     let waiting = spawn_take(&semaphore, 3);
     space.until_queued(LEASES, 2).await;
     semaphore.set_permits(3).await.unwrap();
-    let guard = soon(waiting).await.unwrap().unwrap();
+    let _guard = soon(waiting).await.unwrap().unwrap();
     assert_eq!(space.children(LEASES).await.len(), 3);
-    guard.release().await.unwrap();
-    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]
@@ -151,7 +142,6 @@ async fn a_number_of_zero_lets_nobody_in_until_it_rises() {
     space.until_queued(LEASES, 1).await;
     semaphore.set_permits(1).await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
-    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]
@@ -183,15 +173,12 @@ async fn foreign_data_in_the_number_is_an_error_that_names_it_and_leaves_nothing
 async fn a_number_that_is_deleted_is_seeded_again() {
     let space = Space::new();
     let (holder, other) = (semaphore(&space.client().await, 1), semaphore(&space.client().await, 2));
-    let guard = take(&holder, 1).await;
+    let _guard = take(&holder, 1).await;
     let waiting = waiter(&space, &other).await;
     space.outsider().await.delete(&space.full(LIMIT), None).await.unwrap();
     // The waiter creates the number with its own initial value, which is greater.
-    let second = soon(waiting).await.unwrap().unwrap();
+    let _second = soon(waiting).await.unwrap().unwrap();
     assert_eq!(stated(&space).await, [0, 0, 0, 2]);
-    guard.release().await.unwrap();
-    second.release().await.unwrap();
-    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]
@@ -219,8 +206,7 @@ async fn a_number_that_may_not_be_read_is_denied_and_leaves_nothing() {
 
 #[tokio::test]
 async fn participants_that_share_the_number_and_those_that_give_one_find_out_about_each_other() {
-    let space = Space::new();
-    let (client, other) = (space.client().await, space.client().await);
+    let (space, [client, other]) = Space::with_clients().await;
     let (shared, given) = (semaphore(&client, 3), other.semaphore(PATH, 3).unwrap());
     let guard = take(&shared, 1).await;
     let error = failed(soon(given.acquire()).await).to_string();
@@ -236,8 +222,7 @@ async fn participants_that_share_the_number_and_those_that_give_one_find_out_abo
 
 #[tokio::test]
 async fn a_shared_semaphore_at_the_path_of_a_mutex_is_refused() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let held = client.mutex(PATH).unwrap().lock().await.unwrap();
     let error = failed(soon(semaphore(&client, 3).acquire()).await);
     assert!(matches!(error, LockError::MixedRecipes { .. }), "{error}");

@@ -42,7 +42,7 @@ async fn as_many_tries_at_once_as_there_are_permits_all_succeed() {
 async fn a_try_of_many_takes_no_part_of_them_that_others_would_miss() {
     let space = Space::new();
     let (large, small) = (semaphore(&space.client().await, 3), semaphore(&space.client().await, 3));
-    let guard = take(&large, 2).await;
+    let _guard = take(&large, 2).await;
     space.until_empty(GATE).await;
     let outsider = space.outsider().await;
     let changes = async || outsider.check_stat(&space.full(LEASES)).await.unwrap().unwrap().cversion;
@@ -51,10 +51,7 @@ async fn a_try_of_many_takes_no_part_of_them_that_others_would_miss() {
         assert!(large.try_acquire_many(2).await.unwrap().is_none());
     }
     assert_eq!(changes().await, before, "not even for a moment");
-    let last = small.try_acquire().await.unwrap().expect("one is free");
-    last.release().await.unwrap();
-    guard.release().await.unwrap();
-    until_nothing_is_left(&space).await;
+    let _last = small.try_acquire().await.unwrap().expect("one is free");
 }
 
 #[tokio::test]
@@ -69,7 +66,6 @@ async fn a_try_does_not_overtake_those_who_wait() {
     assert_eq!((space.children(LEASES).await.len(), space.children(GATE).await.len()), (4, 1));
     guard.release().await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
-    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]

@@ -266,8 +266,7 @@ async fn selected(client: Client, work: Work) -> Result<u8, LockError> {
 async fn a_body_that_runs_at_a_shutdown_has_its_grace_and_its_result_is_returned() {
     let mut others = Vec::new();
     for (name, body) in LOCKED.iter().chain(LED) {
-        let space = Space::new();
-        let client = space.client().await;
+        let client = Space::new().client().await;
         let running = Running::begin(&client, body).await;
         let shutdown = begin_shutdown(&client).await;
         // The outcome of a body that was dropped says so.
@@ -300,8 +299,7 @@ async fn succeed(client: &Client, name: &str, is_alive: Arc<AtomicBool>) -> Join
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_next_leader_begins_after_a_body_that_has_its_grace() {
     for (name, body) in LED {
-        let space = Space::new();
-        let (client, other) = (space.client().await, space.client().await);
+        let (_, [client, other]) = Space::with_clients().await;
         let running = Running::begin(&client, body).await;
         let next = succeed(&other, name, running.is_alive).await;
         let shutdown = begin_shutdown(&client).await;
@@ -316,8 +314,7 @@ async fn the_next_leader_begins_after_a_body_that_has_its_grace() {
 async fn the_next_leader_begins_after_a_body_that_is_dropped_at_the_end_of_its_grace() {
     // A task that a body has spawned is not a part of it.
     for (name, body) in LED.iter().filter(|(name, _)| *name != "led_for_task") {
-        let space = Space::new();
-        let (client, other) = (space.client().await, space.client().await);
+        let (_, [client, other]) = Space::with_clients().await;
         let running = Running::begin(&client, body).await;
         let next = succeed(&other, name, running.is_alive).await;
         let closing = client.clone();
@@ -348,8 +345,7 @@ async fn selected_next(client: &Client, is_alive: Arc<AtomicBool>) -> bool {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_without_bodies_resigns_at_once_although_the_shutdown_waits_for_another_body() {
-    let space = Space::new();
-    let client = space.client().await;
+    let (space, client) = Space::with_client().await;
     let (latch, shared) = (client.leader_latch("/idle").unwrap(), client.leader("/shared").unwrap());
     let terms = [soon(latch.leadership()).await.unwrap(), soon(shared.leadership()).await.unwrap()];
     terms[0].run(async {}).await.unwrap();
@@ -367,8 +363,7 @@ async fn a_leader_without_bodies_resigns_at_once_although_the_shutdown_waits_for
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_whose_body_has_its_grace_leads_on_and_refuses_new_calls() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let latch = client.leader_latch("/latch").unwrap();
     let term = soon(latch.leadership()).await.unwrap();
     let (end, ends) = oneshot::channel();
@@ -432,8 +427,7 @@ async fn a_call_whose_period_begins_during_a_shutdown_runs() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_candidate_that_is_closed_during_the_grace_drops_its_body() {
-    let space = Space::new();
-    let client = space.client().await;
+    let client = Space::new().client().await;
     let latch = client.leader_latch(PATH).unwrap();
     let term = soon(latch.leadership()).await.unwrap();
     let (begun, has_begun) = oneshot::channel();

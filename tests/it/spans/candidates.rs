@@ -13,8 +13,7 @@ const PATH: &str = "/sweeper";
 #[tokio::test]
 async fn a_call_that_waits_to_lead_has_a_span_and_so_has_each_body_under_the_term() {
     let (recorder, _listening) = Recorder::listen();
-    let space = Space::new();
-    let (first, second) = (space.client().await, space.client().await);
+    let (space, [first, second]) = Space::with_clients().await;
     let latch = first.leader_latch(PATH).unwrap();
     let term = soon(latch.leadership()).await.unwrap();
     let token = term.fencing_token().to_string();

@@ -3,53 +3,17 @@
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use zklock::{Client, Guard, LockError, Member};
 use zklock_testkit::How;
 
 use super::Recorder;
+use crate::events::sums::call;
 use crate::support::random::Random;
 use crate::support::{Space, soon};
-
-/// Ends a hold in one of the ways that there are.
-async fn end<K>(guard: Guard<K>, random: &mut Random) {
-    match random.below(4) {
-        0 => drop(guard),
-        1 => drop(guard.release().await),
-        2 => drop(guard.run(tokio::time::sleep(Duration::from_millis(2))).await),
-        _ => guard.finish().await,
-    }
-}
-
-/// Makes one call. Any error will do.
-async fn call(client: &Client, random: &mut Random) -> Result<(), LockError> {
-    let wait = Duration::from_millis(if random.once_in(3) { 1 + random.below(8) } else { 20_000 });
-    match random.below(8) {
-        0 => end(client.mutex("/mutex")?.lock_timeout(wait).await?, random).await,
-        1 => end(client.exclusive("/alone")?.lock_timeout(wait).await?, random).await,
-        2 => end(client.rwlock("/shelf")?.write_timeout(wait).await?.downgrade().await?, random).await,
-        3 => end(client.rwlock("/shelf")?.read_timeout(wait).await?, random).await,
-        4 => end(client.semaphore("/room", 3)?.acquire_many_timeout(2, wait).await?, random).await,
-        5 => end(client.semaphore("/room", 3)?.acquire_timeout(wait).await?, random).await,
-        6 => {
-            let writer = client.rwlock("/shelf")?.write_timeout(wait).await?;
-            // The reader outlives the writer, whose lock is downgraded in the background.
-            let reader = writer.scope(async { client.rwlock("/shelf")?.read().await }).await?;
-            end(writer, random).await;
-            end(reader, random).await;
-        }
-        _ => {
-            let members = [Member::mutex("/mutex"), Member::read("/shelf")];
-            end(client.multi(members)?.lock_timeout(wait).await?, random).await;
-        }
-    }
-    Ok(())
-}
 
 #[tokio::test]
 async fn spans_are_opened_filled_and_closed_on_the_threads_of_their_callers() {
     let (recorder, _listening) = Recorder::listen();
-    let space = Space::new();
-    let (proxy, client) = space.proxied().await;
+    let (proxy, client) = Space::new().proxied().await;
     let mut random = Random::new(7);
     let mut tasks = JoinSet::new();
     for _ in 0..10 {
@@ -89,7 +53,7 @@ async fn spans_are_opened_filled_and_closed_on_the_threads_of_their_callers() {
     assert_eq!(acquired, held, "{spans:?}");
     assert!(count("zklock.hold", "ended") > 0 && count("zklock.acquire", "timed_out") > 0);
     assert!(count("zklock.hold", "lost") > 0, "{spans:?}");
-    let ends =
-        ["acquired", "timed_out", "cancelled", "failed", "refused"].map(|end| count("zklock.acquire", end));
+    let ends = ["acquired", "contended", "timed_out", "cancelled", "failed", "refused"]
+        .map(|end| count("zklock.acquire", end));
     assert_eq!(ends.iter().sum::<usize>() + held, spans.len(), "{spans:?}");
 }

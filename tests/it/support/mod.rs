@@ -57,6 +57,29 @@ impl Space {
         Self::of(server(), (SESSION, TICK))
     }
 
+    /// Returns a namespace and a client.
+    pub(crate) async fn with_client() -> (Self, Client) {
+        let space = Self::new();
+        let client = space.client().await;
+        (space, client)
+    }
+
+    /// Returns a namespace and several clients.
+    pub(crate) async fn with_clients<const N: usize>() -> (Self, [Client; N]) {
+        let (space, mut clients) = (Self::new(), Vec::new());
+        for _ in 0..N {
+            clients.push(space.client().await);
+        }
+        (space, clients.try_into().expect("there are so many"))
+    }
+
+    /// Returns a namespace, and a client with its proxy.
+    pub(crate) async fn with_proxy() -> (Self, Proxy, Client) {
+        let space = Self::new();
+        let (proxy, client) = space.proxied().await;
+        (space, proxy, client)
+    }
+
     /// Returns a namespace on a server with [`QUICK_TICK`], for clients with [`QUICK_SESSION`].
     pub(crate) fn quick() -> Self {
         Self::of(server::quick_server(), (QUICK_SESSION, QUICK_TICK))

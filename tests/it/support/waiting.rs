@@ -4,7 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 /// The longest wait for a state that must come.
-pub(crate) const SOON: Duration = Duration::from_secs(20);
+pub(crate) const SOON: Duration = Duration::from_secs(30);
 
 /// Waits until a condition holds.
 pub(crate) async fn until<F: Future<Output = bool>>(mut condition: impl FnMut() -> F, what: &str) {

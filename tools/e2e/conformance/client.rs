@@ -67,10 +67,6 @@ impl Client {
         }
     }
 
-    pub(crate) async fn create2(&mut self, create: Create) -> Result<(String, Stat), ErrorCode> {
-        self.created(Request::Create2(create)).await
-    }
-
     pub(crate) async fn created(&mut self, request: Request) -> Result<(String, Stat), ErrorCode> {
         match self.ask(request).await? {
             Response::Created { path, stat } => Ok((path, stat)),
@@ -95,14 +91,7 @@ impl Client {
     }
 
     pub(crate) async fn delete(&mut self, path: &str) -> Result<(), ErrorCode> {
-        self.delete_version(path, -1).await
-    }
-
-    pub(crate) async fn delete_version(&mut self, path: &str, version: i32) -> Result<(), ErrorCode> {
-        match self.ask(Request::Delete(Delete { path: path.into(), version })).await? {
-            Response::Empty => Ok(()),
-            other => panic!("{other:?}"),
-        }
+        self.ask(Request::Delete(Delete { path: path.into(), version: -1 })).await.map(drop)
     }
 
     pub(crate) async fn stat(&mut self, path: &str) -> Result<Stat, ErrorCode> {
@@ -126,17 +115,8 @@ impl Client {
     }
 
     pub(crate) async fn set(&mut self, path: &str, data: &str) -> Result<Stat, ErrorCode> {
-        self.set_version(path, data, -1).await
-    }
-
-    pub(crate) async fn set_version(
-        &mut self,
-        path: &str,
-        data: &str,
-        version: i32,
-    ) -> Result<Stat, ErrorCode> {
         let data = Some(Bytes::from(data.to_owned()));
-        self.ask(Request::SetData(SetData { path: path.into(), data, version })).await.map(stat_of)
+        self.ask(Request::SetData(SetData { path: path.into(), data, version: -1 })).await.map(stat_of)
     }
 
     pub(crate) async fn acl(&mut self, path: &str) -> Result<(Vec<Acl>, Stat), ErrorCode> {

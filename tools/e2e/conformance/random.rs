@@ -16,8 +16,7 @@ use libtest_mimic::{Failed, Trial};
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
 use crate::server::{Extras, Kind, Options, Running};
-use fixed::Root;
-use script::Script;
+use script::{Root, Script};
 use side::Side;
 use view::Zxids;
 

@@ -54,7 +54,7 @@ async fn containers_go_after_their_last_child(server: &Server) {
     }
     client.ask(Request::Multi(vec![Op::Create(create("/go-3", CreateFlags::CONTAINER))])).await.unwrap();
     client.create(create("/stay-1", CreateFlags::CONTAINER)).await.unwrap();
-    client.create2(create("/stay-2", CreateFlags::CONTAINER)).await.unwrap();
+    client.created(Request::Create2(create("/stay-2", CreateFlags::CONTAINER))).await.unwrap();
     let persistent = Op::CreateContainer(create("/stay-3", CreateFlags::PERSISTENT));
     client.ask(Request::Multi(vec![persistent])).await.unwrap();
     client.created(container(&server.path("/stay-4"))).await.unwrap();

@@ -2,7 +2,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -32,23 +32,14 @@ impl Kind {
 
     /// Returns the server that all cases share.
     fn shared(self) -> &'static Running {
-        static REAL: LazyLock<Running> = LazyLock::new(|| Kind::Real.start(&Options::default()));
-        static EMBEDDED: LazyLock<Running> = LazyLock::new(|| Kind::Embedded.start(&Options::default()));
-        match self {
-            Self::Real => &REAL,
-            Self::Embedded => &EMBEDDED,
-        }
+        static SHARED: [OnceLock<Running>; 2] = [const { OnceLock::new() }; 2];
+        SHARED[self as usize].get_or_init(|| self.start(&Options::default()))
     }
 
-    /// Returns the server that all cases of containers and of extras share, which checks its containers all the
-    /// time.
+    /// Returns the server that all cases of containers and of extras share, which checks its containers all the time.
     fn reaper(self) -> &'static Running {
-        static REAL: LazyLock<Running> = LazyLock::new(|| Kind::Real.start(&Options::reaper()));
-        static EMBEDDED: LazyLock<Running> = LazyLock::new(|| Kind::Embedded.start(&Options::reaper()));
-        match self {
-            Self::Real => &REAL,
-            Self::Embedded => &EMBEDDED,
-        }
+        static REAPERS: [OnceLock<Running>; 2] = [const { OnceLock::new() }; 2];
+        REAPERS[self as usize].get_or_init(|| self.start(&Options::reaper()))
     }
 }
 
@@ -61,12 +52,12 @@ impl fmt::Display for Kind {
     }
 }
 
+/// The tick of the servers, with which sessions may be short enough to wait for their end.
+const TICK: Duration = Duration::from_millis(200);
+
 /// The settings of a server.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    pub(crate) tick_time: Duration,
-    pub(crate) min_session_timeout: Duration,
-    pub(crate) max_session_timeout: Duration,
     pub(crate) max_buffer: usize,
     pub(crate) container_check_interval: Duration,
     pub(crate) extras: Extras,
@@ -84,12 +75,8 @@ pub(crate) enum Extras {
 const SUPER_DIGEST: &str = "super:xQJmxLMiHGwaqBvst5y6rkB6HQs=";
 
 impl Default for Options {
-    /// Returns settings that allow sessions short enough to wait for their end.
     fn default() -> Self {
         Self {
-            tick_time: Duration::from_millis(200),
-            min_session_timeout: Duration::from_millis(400),
-            max_session_timeout: Duration::from_secs(60),
             max_buffer: zklock_testkit::wire::MAX_FRAME,
             container_check_interval: Duration::from_secs(60),
             extras: Extras::None,
@@ -106,9 +93,9 @@ impl Options {
     fn real(&self) -> ZooKeeper {
         let interval = self.container_check_interval.as_millis().to_string();
         let builder = ZooKeeper::builder()
-            .tick_time(self.tick_time)
-            .min_session_timeout(self.min_session_timeout)
-            .max_session_timeout(self.max_session_timeout)
+            .tick_time(TICK)
+            .min_session_timeout(2 * TICK)
+            .max_session_timeout(300 * TICK)
             .system_property("jute.maxbuffer", &self.max_buffer.to_string())
             .system_property("znode.container.checkIntervalMs", &interval);
         let builder = match self.extras {
@@ -122,9 +109,9 @@ impl Options {
 
     fn embedded(&self) -> EmbeddedServer {
         let builder = EmbeddedServer::builder()
-            .tick_time(self.tick_time)
-            .min_session_timeout(self.min_session_timeout)
-            .max_session_timeout(self.max_session_timeout)
+            .tick_time(TICK)
+            .min_session_timeout(2 * TICK)
+            .max_session_timeout(300 * TICK)
             .max_buffer(self.max_buffer)
             .container_check_interval(self.container_check_interval);
         let builder = match self.extras {

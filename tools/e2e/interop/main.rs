@@ -23,4 +23,3 @@ mod semaphore;
 #[allow(dead_code, unused_imports, reason = "the tests of the root package use the rest")]
 mod shared;
 mod support;
-mod waiting;

@@ -9,8 +9,7 @@ use zklock::{Client, Config, Participant};
 use crate::peer::{Actor, Peer};
 use crate::shared;
 
-pub(crate) use crate::shared::until_waiting_here;
-pub(crate) use crate::waiting::{SOON, soon, until};
+pub(crate) use crate::shared::{SOON, soon, until, until_waiting_here};
 
 /// The timeout of the session of the shared Java process, long enough for a busy machine.
 const SESSION: Duration = Duration::from_secs(10);

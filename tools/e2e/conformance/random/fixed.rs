@@ -6,7 +6,7 @@ use zklock_testkit::wire::{
     SetData, SetWatches, WatcherType, Writer, permissions,
 };
 
-use super::script::{Ask, Turn};
+use super::script::{Ask, Root, Turn};
 use crate::client::world;
 
 /// A subject, and the turns of two sessions below a node.
@@ -29,18 +29,7 @@ pub(super) const SUBJECTS: [Subject; 11] = [
 /// Their answers have zxids that differ, because some of them are transactions of a real server only.
 pub(super) const MALFORMED: Subject = ("malformed requests", malformed);
 
-/// The node of a script.
-pub(super) struct Root(pub(super) String);
-
 impl Root {
-    fn path(&self, below: &str) -> String {
-        format!("{}{below}", self.0)
-    }
-
-    fn node(&self, below: &str, flags: CreateFlags) -> Create {
-        Create::new(self.path(below), "data", flags)
-    }
-
     fn create(&self, below: &str) -> Request {
         Request::Create(self.node(below, CreateFlags::PERSISTENT))
     }
@@ -50,7 +39,7 @@ impl Root {
     }
 
     fn delete(&self, below: &str) -> Request {
-        Request::Delete(Delete { path: self.path(below), version: -1 })
+        Request::Delete(self.deletion(below, -1))
     }
 
     fn set(&self, below: &str, data: &'static str) -> Request {
@@ -84,7 +73,7 @@ fn set(path: String, data: &'static str) -> Request {
 
 /// A session sends each request after the answer to the one before.
 fn by(session: usize, requests: impl IntoIterator<Item = Request>) -> Vec<Turn> {
-    let asks = requests.into_iter().map(|request| vec![Ask::Exactly(request)]);
+    let asks = requests.into_iter().map(|request| vec![Ask::new(move |_| request.clone())]);
     asks.map(|asks| Turn::Ask { session, asks }).collect()
 }
 
@@ -368,7 +357,7 @@ fn quota(root: &Root, below: &str, name: &str) -> String {
 fn statistics(root: &Root) -> Vec<Turn> {
     let told = |below: &str| Request::GetData { path: quota(root, below, STATS), watch: true };
     let create = |below: &str| Op::Create(root.node(below, CreateFlags::PERSISTENT));
-    let delete = |below: &str| Op::Delete(Delete { path: root.path(below), version: -1 });
+    let delete = |below: &str| Op::Delete(root.deletion(below, -1));
     let changes = [
         root.create("/a/b"),
         root.create("/a/b/c"),

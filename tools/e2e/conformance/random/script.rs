@@ -1,7 +1,14 @@
+use std::fmt::{self, Debug};
+use std::rc::Rc;
+
+use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use zklock_testkit::wire::{Acl, Id, Request, permissions};
+use zklock_testkit::wire::{
+    Acl, AddWatch, CheckVersion, Create, CreateFlags, Delete, Id, Op, Request, SetAcl, SetData, SetWatches,
+    WatcherType, permissions,
+};
 
 use super::view::Zxids;
 use crate::client::world;
@@ -23,8 +30,8 @@ pub(crate) enum Turn {
     Ask { session: usize, asks: Vec<Ask> },
     /// The session ends, and another one takes its place.
     Reopen { session: usize },
-    /// The session comes back on another connection.
-    Reattach { session: usize, way: Way, watches: Watches },
+    /// The session comes back on another connection, and sets watches again.
+    Reattach { session: usize, way: Way, since: Since, watches: Ask<SetWatches> },
 }
 
 /// The way in which a session leaves its connection.
@@ -36,22 +43,10 @@ pub(crate) enum Way {
     Kicked,
 }
 
-/// The watches that are set again.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Watches {
-    pub(crate) since: Since,
-    pub(crate) data: Vec<&'static str>,
-    pub(crate) exist: Vec<&'static str>,
-    pub(crate) child: Vec<&'static str>,
-    pub(crate) persistent: Vec<&'static str>,
-    pub(crate) recursive: Vec<&'static str>,
-}
-
 /// The transactions that a client has seen before it connected again.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Since {
     /// All up to the last reply.
-    #[default]
     Last,
     /// None of this run.
     Start,
@@ -59,67 +54,57 @@ pub(crate) enum Since {
     Nothing,
 }
 
-/// A request, with paths below the run's own node.
-#[derive(Clone, Debug)]
-pub(crate) enum Ask {
-    Create(Node),
-    Create2(Node),
-    /// Only with the flag of a container. With that of an ephemeral node, it would be ephemeral for some of
-    /// the requests that follow at once, and not for others.
-    CreateContainer(&'static str),
-    Delete(&'static str, i32),
-    SetData(&'static str, i32),
-    Exists(&'static str, Watch),
-    GetData(&'static str, Watch),
-    GetChildren(&'static str, Watch),
-    GetChildren2(&'static str, Watch),
-    GetAcl(&'static str),
-    SetAcl(&'static str, Vec<Acl>, i32),
-    /// With an ACL.
-    CreateFor(Node, Vec<Acl>),
-    /// The same in a multi.
-    MultiFor(Node, Vec<Acl>),
-    /// Proves an identity of the scheme `digest`.
-    Auth(&'static str),
-    WhoAmI,
-    AddWatch(&'static str, i32),
-    Sync(&'static str),
-    Ping,
-    Multi(Vec<Write>),
-    MultiRead(Vec<Read>),
-    RemoveWatches(&'static str, i32),
-    GetEphemerals(&'static str),
-    GetAllChildrenNumber(&'static str),
-    /// A request with its own paths.
-    Exactly(Request),
+/// The node of a run.
+pub(crate) struct Root(pub(crate) String);
+
+impl Root {
+    pub(crate) fn path(&self, below: &str) -> String {
+        format!("{}{below}", self.0)
+    }
+
+    fn paths(&self, below: &[&str]) -> Vec<String> {
+        below.iter().map(|below| self.path(below)).collect()
+    }
+
+    pub(crate) fn node(&self, below: &str, flags: CreateFlags) -> Create {
+        Create::new(self.path(below), "data", flags)
+    }
+
+    fn new_data(&self, below: &str, version: i32) -> SetData {
+        SetData { path: self.path(below), data: Some(Bytes::from_static(b"new data")), version }
+    }
+
+    pub(crate) fn deletion(&self, below: &str, version: i32) -> Delete {
+        Delete { path: self.path(below), version }
+    }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Watch {
-    Set,
-    No,
+/// A request, or a part of one, below the node of any run.
+#[derive(Clone)]
+pub(crate) struct Ask<T = Request>(Rc<dyn Fn(&Root) -> T>);
+
+impl<T> Ask<T> {
+    pub(crate) fn new(make: impl Fn(&Root) -> T + 'static) -> Self {
+        Self(Rc::new(make))
+    }
+
+    pub(crate) fn below(&self, root: &Root) -> T {
+        (self.0)(root)
+    }
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Node {
-    pub(crate) path: &'static str,
-    pub(crate) flags: i32,
+impl<T: Debug> Debug for Ask<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.below(&Root(String::new())).fmt(f)
+    }
 }
 
-/// An operation of a multi.
-#[derive(Clone, Debug)]
-pub(crate) enum Write {
-    Create(Node),
-    Delete(&'static str, i32),
-    SetData(&'static str, i32),
-    Check(&'static str, i32),
-}
-
-/// An operation of a multi-read.
-#[derive(Clone, Debug)]
-pub(crate) enum Read {
-    Data(&'static str),
-    Children(&'static str),
+/// Makes requests of values.
+fn asked<V: Clone + 'static, T: Debug + 'static>(
+    values: impl Strategy<Value = V>,
+    make: fn(&Root, V) -> T,
+) -> impl Strategy<Value = Ask<T>> {
+    values.prop_map(move |value| Ask::new(move |root| make(root, value.clone())))
 }
 
 /// Few enough for the sessions to meet, with names that a counter may produce.
@@ -158,56 +143,77 @@ fn version() -> impl Strategy<Value = i32> {
     prop_oneof![20 => Just(-1), 15 => Just(0), 10 => Just(1), 5 => Just(2), 1 => never]
 }
 
-fn watch() -> impl Strategy<Value = Watch> + Clone {
-    prop_oneof![2 => Just(Watch::Set), 1 => Just(Watch::No)]
+fn watch() -> impl Strategy<Value = bool> + Clone {
+    prop_oneof![2 => Just(true), 1 => Just(false)]
 }
 
-fn node() -> impl Strategy<Value = Node> {
+/// Returns the path and the flags of a new node.
+fn node() -> impl Strategy<Value = (&'static str, CreateFlags)> {
     let plain = (select(&NEW[..]), prop_oneof![4 => Just(0), 3 => Just(1), 1 => Just(4)]);
     let sequential = (select(&PREFIXES[..]), prop_oneof![2 => Just(2), 3 => Just(3)]);
+    let unknown = (path(), Just(9));
+    prop_oneof![20 => plain, 15 => sequential, 1 => unknown]
+        .prop_map(|(path, flags)| (path, CreateFlags(flags)))
+}
+
+fn write() -> impl Strategy<Value = Ask<Op>> {
     prop_oneof![
-        20 => plain.prop_map(|(path, flags)| Node { path, flags }),
-        15 => sequential.prop_map(|(path, flags)| Node { path, flags }),
-        1 => path().prop_map(|path| Node { path, flags: 9 }),
+        4 => asked(node(), |root, (path, flags)| Op::Create(root.node(path, flags))),
+        2 => asked((path(), version()), |root, (path, version)| Op::Delete(root.deletion(path, version))),
+        2 => asked((any_path(), version()), |root, (path, version)| Op::SetData(root.new_data(path, version))),
+        2 => asked((any_path(), version()), |root, (path, version)| {
+            Op::Check(CheckVersion { path: root.path(path), version })
+        }),
     ]
 }
 
-fn write() -> impl Strategy<Value = Write> {
+fn read() -> impl Strategy<Value = Ask<Op>> {
     prop_oneof![
-        4 => node().prop_map(Write::Create),
-        2 => (path(), version()).prop_map(|(path, version)| Write::Delete(path, version)),
-        2 => (any_path(), version()).prop_map(|(path, version)| Write::SetData(path, version)),
-        2 => (any_path(), version()).prop_map(|(path, version)| Write::Check(path, version)),
+        asked(any_path(), |root, path| Op::GetData { path: root.path(path), watch: false }),
+        asked(any_path(), |root, path| Op::GetChildren { path: root.path(path), watch: false }),
     ]
 }
 
-fn read() -> impl Strategy<Value = Read> {
-    prop_oneof![any_path().prop_map(Read::Data), any_path().prop_map(Read::Children)]
+/// Returns the operations of a transaction.
+fn all(ops: &[Ask<Op>], root: &Root) -> Vec<Op> {
+    ops.iter().map(|op| op.below(root)).collect()
 }
 
 fn changes() -> impl Strategy<Value = Ask> {
     prop_oneof![
-        12 => node().prop_map(Ask::Create),
-        4 => node().prop_map(Ask::Create2),
-        2 => select(&NEW[..]).prop_map(Ask::CreateContainer),
-        8 => (path(), version()).prop_map(|(path, version)| Ask::Delete(path, version)),
-        6 => (any_path(), version()).prop_map(|(path, version)| Ask::SetData(path, version)),
-        5 => vec(write(), 0..4).prop_map(Ask::Multi),
+        12 => asked(node(), |root, (path, flags)| Request::Create(root.node(path, flags))),
+        4 => asked(node(), |root, (path, flags)| Request::Create2(root.node(path, flags))),
+        // Only with the flag of a container. With that of an ephemeral node, it would be ephemeral for some of the
+        // requests that follow at once, and not for others.
+        2 => asked(select(&NEW[..]), |root, path| {
+            Request::CreateContainer(root.node(path, CreateFlags::CONTAINER))
+        }),
+        8 => asked((path(), version()), |root, (path, version)| Request::Delete(root.deletion(path, version))),
+        6 => asked((any_path(), version()), |root, (path, version)| Request::SetData(root.new_data(path, version))),
+        5 => asked(vec(write(), 0..4), |root, ops| Request::Multi(all(&ops, root))),
     ]
 }
 
-fn looks(watch: impl Strategy<Value = Watch> + Clone) -> impl Strategy<Value = Ask> {
+fn looks(watch: impl Strategy<Value = bool> + Clone) -> impl Strategy<Value = Ask> {
+    let at = || (any_path(), watch.clone());
     prop_oneof![
-        6 => (any_path(), watch.clone()).prop_map(|(path, watch)| Ask::GetData(path, watch)),
-        3 => (any_path(), watch.clone()).prop_map(|(path, watch)| Ask::GetChildren(path, watch)),
-        6 => (any_path(), watch).prop_map(|(path, watch)| Ask::GetChildren2(path, watch)),
-        1 => any_path().prop_map(Ask::GetAcl),
-        1 => any_path().prop_map(Ask::Sync),
-        1 => Just(Ask::Ping),
-        2 => vec(read(), 0..3).prop_map(Ask::MultiRead),
-        1 => any_path().prop_map(Ask::GetEphemerals),
-        1 => any_path().prop_map(Ask::GetAllChildrenNumber),
+        6 => asked(at(), |root, (path, watch)| Request::GetData { path: root.path(path), watch }),
+        3 => asked(at(), |root, (path, watch)| Request::GetChildren { path: root.path(path), watch }),
+        6 => asked(at(), |root, (path, watch)| Request::GetChildren2 { path: root.path(path), watch }),
+        1 => asked(any_path(), |root, path| Request::GetAcl { path: root.path(path) }),
+        1 => asked(any_path(), |root, path| Request::Sync { path: root.path(path) }),
+        1 => Just(Ask::new(|_| Request::Ping)),
+        2 => asked(vec(read(), 0..3), |root, ops| Request::MultiRead(all(&ops, root))),
+        1 => asked(any_path(), |root, path| Request::GetEphemerals { prefix: root.path(path) }),
+        1 => asked(any_path(), |root, path| Request::GetAllChildrenNumber { path: root.path(path) }),
     ]
+}
+
+fn removal(kinds: impl Strategy<Value = i32>) -> impl Strategy<Value = Ask> {
+    asked((any_path(), kinds), |root, (path, kind)| Request::RemoveWatches {
+        path: root.path(path),
+        kind: WatcherType(kind),
+    })
 }
 
 /// The subject of a script. Versions of ZooKeeper differ where subjects meet.
@@ -224,27 +230,42 @@ impl Subject {
     fn asks(self) -> BoxedStrategy<Vec<Ask>> {
         let asks = match self {
             Self::OneShotWatches => {
-                let exists = (any_path(), watch()).prop_map(|(path, watch)| Ask::Exists(path, watch));
-                let removal = (any_path(), 1..4).prop_map(|(path, kind)| Ask::RemoveWatches(path, kind));
-                prop_oneof![15 => changes(), 3 => exists, 1 => removal, 11 => looks(watch())].boxed()
+                let exists = asked((any_path(), watch()), |root, (path, watch)| Request::Exists {
+                    path: root.path(path),
+                    watch,
+                });
+                prop_oneof![15 => changes(), 3 => exists, 1 => removal(1..4), 11 => looks(watch())].boxed()
             }
             Self::PersistentWatches => {
-                let added = any_path().prop_map(|path| Ask::AddWatch(path, mode(path)));
-                let removal = any_path().prop_map(|path| Ask::RemoveWatches(path, ANY_WATCH));
-                prop_oneof![6 => changes(), 3 => added, 1 => removal, 2 => looks(Just(Watch::No))].boxed()
+                let added = asked(any_path(), |root, path| {
+                    Request::AddWatch(AddWatch { path: root.path(path), mode: mode(path) })
+                });
+                let removal = removal(Just(ANY_WATCH));
+                prop_oneof![6 => changes(), 3 => added, 1 => removal, 2 => looks(Just(false))].boxed()
             }
             // It is a race whether an identity or an ACL applies to requests that follow at once.
             Self::Access => {
+                let of = |root: &Root, (path, flags), acl| Create { acl, ..root.node(path, flags) };
                 let created = prop_oneof![
-                    4 => (node(), acl()).prop_map(|(node, acl)| Ask::CreateFor(node, acl)),
-                    1 => (node(), acl()).prop_map(|(node, acl)| Ask::MultiFor(node, acl)),
+                    4 => (node(), acl()).prop_map(move |(node, acl)| {
+                        Ask::new(move |root| Request::Create(of(root, node, acl.clone())))
+                    }),
+                    1 => (node(), acl()).prop_map(move |(node, acl)| {
+                        Ask::new(move |root| Request::Multi(vec![Op::Create(of(root, node, acl.clone()))]))
+                    }),
                 ];
-                let replaced = (path(), acl(), version())
-                    .prop_map(|(path, acl, version)| Ask::SetAcl(path, acl, version));
-                let auth = select(&PROOFS[..]).prop_map(Ask::Auth);
-                let looks = prop_oneof![3 => looks(Just(Watch::No)), 2 => any_path().prop_map(Ask::GetAcl)];
+                let replaced = asked((path(), acl(), version()), |root, (path, acl, version)| {
+                    Request::SetAcl(SetAcl { path: root.path(path), acl, version })
+                });
+                let auth = asked(select(&PROOFS[..]), |_, proof| Request::Auth {
+                    scheme: "digest".into(),
+                    auth: Some(Bytes::from_static(proof.as_bytes())),
+                });
+                let own = Just(Ask::new(|_| Request::WhoAmI));
+                let acls = asked(any_path(), |root, path| Request::GetAcl { path: root.path(path) });
+                let looks = prop_oneof![3 => looks(Just(false)), 2 => acls];
                 let ask = prop_oneof![
-                    4 => changes(), 5 => created, 5 => replaced, 2 => auth, 1 => Just(Ask::WhoAmI), 6 => looks
+                    4 => changes(), 5 => created, 5 => replaced, 2 => auth, 1 => own, 6 => looks
                 ];
                 return vec(ask, 1..2).boxed();
             }
@@ -252,26 +273,31 @@ impl Subject {
         vec(asks, 1..5).boxed()
     }
 
-    fn watches(self) -> BoxedStrategy<Watches> {
-        let since = select(&[Since::Last, Since::Last, Since::Start, Since::Nothing][..]);
-        let paths = || vec(any_path(), 0..3);
+    fn watches(self) -> BoxedStrategy<Ask<SetWatches>> {
+        let paths = |most| vec(any_path(), 0..most);
         match self {
-            Self::OneShotWatches => (since, paths(), paths(), paths())
-                .prop_map(|(since, data, exist, child)| Watches {
-                    since,
-                    data,
-                    exist,
-                    child,
-                    ..Watches::default()
-                })
-                .boxed(),
-            Self::PersistentWatches => (since, vec(any_path(), 0..5))
-                .prop_map(|(since, paths)| {
-                    let (recursive, persistent) = paths.into_iter().partition(|path| mode(path) == RECURSIVE);
-                    Watches { since, persistent, recursive, ..Watches::default() }
-                })
-                .boxed(),
-            Self::Access => Just(Watches::default()).boxed(),
+            Self::OneShotWatches => {
+                let make = |root: &Root, (data, exist, child): (Vec<_>, Vec<_>, Vec<_>)| SetWatches {
+                    data: root.paths(&data),
+                    exist: root.paths(&exist),
+                    child: root.paths(&child),
+                    ..SetWatches::default()
+                };
+                asked((paths(3), paths(3), paths(3)), make).boxed()
+            }
+            Self::PersistentWatches => {
+                let make = |root: &Root, paths: Vec<&str>| {
+                    let (recursive, persistent): (Vec<_>, Vec<_>) =
+                        paths.into_iter().partition(|path| mode(path) == RECURSIVE);
+                    SetWatches {
+                        persistent: root.paths(&persistent),
+                        persistent_recursive: root.paths(&recursive),
+                        ..SetWatches::default()
+                    }
+                };
+                asked(paths(5), make).boxed()
+            }
+            Self::Access => Just(Ask::new(|_| SetWatches::default())).boxed(),
         }
     }
 
@@ -279,14 +305,17 @@ impl Subject {
         let way = select(&[Way::Dropped, Way::Kicked][..]);
         // Sent alone, because it is a race whether the new ACL or the old one applies to requests that follow at once.
         // Everyone may always read, because versions of ZooKeeper differ in the answers to clients that may not.
-        let new_acl = (path(), 0..32)
-            .prop_map(|(path, bits)| vec![Ask::SetAcl(path, vec![world(bits | permissions::READ)], -1)]);
+        let new_acl = asked((path(), 0..32), |root, (path, bits)| {
+            let acl = vec![world(bits | permissions::READ)];
+            Request::SetAcl(SetAcl { path: root.path(path), acl, version: -1 })
+        });
+        let since = select(&[Since::Last, Since::Last, Since::Start, Since::Nothing][..]);
         prop_oneof![
             20 => (0..sessions, self.asks()).prop_map(|(session, asks)| Turn::Ask { session, asks }),
-            1 => (0..sessions, new_acl).prop_map(|(session, asks)| Turn::Ask { session, asks }),
+            1 => (0..sessions, new_acl).prop_map(|(session, ask)| Turn::Ask { session, asks: vec![ask] }),
             2 => (0..sessions).prop_map(|session| Turn::Reopen { session }),
-            1 => (0..sessions, way, self.watches())
-                .prop_map(|(session, way, watches)| Turn::Reattach { session, way, watches }),
+            1 => (0..sessions, way, since, self.watches())
+                .prop_map(|(session, way, since, watches)| Turn::Reattach { session, way, since, watches }),
         ]
     }
 }

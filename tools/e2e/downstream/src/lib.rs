@@ -13,9 +13,6 @@ pub enum SettleError {
     /// Another replica settles it, or the lock was lost.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// There is no such order.
-    #[error("there is no order {0}")]
-    Unknown(u64),
 }
 
 /// A bank that takes payments.
@@ -27,16 +24,6 @@ pub trait Bank {
 /// Settles an order.
 #[distributed_lock(path = "/orders/{id}", wait = "20s")]
 pub async fn settle(id: u64, bank: &impl Bank) -> Result<(), SettleError> {
-    if id == 0 {
-        return Err(SettleError::Unknown(id));
-    }
-    bank.pay(id).await;
-    Ok(())
-}
-
-/// Settles an order, unless another replica holds its lock.
-#[distributed_lock(path = "/orders/{id}", no_wait)]
-pub async fn settle_now(id: u64, bank: &impl Bank) -> Result<(), SettleError> {
     bank.pay(id).await;
     Ok(())
 }

@@ -27,7 +27,8 @@ struct Part(&'static str);
 
 impl Drop for Part {
     fn drop(&mut self) {
-        let dropped = Dropped { name: self.0, is_under_the_lock: zklock::current().is_some() };
+        let dropped =
+            Dropped { name: self.0, is_under_the_lock: zklock::current().is_some_and(|held| held.is_held()) };
         DROPPED.with_borrow_mut(|all| all.push(dropped));
     }
 }

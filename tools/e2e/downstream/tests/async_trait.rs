@@ -30,13 +30,7 @@ trait Ledger: Sync {
 
     async fn audit(&self) -> Option<String>;
 
-    async fn archive(&self, year: u16, r#type: &str) -> Result<(), LockError>;
-
-    async fn tidy(&self, pages: Vec<u64>);
-
     async fn merge(&self, others: Vec<String>) -> Result<usize, String>;
-
-    async fn title(&self, number: u8) -> Result<Box<dyn Display + Send>, LockError>;
 
     async fn leading(&self) -> Result<Box<dyn Display + Send>, LockError>;
 
@@ -58,17 +52,9 @@ impl<T: Send + Sync + for<'a> From<&'a str>> Ledger for Book<T> {
         unreachable!("no replica leads")
     }
 
-    #[distributed_lock(path = "/pages/{pages.len()}", skip)]
-    async fn tidy(&self, pages: Vec<u64>) {}
-
     #[distributed_lock(path = [self.name(), ..&others], no_wait, map_err = |error| format!("not merged: {error}"))]
     async fn merge(&self, others: Vec<String>) -> Result<usize, String> {
         Ok(others.len())
-    }
-
-    #[distributed_lock(path = "/titles", otherwise = Ok(Box::new(number)))]
-    async fn title(&self, number: u8) -> Result<Box<dyn Display + Send>, LockError> {
-        Ok(Box::new(self.name()))
     }
 
     #[leader_only(otherwise = Ok(Box::new(7)))]
@@ -86,12 +72,6 @@ impl<T: Send + Sync + for<'a> From<&'a str>> Ledger for Book<T> {
     #[tracing::instrument(skip(self), err, ret)]
     async fn open(&self, year: u16) -> Result<u16, LockError> {
         Ok(year)
-    }
-
-    // Only the attribute uses the arguments.
-    #[distributed_lock(path = "/archive/{year}/{r#type}")]
-    async fn archive(&self, year: u16, r#type: &str) -> Result<(), LockError> {
-        Ok(())
     }
 
     #[distributed_lock(path = ["/ledger/{entry}/{self.0.len()}", self.name()], mode = write, wait = "5s")]
@@ -118,11 +98,8 @@ async fn a_method_asks_for_its_lock_before_its_body_runs() {
     let added = must_be_send(book.add("seven", [1, 2])).await;
     assert!(matches!(added, Err(LockError::NotInstalled { name: None, .. })), "{added:?}");
     assert!(book.0.is_empty());
-    assert!(must_be_send(book.archive(2026, "a")).await.is_err());
-    must_be_send(book.tidy(vec![7])).await;
     let merged = must_be_send(book.merge(vec!["/other".into()])).await;
     assert!(merged.as_ref().is_err_and(|error| error.starts_with("not merged: no client")), "{merged:?}");
-    assert!(must_be_send(book.title(7)).await.is_err());
     assert!(must_be_send(book.close(2026)).await.is_err());
     assert!(must_be_send(book.open(2026)).await.is_err());
     let provided = must_be_send(book.provided()).await;

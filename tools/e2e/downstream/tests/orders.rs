@@ -4,13 +4,11 @@ use std::cell::Cell;
 use std::future::pending;
 use std::time::Duration;
 
-use downstream::{Bank, SettleError, SlowBank, audit, settle, settle_in_turn, settle_now, settle_soon};
+use downstream::{Bank, SettleError, SlowBank, audit, settle, settle_in_turn, settle_soon};
 use zklock::Client;
 use zklock::testing::TestServer;
 
 const PATH: &str = "/orders/7";
-/// A bank that never completes a payment.
-const STUCK: SlowBank = SlowBank(Duration::MAX);
 const QUICK: SlowBank = SlowBank(Duration::ZERO);
 
 /// A bank that runs a closure instead of paying.
@@ -28,23 +26,6 @@ fn lock_error(result: Result<(), SettleError>) -> zklock::LockError {
         Err(SettleError::Lock(error)) => error,
         other => panic!("expected an error of the lock, got: {other:?}"),
     }
-}
-
-#[zklock::test]
-async fn an_order_is_settled(zk: TestServer, client: Client) -> Result<(), SettleError> {
-    let clerk = Clerk(async |_| assert_eq!(zk.holder(PATH), client.session_id()));
-    settle(7, &clerk).await?;
-    assert_eq!(zk.holder(PATH), None);
-    Ok(())
-}
-
-#[zklock::test]
-async fn a_busy_order_is_reported(zk: TestServer) {
-    let rival = zk.hold(PATH).await;
-    let error = lock_error(settle_now(7, &QUICK).await);
-    assert!(error.is_timeout() && error.is_contended(), "{error}");
-    rival.release().await;
-    settle(7, &QUICK).await.expect("the order is free");
 }
 
 #[zklock::test]
@@ -161,9 +142,4 @@ async fn books_are_looked_at_together_and_not_while_somebody_writes(client: Clie
     reader.release().await.unwrap();
     let _writer = books.write().await.unwrap();
     assert!(audit(1984, async || unreachable!()).await.unwrap_err().is_contended());
-}
-
-#[zklock::test]
-async fn errors_of_the_service_are_its_own() {
-    assert!(matches!(settle(0, &STUCK).await, Err(SettleError::Unknown(0))));
 }

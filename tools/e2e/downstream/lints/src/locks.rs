@@ -92,11 +92,14 @@ pub async fn patterns(
 /// # Errors
 /// Those of the lock.
 #[distributed_lock(path = "/numbers/{text.len()}", client = "reporting")]
-pub async fn generic<Keep: Fn(u8) -> bool + Send, const COUNT: usize>(
+pub async fn generic<Keep, const COUNT: usize>(
     text: &str,
     keep: Keep,
     numbers: [u8; COUNT],
-) -> Result<impl Iterator<Item = u8> + use<Keep, COUNT>, Box<dyn Error + Send + Sync>> {
+) -> Result<impl Iterator<Item = u8> + use<Keep, COUNT>, Box<dyn Error + Send + Sync>>
+where
+    Keep: Fn(u8) -> bool + Send,
+{
     let number: u8 = text.parse()?;
     yield_now().await;
     if !keep(number) {

@@ -46,11 +46,6 @@ pub async fn generic<E: From<LockError> + From<std::num::ParseIntError>>(text: &
 }
 
 #[distributed_lock(path = "/clients", client = client)]
-pub async fn given_client(client: &Client) -> Outcome {
-    Ok(())
-}
-
-#[distributed_lock(path = "/clients", client = client)]
 pub async fn shared_client(client: Arc<Client>) -> Outcome<Arc<Client>> {
     Ok(client)
 }
@@ -112,15 +107,6 @@ pub fn bridge(id: u64, runtime: &tokio::runtime::Runtime) -> Outcome<u64> {
     Ok(runtime.block_on(body))
 }
 
-#[distributed_lock(path = "/finish", on_lost = finish)]
-pub async fn finishes<T: Send>(value: T) -> Outcome<T> {
-    tokio::task::yield_now().await;
-    Ok(value)
-}
-
-fn must_be_send<T: Send>(_: T) {}
-
 pub fn calls() {
-    must_be_send(finishes(7));
     drop(generic::<Box<dyn std::error::Error + Send + Sync>>("7"));
 }

@@ -2,22 +2,11 @@
 
 use std::fmt::Display;
 
-use zklock::{Client, LockError, Permits, distributed_lock, leader_only};
-
-#[distributed_lock(path = "/a", skip)]
-async fn nothing() {}
+use zklock::{LockError, Permits, distributed_lock, leader_only};
 
 #[distributed_lock(path = "/a/{id}", skip, wait = "1s", guard = held)]
 pub fn perhaps<T: Display + ?Sized>(id: &T) -> Option<String> {
     Some(held.path().to_owned())
-}
-
-#[distributed_lock(path = "/a", skip, once_per = "1m", name = "the sweep")]
-async fn in_turn() {}
-
-#[distributed_lock(path = "/a", otherwise = Ok(other))]
-pub async fn replaced(other: String, value: String) -> Result<String, LockError> {
-    Ok(value)
 }
 
 #[distributed_lock(path = "/a", otherwise = panic!("{name}"))]
@@ -102,23 +91,9 @@ pub async fn spread(paths: &[&str]) -> Result<(), LockError> {
     Ok(())
 }
 
-#[leader_only(otherwise = wait)]
-pub async fn waits_to_lead(numbers: Vec<u8>) -> Result<impl Iterator<Item = u8>, LockError> {
-    Ok(numbers.into_iter())
-}
-
 #[leader_only(otherwise = error)]
 pub async fn refused_elsewhere(numbers: Vec<u8>) -> Result<impl Iterator<Item = u8>, LockError> {
     Ok(numbers.into_iter())
-}
-
-async fn forward(name: String) -> Result<String, LockError> {
-    Ok(name)
-}
-
-#[leader_only(otherwise = Ok(forward(name).await?), client = client)]
-pub async fn forwarded(name: String, client: &Client) -> Result<String, LockError> {
-    Ok(name)
 }
 
 #[leader_only(otherwise = Ok(found?.len()))]
@@ -135,11 +110,4 @@ pub async fn block(name: String) -> Option<String> {
 }
 
 #[leader_only()]
-async fn unit() -> () {}
-
-/// Calls the functions that are not public.
-pub async fn call() {
-    nothing().await;
-    in_turn().await;
-    unit().await;
-}
+pub async fn unit() -> () {}

@@ -1,27 +1,12 @@
 use zklock::{LockError, distributed_lock};
 
-#[distributed_lock("/orders")]
-async fn argument_positional() -> Result<(), LockError> {
-    Ok(())
-}
-
 #[distributed_lock(path = "/orders", waits = "5s")]
 async fn argument_unknown() -> Result<(), LockError> {
     Ok(())
 }
 
-#[distributed_lock(path)]
-async fn argument_without_value() -> Result<(), LockError> {
-    Ok(())
-}
-
 #[distributed_lock(path = "/orders", client = pool)]
 async fn client_of_another_type(pool: &str) -> Result<(), LockError> {
-    Ok(())
-}
-
-#[distributed_lock(path = "/a", mode = shared)]
-async fn mode_unknown() -> Result<(), LockError> {
     Ok(())
 }
 

@@ -10,16 +10,6 @@ impl Order {
     }
 }
 
-#[distributed_lock(path = "/orders/{0}")]
-async fn braces_constant(id: u64) -> Result<(), LockError> {
-    Ok(())
-}
-
-#[distributed_lock(path = "/orders/{id:?}")]
-async fn braces_format_spec(id: u64) -> Result<(), LockError> {
-    Ok(())
-}
-
 #[distributed_lock(path = "/orders/{id +}")]
 async fn braces_not_an_expression(id: u64) -> Result<(), LockError> {
     Ok(())
@@ -28,10 +18,6 @@ async fn braces_not_an_expression(id: u64) -> Result<(), LockError> {
 #[distributed_lock(path = "/orders/{order}")]
 async fn braces_not_display(order: Order) -> Result<(), LockError> {
     Ok(())
-}
-
-async fn next() -> u64 {
-    7
 }
 
 #[distributed_lock(path = "/orders/{ordr}")]

@@ -1,10 +1,5 @@
 use zklock::{LockError, distributed_lock, leader_only};
 
-#[distributed_lock(path = "/a", no_wait, wait = "5s")]
-async fn no_wait_with_a_wait() -> Result<(), LockError> {
-    Ok(())
-}
-
 #[distributed_lock(path = "/a", otherwise = wait)]
 async fn otherwise_waits_as_by_default() -> Result<(), LockError> {
     Ok(())

@@ -2,11 +2,6 @@ use zklock::{distributed_lock, leader_only};
 
 struct Status;
 
-#[distributed_lock(path = "/a", map_err = "Status")]
-async fn map_err_quoted() -> Result<(), Status> {
-    Ok(())
-}
-
 #[distributed_lock(path = "/a", map_err = |_| 7)]
 async fn map_err_to_another_type() -> Result<(), Status> {
     Ok(())

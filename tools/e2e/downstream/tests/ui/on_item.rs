@@ -1,10 +1,3 @@
-mod leader_on_struct {
-    use zklock::leader_only;
-
-    #[leader_only]
-    struct Sweeper;
-}
-
 mod on_impl_block {
     use zklock::distributed_lock;
 
@@ -12,15 +5,6 @@ mod on_impl_block {
 
     #[distributed_lock(path = "/orders")]
     impl Settle {}
-}
-
-mod on_trait_method_without_body {
-    use zklock::{LockError, distributed_lock};
-
-    trait Settle {
-        #[distributed_lock(path = "/orders")]
-        async fn settle(&self) -> Result<(), LockError>;
-    }
 }
 
 mod leader_on_trait_method_without_body {
@@ -39,13 +23,6 @@ mod on_macro {
     macro_rules! settle {
         () => {};
     }
-}
-
-mod on_use {
-    use zklock::distributed_lock;
-
-    #[distributed_lock(path = "/orders")]
-    use std::fmt;
 }
 
 fn main() {}

@@ -25,16 +25,6 @@ async fn path_relative(id: u64) -> Result<(), LockError> {
     Ok(())
 }
 
-#[distributed_lock(path = "/orders/😀")]
-async fn path_emoji() -> Result<(), LockError> {
-    Ok(())
-}
-
-#[distributed_lock(path = "/orders/\u{e000}")]
-async fn path_private_use() -> Result<(), LockError> {
-    Ok(())
-}
-
 #[distributed_lock(path = /orders/{id}, wait = "0s")]
 async fn path_unquoted_with_a_wait(id: u64) -> Result<(), LockError> {
     Ok(())

@@ -1,10 +1,5 @@
 use zklock::{LockError, distributed_lock};
 
-#[distributed_lock(path = "/a", permits = 6, of = 5)]
-async fn permits_more_than_there_are() -> Result<(), LockError> {
-    Ok(())
-}
-
 #[distributed_lock(path = "/a", permits = wanted, of = 5)]
 async fn permits_of_another_type(wanted: i64) -> Result<(), LockError> {
     Ok(())

@@ -14,10 +14,4 @@ async fn argument_unknown() {}
 #[zklock::test(session_timeout = "10ms")]
 async fn session_timeout_too_short() {}
 
-#[zklock::test("3s")]
-async fn argument_positional() {}
-
-#[zklock::test(flavor)]
-async fn argument_without_value() {}
-
 fn main() {}

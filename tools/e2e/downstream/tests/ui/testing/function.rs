@@ -1,8 +1,6 @@
 use zklock::distributed_lock;
 use zklock::testing::FromTestServer;
 
-struct Orders;
-
 #[zklock::test]
 async fn generics<T: FromTestServer>(_: T, _: impl FromTestServer) {}
 
@@ -18,18 +16,6 @@ fn not_async() {}
 mod on_struct {
     #[zklock::test]
     struct Settle;
-}
-
-impl Orders {
-    #[zklock::test]
-    async fn receiver(&self) {}
-}
-
-#[zklock::test]
-async fn where_clause()
-where
-    Orders: Copy,
-{
 }
 
 fn main() {}
