@@ -28,7 +28,7 @@ impl<T, E: From<LockError>> Carries for Result<T, E> {
     message = "`{Self}` has no value for a call that does not run the body",
     label = "no value to return for a call that does not run the body",
     note = "return `()`, `Option<_>`, `Result<(), E>` or `Result<Option<_>, E>`",
-    note = "where another call holds the lock, or another replica leads, `otherwise` can return something else"
+    note = "`otherwise` can return something else, but not where a period of `once_per` has begun"
 )]
 pub trait OnSkip {
     /// Returns the value.

@@ -23,3 +23,5 @@ mod semaphore;
 #[allow(dead_code, unused_imports, reason = "the tests of the root package use the rest")]
 mod shared;
 mod support;
+
+use shared::soon;

@@ -11,7 +11,7 @@ use percent_encoding::percent_decode_str;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use zklock_testkit::Curator;
 
-use crate::shared::soon;
+use crate::soon;
 
 /// A Java process. It is killed on drop. It also ends when its input does, so that it never outlives the
 /// process of the tests, even if that is killed.

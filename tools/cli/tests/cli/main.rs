@@ -34,3 +34,5 @@ mod support;
 #[path = "../../../../tests/it/support/waiting.rs"]
 mod waiting;
 mod zklock;
+
+use waiting::soon;

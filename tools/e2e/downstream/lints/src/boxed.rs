@@ -4,7 +4,7 @@ use core::fmt::Debug;
 
 use async_trait::async_trait;
 use tokio::task::yield_now;
-use zklock::{LockError, distributed_lock, leader_only};
+use zklock::{distributed_lock, leader_only, LockError};
 
 /// A bank.
 #[async_trait]
