@@ -4,9 +4,9 @@ use std::future::ready;
 use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
-use zklock::{Client, Config, Health, LeaseState, LockError, MutexGuard, Phase};
+use zklock::{Client, Config, Health, LeaseState, LockError, LossReason, MutexGuard, Phase};
 use zklock_testkit::wire::Opcode;
-use zklock_testkit::{How, Proxy};
+use zklock_testkit::{Direction, How, Proxy};
 
 use crate::support::{PATIENCE, QUICK_SESSION, QUICK_TICK, Server, TICK, failed, lock, soon, until};
 
@@ -199,4 +199,33 @@ async fn a_client_connects_when_its_server_starts_late() {
     let connecting = tokio::spawn(config.connect());
     server.restart().unwrap();
     soon(connecting).await.unwrap().unwrap();
+}
+
+/// A server that grants less than the one before it ends the session so much earlier, and the client knows.
+#[tokio::test]
+async fn a_lock_whose_session_is_shortened_at_a_reconnect_is_lost_so_much_earlier() {
+    const SHORT: Duration = Duration::from_secs(4);
+    let server = Server::start_granting(PATIENCE);
+    let proxy = Proxy::start(server.address()).unwrap();
+    let client = Config::new(proxy.connect_string())
+        .session_timeout(PATIENCE)
+        .tick_time(TICK)
+        .connect()
+        .await
+        .unwrap();
+    let guard = lock(&client, PATH).await;
+    proxy.on_reply(Opcode::CREATE_SESSION).rewrite(|reply| {
+        // Behind the version of the protocol.
+        let millis = i32::try_from(SHORT.as_millis()).unwrap();
+        [&reply[..4], &millis.to_be_bytes(), &reply[8..]].concat()
+    });
+    proxy.refuse();
+    proxy.cut(How::Rst);
+    until_state(&guard, LeaseState::Suspended).await;
+    proxy.heal();
+    until_state(&guard, LeaseState::Held).await;
+    let last = Instant::now();
+    proxy.blackhole(Direction::Both);
+    assert_eq!(soon(guard.lost()).await, LossReason::LeaseExpired);
+    assert!(last.elapsed() < SHORT, "{:?}", last.elapsed());
 }

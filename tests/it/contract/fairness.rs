@@ -86,3 +86,40 @@ async fn client_that_others_wait_behind_gives_way_after_64_grants(
     }
     turns.calls.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn permit_that_others_wait_for_is_passed_on_for_64_grants() {
+    let (space, face) = (Space::new(), Face::Semaphore);
+    let [leases, gate] = face.parents(PATH).try_into().unwrap();
+    let mut turns = Turns::new(&space, face).await;
+    // A single one would pass the permit on to its own next call.
+    let outsiders = [face.of(&space.client().await, PATH), face.of(&space.client().await, PATH)];
+    turns.spawn(1);
+    turns.until_begun(1).await;
+    space.until_empty(&gate).await;
+    let mut waiting = outsiders[0].spawn();
+    space.until_queued(&leases, 2).await;
+    turns.spawn(200);
+    turns.lock.until_in_line(200).await;
+    for turn in 1..=2 {
+        // The other client has passed the gate, and this one has no contender while it has all permits.
+        space.until_queued(&gate, 1).await;
+        space.until_queued(&leases, 2).await;
+        turns.until_begun(turn).await;
+        turns.gate.send_replace(true);
+        let guard = soon(waiting).await.unwrap().unwrap();
+        turns.gate.send_replace(false);
+        assert_eq!(turns.taken()[turn - 1], 64);
+        // The contender for the next turn passes the gate, and then the other client enters behind it.
+        space.until_queued(&leases, 2).await;
+        waiting = outsiders[turn % 2].spawn();
+        space.until_queued(&gate, 2).await;
+        guard.release().await.unwrap();
+        turns.until_begun(turn + 1).await;
+    }
+    turns.calls.shutdown().await;
+    waiting.abort();
+    // It may have the permit by now.
+    drop(waiting);
+    face.until_contending(&space, PATH, 0).await;
+}

@@ -68,6 +68,9 @@ async fn a_term_is_over_in_the_moment_in_which_it_is_resigned_and_has_one_end() 
     assert!(!term.is_leading());
     assert!(term.cancellation_token().is_cancelled());
     assert!(failed(term.run(ready(())).await).is_lost());
+    assert!(failed(term.run_to_end(async { unreachable!() }).await).is_lost());
+    assert!(failed(term.run_blocking(|| unreachable!())).is_lost());
+    assert!(failed(term.once_per("/ticks/term", AN_HOUR).await).is_lost());
     assert!(failed(term.verify().await).is_lost());
     let next = soon(latch.leadership()).await.unwrap();
     assert!(next.fencing_token() > term.fencing_token());

@@ -49,6 +49,8 @@ async fn a_member_that_is_lost_while_another_is_waited_for_is_taken_anew_with_al
     assert!(guard.is_held() && guard.fencing_token(A) > Some(token));
     guard.verify().await.unwrap();
     assert_eq!(queues(&space).await, [1, 1, 0]);
+    guard.release().await.unwrap();
+    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]

@@ -79,3 +79,18 @@ async fn readers_under_a_writers_node_let_other_clients_readers_in_when_their_ti
     assert!(reader.is_held() && foreign.is_held());
     assert_eq!(roles(&space).await, ["read", "read"]);
 }
+
+#[tokio::test]
+async fn a_local_writer_waits_for_a_reader_of_a_downgraded_lock() {
+    let (space, [client, other]) = Space::with_clients().await;
+    let writer = rwlock(&client).write().await.unwrap();
+    let writing = spawn_write(&client);
+    until_in_line(&client, 1).await;
+    let reader = writer.downgrade().await.unwrap();
+    until(async || roles(&space).await == ["read", "write"], "the writer has a place of its own").await;
+    assert!(!writing.is_finished());
+    assert!(rwlock(&other).try_read().await.unwrap().is_none(), "a writer waits in front");
+    reader.release().await.unwrap();
+    soon(writing).await.unwrap().release().await.unwrap();
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}

@@ -20,6 +20,7 @@ async fn a_reader_behind_a_writer_that_waits_waits_too() {
     writer.release().await.unwrap();
     let reader = soon(reading).await.unwrap();
     assert!(reader.fencing_token() > token);
+    reader.release().await.unwrap();
 }
 
 #[tokio::test]
@@ -34,6 +35,8 @@ async fn a_writer_that_gives_up_lets_the_readers_behind_it_join_those_in_front()
     writing.abort();
     soon(reading).await.unwrap().release().await.unwrap();
     assert!(reader.is_held());
+    reader.release().await.unwrap();
+    space.until_empty(PATH).await;
 }
 
 #[tokio::test]

@@ -65,6 +65,7 @@ async fn groups_whose_gate_is_deleted_under_them_do_not_wait_for_each_other_in_a
     .await;
     guard.unwrap().unwrap().release().await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]
@@ -88,6 +89,7 @@ async fn a_waiter_whose_gate_is_deleted_goes_through_it_again_and_keeps_nothing(
     assert!(holder.is_held());
     holder.release().await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]
@@ -108,6 +110,7 @@ async fn a_waiter_at_the_gate_whose_node_is_deleted_enters_again() {
     guard.release().await.unwrap();
     soon(inside).await.unwrap().unwrap().release().await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]
@@ -123,9 +126,11 @@ async fn a_wait_that_ends_right_behind_the_gate_was_a_wait_behind_others() {
     // The next create is that of the permit, which the waiter sends behind the gate.
     let held = proxy.on_request(Opcode::CREATE2).always().hold();
     guard.release().await.unwrap();
-    let _first = soon(first).await.unwrap().unwrap();
+    let first = soon(first).await.unwrap().unwrap();
     soon(held.struck()).await;
     let error = failed(soon(waiting).await.unwrap());
     assert!(error.is_timeout() && error.is_contended(), "{error}");
     held.release();
+    first.release().await.unwrap();
+    until_nothing_is_left(&space).await;
 }

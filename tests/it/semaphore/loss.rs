@@ -23,6 +23,8 @@ async fn a_waiter_that_loses_a_permit_it_had_already_takes_all_of_them_anew() {
     all.verify().await.unwrap();
     space.until_queued(LEASES, 3).await;
     assert!(!space.children(LEASES).await.contains(&own[0]));
+    all.release().await.unwrap();
+    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use zklock::{Client, Queueing};
+use zklock::{Client, LockError, Queueing};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 
-use super::{LEASES, semaphore, spawn_take, take, until_nothing_is_left};
-use crate::support::{Space, soon, until_waiting_here};
+use super::{GATE, LEASES, semaphore, spawn_take, take, until_nothing_is_left};
+use crate::support::{Space, failed, soon, until_waiting_here};
 
 /// Connects a client through its own proxy, whose turns no test outlasts.
 pub(super) async fn patient(space: &Space) -> (Proxy, Client) {
@@ -45,5 +45,29 @@ async fn a_second_call_and_a_try_of_a_client_with_one_of_three_permits_get_one_e
     for guard in [first, third, guard] {
         guard.release().await.unwrap();
     }
+    until_nothing_is_left(&space).await;
+}
+
+#[tokio::test]
+async fn an_error_of_a_contender_is_that_of_all_calls_in_line() {
+    let (space, [client, other]) = Space::with_clients().await;
+    let guard = take(&semaphore(&other, 3), 1).await;
+    let (release, first) = {
+        // The gate is taken, so that all calls are in line when the first contender is refused.
+        let inside = take(&semaphore(&other, 3), 2).await;
+        let first = spawn_take(&semaphore(&other, 3), 1);
+        space.until_queued(LEASES, 4).await;
+        (inside, first)
+    };
+    let waiters = [(); 5].map(|()| spawn_take(&semaphore(&client, 2), 1));
+    space.until_queued(GATE, 2).await;
+    release.release().await.unwrap();
+    for waiter in waiters {
+        let error = failed(soon(waiter).await.unwrap());
+        assert!(matches!(error, LockError::PermitsDiffer { ours: 2, theirs: 3, .. }), "{error}");
+    }
+    soon(first).await.unwrap().unwrap().release().await.unwrap();
+    guard.release().await.unwrap();
+    take(&semaphore(&client, 2), 1).await.release().await.unwrap();
     until_nothing_is_left(&space).await;
 }

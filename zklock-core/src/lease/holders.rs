@@ -67,7 +67,10 @@ impl Holders {
     pub(super) fn remove(&self, handoff: u32) -> Option<Holding> {
         let mut register = self.register.lock();
         let place = register.place(handoff).ok()?;
-        register.holders.remove(place).holding
+        let removed = register.holders.remove(place).holding;
+        drop(register);
+        self.notify();
+        removed
     }
 
     /// Removes those of these holders that have given the lock back, and returns their holds. Those that were told of the loss

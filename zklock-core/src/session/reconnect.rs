@@ -343,7 +343,7 @@ async fn watch_end(session: Arc<Session>) {
             leases.wait_for(|leases| *leases > 0).await.ok();
             let remaining = session.clock().remaining();
             if remaining.is_zero() {
-                // All that look at the connection look at the clock, too.
+                // The tasks of held nodes wait for a change of the connection, and look at the clock then.
                 session.link.send_modify(|_| {});
             }
             // The timer stands still while the machine is suspended, and the lease clock does not.

@@ -4,7 +4,7 @@ use core::fmt::Debug;
 
 use async_trait::async_trait;
 use tokio::task::yield_now;
-use zklock::{distributed_lock, leader_only, LockError};
+use zklock::{LockError, distributed_lock, leader_only};
 
 /// A bank.
 #[async_trait]

@@ -1,7 +1,7 @@
 //! Functions about which lints report what their authors have missed, as without an attribute.
 
 use tokio::task::yield_now;
-use zklock::{distributed_lock, leader_only, LockError};
+use zklock::{LockError, distributed_lock, leader_only};
 
 /// Returns errors that it does not explain.
 #[expect(clippy::missing_errors_doc, reason = "it is reported")]
