@@ -215,11 +215,9 @@ impl Lease {
 
     /// Waits until the holder is asked to release or the release begins, and tells whether it was asked.
     pub(crate) async fn asked_before_release(&self) -> bool {
-        let asked = || match self.is_claimed() {
-            false => Some(false),
-            true => self.own_node.news().is_asked.then_some(true),
-        };
-        self.changed().until(asked).await
+        let released = || (!self.is_claimed()).then_some(false);
+        let asked = || self.own_node.news().is_asked.then_some(true);
+        self.changed().until(|| released().or_else(asked)).await
     }
 
     /// Waits until no replacement of the lock's node is under way, and returns the node's path on the server.
