@@ -21,6 +21,8 @@ const NESTED: &str = "\"$ZKLOCK\" exec /a -- \"$ZKLOCK\" exec /b --";
 
 /// The programs of the scripts.
 const SLEEPS: &str = "echo ready $$ >/dev/tty; exec sleep 1000";
+/// Its line is on the terminal only once the next command of its pipe reads.
+const WRITES: &str = "echo ready $$; exec sleep 1000";
 const READS: &str = "echo ready $$ >/dev/tty; exec cat >/dev/null";
 const CATCHES: &str = "trap 'exit $CODE' INT; echo ready $$ >/dev/tty; while :; do sleep 0.01; done";
 
@@ -176,7 +178,7 @@ const INTERRUPTED: [Case<'_>; 6] = [
     (LIST, SLEEPS, Event::Key(INTERRUPT)),
     (LOOP, SLEEPS, Event::Key(INTERRUPT)),
     (TO_FILE, SLEEPS, Event::Key(INTERRUPT)),
-    (IN_PIPE, SLEEPS, Event::Key(INTERRUPT)),
+    (IN_PIPE, WRITES, Event::Key(INTERRUPT)),
     (LIST, READS, Event::Key(INTERRUPT)),
     (LIST, SLEEPS, Event::Key(QUIT)),
 ];
