@@ -7,6 +7,7 @@ mod contract;
 mod crowd;
 mod current;
 mod cycles;
+mod debug;
 mod diagnose;
 mod events;
 mod exclusive;

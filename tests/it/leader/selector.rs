@@ -33,6 +33,22 @@ async fn a_callback_that_returns_gives_leadership_up_and_runs_again_when_asked()
 }
 
 #[tokio::test]
+async fn selectors_list_the_candidates_of_their_election_and_see_the_same_leader() {
+    let space = Space::new();
+    let candidate = async |id| select(space.client().await.election(PATH).unwrap().identity(id).unwrap());
+    let (first, _terms) = candidate("first").await;
+    space.until_queued(PATH, 1).await;
+    let (second, _terms) = candidate("second").await;
+    space.until_queued(PATH, 2).await;
+    for selector in [&first, &second] {
+        assert_eq!(selector.path(), PATH);
+        let listed = selector.participants().await.unwrap();
+        assert_eq!(listed.iter().map(|one| &*one.identity).collect::<Vec<_>>(), ["first", "second"]);
+        assert_eq!(selector.leader().await.unwrap().unwrap().identity, "first");
+    }
+}
+
+#[tokio::test]
 async fn candidates_lead_in_turn_with_rising_epochs() {
     let space = Space::new();
     let (told, mut led) = mpsc::unbounded_channel();
