@@ -10,15 +10,14 @@ static PAGE: LazyLock<String> = LazyLock::new(|| {
 
 /// Returns the statements of one form of the tokens in one database.
 pub(super) fn statements(database: &str, form: &str) -> [String; 3] {
-    let text =
-        section(section(&PAGE, &format!("## {database}\n"), "\n## "), &format!("### {form}\n"), "\n### ");
+    let text = section(section(&PAGE, &format!("# {database}\n"), "\n# "), &format!("## {form}\n"), "\n## ");
     let found: Vec<_> = blocks(text).map(str::to_owned).collect();
     found.try_into().unwrap_or_else(|found| panic!("{database}, {form}: {found:#?} are not three statements"))
 }
 
 /// Returns the number of statements for a database.
 pub(super) fn count(database: &str) -> usize {
-    blocks(section(&PAGE, &format!("## {database}\n"), "\n## ")).count()
+    blocks(section(&PAGE, &format!("# {database}\n"), "\n# ")).count()
 }
 
 /// Returns the text from a heading to the next one of its level.
