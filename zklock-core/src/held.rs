@@ -36,9 +36,9 @@ enum Basis {
 ///
 /// A call holds a lock inside of an annotated function, [`Guard::run`](crate::Guard::run),
 /// [`Guard::scope`](crate::Guard::scope) and their siblings, and a term inside of
-/// [`Leadership::run`](crate::Leadership::run) and its siblings, such as the callback of a selector. A task that is
-/// spawned with [`inherit`](crate::inherit) finds it until the holder gives the lock back, or the body under the term
-/// ends. A lock that is lost is returned as well, so that the body can learn of the loss.
+/// [`Leadership::run`](crate::Leadership::run) and its siblings, such as the callback of a selector. A task that
+/// `zklock::spawn` has started finds it until the holder gives the lock back, or the body under the term ends. A lock
+/// that is lost is returned as well, so that the body can learn of the loss.
 ///
 /// # Examples
 ///
