@@ -73,8 +73,6 @@ fn checks() -> Vec<Step> {
     // Annotated functions in two editions. Their source says which lints it denies.
     let every_lint = "--package lints-2021 --package lints-2024 --package lints-forbidding --all-targets";
     let features = "metrics,sasl-digest,serde,tls";
-    let documented =
-        "zklock/metrics,zklock/sasl-digest,zklock/serde,zklock/testing,zklock/tls,zklock-testkit/tls";
     vec![
         Step::cargo("clippy --locked --workspace --all-targets -- -D warnings"),
         Step::cargo(
@@ -84,7 +82,7 @@ fn checks() -> Vec<Step> {
         Step::cargo("clippy --locked --package zklock-core --features tls -- -D warnings"),
         Step::cargo("clippy --locked --package zklock-core --features sasl-digest -- -D warnings"),
         Step::cargo(&format!(
-            "doc --locked --workspace --no-deps --document-private-items --features {documented}"
+            "doc --locked --workspace --no-deps --document-private-items --features {features},testing"
         ))
         .env("RUSTDOCFLAGS", "-D warnings"),
         Step::cargo(&format!("test --locked --package zklock --doc --features {features},testing")),
