@@ -104,6 +104,9 @@
 //!
 //! None of them is enabled by default.
 
+// docs.rs marks the items of a feature.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
@@ -111,6 +114,7 @@ mod assertions;
 mod global;
 // Its examples need the server of `testing`.
 #[cfg(all(doc, any(not(doctest), feature = "testing")))]
+#[cfg_attr(docsrs, doc(auto_cfg = false))]
 #[cfg_attr(not(feature = "testing"), allow(rustdoc::broken_intra_doc_links))]
 pub mod guide;
 mod locks;

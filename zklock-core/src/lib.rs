@@ -4,6 +4,9 @@
 //! installed client and the attributes. Its documentation states what the locks guarantee, and what they do
 //! not.
 
+// docs.rs marks the items of a feature.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod address;
 mod change;
 mod client;

@@ -34,6 +34,9 @@
 //! makes certificates for tests. `ZooKeeperBuilder::user`, `ZooKeeperBuilder::kerberos` and `ZooKeeperBuilder::superuser`
 //! do not need it.
 
+// docs.rs marks the items of a feature.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 pub mod conversation;
 mod error;
 mod eventually;
