@@ -69,7 +69,7 @@
 //! long is the time for which the last answer of the servers proves the hold: 22.2 s with default settings. A
 //! holder that loses the lock is told, and its body is cancelled, **before** the server may hand the lock on.
 //! For anything stronger, pass the [fencing token](FencingToken) to the resource, or write to ZooKeeper
-//! through the [guard](Held::set_data): that is airtight.
+//! through the [guard](Held::set_data): neither depends on time.
 //!
 //! # Not guaranteed
 //!
@@ -83,11 +83,11 @@
 //! # Reentrancy
 //!
 //! Reentrancy follows the logical call. Inside an annotated function, [`Mutex::run`] or
-//! [`MutexGuard::scope`], the same lock is entered again without a request. A semaphore is not reentrant. [`spawn`] carries the held locks
-//! into a new task, and [`spawn_blocking`] into a thread for blocking work; `tokio::spawn` does not. Siblings
-//! under one hold, such as the branches of a `join!`, exclude each other, unless both only read. A reader
-//! inside a writer enters the lock again. A writer inside a reader would wait for itself, and fails at once
-//! with [`LockError::Upgrade`].
+//! [`MutexGuard::scope`], the same lock is entered again without a request. A semaphore is not reentrant.
+//! [`spawn`] carries the held locks into a new task, and [`spawn_blocking`] into a thread for blocking work;
+//! `tokio::spawn` does not. Siblings under one hold, such as the branches of a `join!`, exclude each other,
+//! unless both only read. A reader inside a writer enters the lock again. A writer inside a reader would wait
+//! for itself, and fails at once with [`LockError::Upgrade`].
 //!
 //! [`current`] returns the innermost lock or term that the call holds, for guarded writes and reads in functions that
 //! rely on a lock of their callers. [`assert_held!`] and [`assert_not_held!`] check that they are called with it.
