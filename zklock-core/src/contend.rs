@@ -89,6 +89,6 @@ impl Request {
             numbers,
             ..self.parameters(self.path.clone(), Predicate::Place(place.clone()))
         };
-        Ok(vec![self.drive(Driver::new(session, parameters), self.contention, &self.cancel).await?])
+        Ok(vec![self.drive(Driver::new(session, parameters), &self.cancel).await?])
     }
 }

@@ -77,13 +77,12 @@ impl Contest<'_> {
     /// An attempt that does not wait looks whether permits are free before it gives up, because the
     /// gate is also closed while another client is just passing.
     async fn pass(&self) -> Result<Claim, NotAcquired> {
-        let contention = self.request.contention;
         let last = Instant::now() + LONGEST_PASSAGE;
         loop {
             let parameters =
                 self.request.parameters(self.request.path.below(GATE), Predicate::place(Role::Exclusive));
             let driver = Driver::new(self.session.clone(), parameters);
-            let passed = self.request.drive(driver, contention, &self.request.cancel).await;
+            let passed = self.request.drive(driver, &self.request.cancel).await;
             let Err(NotAcquired::Contended) = passed else {
                 return passed;
             };
@@ -138,10 +137,9 @@ impl Contest<'_> {
 
     /// Takes the permits one by one. Those taken so far are in `claims`, even if a later one fails.
     async fn take(&self, inside: &CancellationToken, claims: &mut Claims) -> Result<(), NotAcquired> {
-        let contention = self.request.contention;
         // Taking only some of the permits, to give them back, would make other attempts that do not
         // wait fail.
-        let is_part_of_many = contention == Contention::Leave && self.permits.wanted > 1;
+        let is_part_of_many = self.request.contention == Contention::Leave && self.permits.wanted > 1;
         if is_part_of_many && let Room::Exhausted = self.look().await.map_err(NotAcquired::Refused)? {
             return Err(NotAcquired::Contended);
         }
@@ -149,7 +147,7 @@ impl Contest<'_> {
             let driver = Driver::new(self.session.clone(), self.parameters());
             let taken = match nth {
                 0 => self.take_first(driver, inside).await,
-                _ => self.request.drive(driver, contention, inside).await,
+                _ => self.request.drive(driver, inside).await,
             };
             claims.push(taken?);
         }
@@ -158,7 +156,6 @@ impl Contest<'_> {
 
     /// Takes the first permit, and checks in the same round trip that other clients use the same number.
     async fn take_first(&self, driver: Driver, inside: &CancellationToken) -> Result<Claim, NotAcquired> {
-        let contention = self.request.contention;
         let stop = inside.child_token();
         let id = driver.id();
         let agreed = async {
@@ -172,7 +169,7 @@ impl Contest<'_> {
             }
             agreed
         };
-        match join!(agreed, self.request.drive(driver, contention, &stop)) {
+        match join!(agreed, self.request.drive(driver, &stop)) {
             (Ok(()), taken) => taken,
             (Err(NotAcquired::Refused(error)), Err(left)) => Err(match left {
                 NotAcquired::SessionLost => left,

@@ -71,10 +71,9 @@ impl Request {
     pub(super) async fn drive(
         &self,
         mut driver: Driver,
-        contention: Contention,
         cancel: &CancellationToken,
     ) -> Result<Claim, NotAcquired> {
-        let node = driver.acquire(contention, cancel, |progress| (self.listener)(progress)).await?;
+        let node = driver.acquire(self.contention, cancel, |progress| (self.listener)(progress)).await?;
         Ok(Claim::begin(driver, self.path.clone(), &node, self.worker.tasks()))
     }
 
