@@ -5,7 +5,7 @@
 //! * [`request`]: what a contender is asked for, and one queue of it.
 //! * [`permits`]: the permits of a semaphore, which take two queues.
 //!
-//! Uses the layers below: `client`, `lease`, `session`, `queue`, `events`, `path` and `error`.
+//! Uses the layers below: `client`, `lease`, `session`, `queue`, `events`, `path`, `deadline` and `error`.
 
 use std::sync::Arc;
 
@@ -13,11 +13,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::change::Mutex;
 use crate::client::worker::Worker;
+use crate::deadline::Contention;
 use crate::events::Witness;
 use crate::path::NodePath;
 use crate::queue::predicate::Predicate;
 use crate::session::Session;
-use crate::session::drive::{Contention, Driver, NotAcquired, Numbers, Parameters, Progress};
+use crate::session::drive::{Driver, NotAcquired, Numbers, Parameters, Progress};
 
 mod agreement;
 mod permits;

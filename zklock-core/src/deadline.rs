@@ -4,7 +4,13 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::error::LockError;
-use crate::session::drive::Contention;
+
+/// The reaction to contenders in front.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Contention {
+    Wait,
+    Leave,
+}
 
 /// The time that a call may take, and whether it waits for other clients.
 #[derive(Clone, Copy, Debug)]

@@ -18,12 +18,11 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::change::Mutex;
 use crate::client::Client;
-use crate::deadline::Deadline;
+use crate::deadline::{Contention, Deadline};
 use crate::error::LockError;
 use crate::held::Held;
 use crate::hold::{self, Hold, LockRef};
 use crate::lease::Lease;
-use crate::session::drive::Contention;
 
 /// A held lock. Dropping it releases the lock in the background.
 ///

@@ -10,11 +10,10 @@ use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use crate::client::Client;
-use crate::deadline::Deadline;
+use crate::deadline::{Contention, Deadline};
 use crate::error::LockError;
 use crate::guard::{self, Guard};
 use crate::hold::{self, Hold, LockRef, UNNAMED};
-use crate::session::drive::Contention;
 use crate::token::FencingToken;
 
 /// Several locks acquired as one: all are held, or none.

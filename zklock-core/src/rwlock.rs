@@ -7,13 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Client;
-use crate::deadline::Deadline;
+use crate::deadline::{Contention, Deadline};
 use crate::error::LockError;
 use crate::guard::{self, Guard};
 use crate::hold::{self, Access, LockRef};
 use crate::participant::{self, Participant};
 use crate::queue::predicate::Role;
-use crate::session::drive::Contention;
 
 /// A lock at one path that many readers may hold at a time, or one writer.
 ///

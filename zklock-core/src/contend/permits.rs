@@ -16,6 +16,7 @@ use futures_util::future::join_all;
 use tokio::join;
 use tokio_util::sync::CancellationToken;
 
+use crate::deadline::Contention;
 use crate::error::LockError;
 use crate::lease::Claim;
 use crate::path::NodePath;
@@ -24,7 +25,7 @@ use crate::queue::predicate::{GATE, LEASES, Predicate, Role};
 use crate::session::Session;
 use crate::session::connection::Watch;
 use crate::session::counter::Counter;
-use crate::session::drive::{Contention, Driver, NotAcquired, Parameters};
+use crate::session::drive::{Driver, NotAcquired, Parameters};
 use crate::session::request_error::RequestError;
 use crate::time::{sleep, timeout};
 

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::worker::Worker;
+use crate::deadline::Contention;
 use crate::error::LockError;
 use crate::lease::Claim;
 use crate::path::NodePath;
 use crate::queue::predicate::{Place, Predicate};
-use crate::session::drive::{Contention, Driver, NotAcquired, Numbers, Parameters, Progress};
+use crate::session::drive::{Driver, NotAcquired, Numbers, Parameters, Progress};
 
 /// What a contender is to take.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::client::Client;
-use crate::deadline::Deadline;
+use crate::deadline::{Contention, Deadline};
 use crate::error::{Holder, LockError, Phase};
 use crate::events::{Attempt, HoldSpan};
 use crate::local_queue::{self, Grant};
-use crate::session::drive::Contention;
 use crate::time::{Elapsed, timeout};
 
 use super::lock_ref::{LockRef, Reentry};

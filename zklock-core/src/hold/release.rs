@@ -6,11 +6,10 @@ use std::time::Duration;
 use futures_lite::future::yield_now;
 
 use crate::client::settings::Release;
-use crate::deadline::Deadline;
+use crate::deadline::{Contention, Deadline};
 use crate::error::{LockError, Phase};
 use crate::lease::Share;
 use crate::local_queue::{self, Grant};
-use crate::session::drive::Contention;
 use crate::time::{Elapsed, timeout};
 
 use super::enter::admit;

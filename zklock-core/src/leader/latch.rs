@@ -11,11 +11,12 @@ use tokio_util::sync::CancellationToken;
 use crate::client::Client;
 use crate::client::worker::Backoff;
 use crate::contend;
+use crate::deadline::Contention;
 use crate::error::{LockError, LossReason, Phase};
 use crate::events::{Candidacy, WaitSpan};
 use crate::lease::Claim;
 use crate::participant::Participant;
-use crate::session::drive::{Contention, Progress};
+use crate::session::drive::Progress;
 use crate::tasks::panics;
 use crate::time::{Elapsed, sleep, timeout};
 

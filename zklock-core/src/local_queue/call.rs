@@ -6,10 +6,9 @@ use std::time::Instant;
 
 use tokio::sync::oneshot;
 
-use crate::deadline::Deadline;
+use crate::deadline::{Contention, Deadline};
 use crate::error::LockError;
 use crate::events::Witness;
-use crate::session::drive::Contention;
 
 use super::grant::Grants;
 use super::held::Mode;

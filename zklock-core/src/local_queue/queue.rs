@@ -274,9 +274,9 @@ mod tests {
     use zklock_testkit::EmbeddedServer;
 
     use crate::Config;
+    use crate::deadline::Contention;
     use crate::event::LockEventKind;
     use crate::local_queue::LocalQueues;
-    use crate::session::drive::Contention;
 
     use super::*;
 

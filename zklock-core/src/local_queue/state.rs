@@ -33,7 +33,7 @@ use std::mem;
 use std::time::Instant;
 
 use crate::client::settings::Queueing;
-use crate::session::drive::Contention;
+use crate::deadline::Contention;
 
 use super::held::{Admission, Handle, HeldNode, Kind, Mode, NodeId, Watched};
 

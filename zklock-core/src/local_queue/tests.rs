@@ -15,7 +15,7 @@ use crate::lease::Readiness;
 
 use super::held::{Handle, Kind, Look, Mode, NodeId};
 use super::state::{Call, CallId, Entry, Granted, Need, Rejected, State, Wake};
-use crate::session::drive::Contention;
+use crate::deadline::Contention;
 
 use Mode::{Exclusive, Shared};
 

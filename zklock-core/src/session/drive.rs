@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::deadline::Contention;
 use crate::error::{Holder, LockError, LossReason, Refusal};
 use crate::path::NodePath;
 use crate::queue::acquisition::{Acquisition, Action, End, Event, Node};
@@ -23,13 +24,6 @@ use super::{Health, Session};
 mod entering;
 mod requests;
 mod waiting;
-
-/// The reaction to contenders in front.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Contention {
-    Wait,
-    Leave,
-}
 
 /// The progress of an acquisition.
 #[derive(Clone, Debug, PartialEq, Eq)]

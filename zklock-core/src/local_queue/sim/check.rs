@@ -1,9 +1,9 @@
 //! The invariants, which hold in every state and at every grant.
 
+use crate::deadline::Contention;
 use crate::lease::Readiness;
 use crate::local_queue::held::HeldNode;
 use crate::local_queue::held::Mode;
-use crate::session::drive::Contention;
 
 use super::node::{Claim, Downgrade, Node};
 use super::setup::Spec;

@@ -1,7 +1,7 @@
 //! The events that are possible in a state.
 
+use crate::deadline::Contention;
 use crate::local_queue::held::Mode;
-use crate::session::drive::Contention;
 
 use super::node::{Downgrade, Node, Owner, Watch};
 use super::setup::{Choice, Fault};

@@ -1,7 +1,7 @@
 //! The scenes that the simulation explores.
 
+use crate::deadline::Contention;
 use crate::local_queue::held::{Kind, Mode};
-use crate::session::drive::Contention;
 
 /// One scene: the calls of each process, and what may happen to them.
 #[derive(Debug)]

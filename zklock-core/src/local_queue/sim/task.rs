@@ -1,6 +1,6 @@
 //! The work of a line's task, and of the contender that it started.
 
-use crate::session::drive::Contention;
+use crate::deadline::Contention;
 
 use super::node::{Claim, Downgrade, Lease, Node, Owner};
 use super::world::{Contender, Task, Watched, World};

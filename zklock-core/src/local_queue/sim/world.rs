@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use super::trail::Trail;
 use crate::client::settings::Queueing;
+use crate::deadline::Contention;
 use crate::local_queue::held::{Look, Mode, NodeId};
 use crate::local_queue::state::{Call, CallId, Entry, Granted, State, Wake};
-use crate::session::drive::Contention;
 
 use super::node::{Claim, Node, Owner, Screen};
 use super::setup::{Fault, Setup, Spec};
