@@ -31,7 +31,7 @@
 //! # Invariants
 //!
 //! 1. No wake-up, send, event or user code runs under the mutex of a local queue.
-//! 2. No local queue is locked, or dropped, under the mutex of the registry.
+//! 2. No local queue is locked, or dropped, under the mutex of those of a client.
 //! 3. A call that waits is the sender of a channel. A grant whose receiver is gone goes to the next call.
 //! 4. At most one task and one contender of a local queue are under way.
 
@@ -59,15 +59,10 @@ use crate::path::NodePath;
 use crate::queue::predicate::{Place, Role};
 
 use self::held::Mode;
-use self::queue::{LocalQueue, Registry};
+use self::queue::LocalQueue;
 
 pub(crate) use self::grant::{Grant, Grants, Release};
-
-/// The local queues of one client.
-#[derive(Default)]
-pub(crate) struct LocalQueues {
-    registry: Arc<Registry>,
-}
+pub(crate) use self::queue::LocalQueues;
 
 /// Acquires the lock, or permits, as one of the client's calls. Returns `None` if others have it and the caller does not want
 /// to wait. The caller announces the holds. `witness` tells the listeners how many contenders are in
@@ -88,18 +83,18 @@ pub(crate) fn enter<'a, P: Fn() -> Deadline + Sync>(
 pub(crate) fn waiting(client: &Client, path: &NodePath, wanted: &Wanted) -> usize {
     let queues: &LocalQueues = client.local_queues().get_or_default();
     let is_wanted = |queue: &Arc<LocalQueue>| mem::discriminant(queue.key()) == mem::discriminant(wanted);
-    let at = queues.registry.at(path);
+    let at = queues.at(path);
     at.iter().filter(|queue| is_wanted(queue)).map(|queue| queue.state.lock().waiting()).sum()
 }
 
 /// Returns the contender that calls at this path wait for, as far as the client's other calls know it.
 pub(crate) fn holder(client: &Client, path: &NodePath) -> Option<Holder> {
     let queues: &LocalQueues = client.local_queues().get_or_default();
-    queues.registry.at(path).iter().find_map(|queue| queue.holder())
+    queues.at(path).iter().find_map(|queue| queue.holder())
 }
 
 impl LocalQueues {
-    /// Returns the calls that want the same, and the mode of another call.
+    /// Returns the local queue of the calls that can share a node with this one, and the mode of this one.
     fn of(&self, worker: &Arc<Worker>, path: &NodePath, wanted: &Wanted) -> (Arc<LocalQueue>, Mode) {
         let (key, mode) = match wanted {
             Wanted::Place(place) if place.role == Role::Read => {
@@ -109,6 +104,6 @@ impl LocalQueues {
                 (wanted.clone(), Mode::Exclusive)
             }
         };
-        (self.registry.get(worker, path, key), mode)
+        (self.get(worker, path, key), mode)
     }
 }

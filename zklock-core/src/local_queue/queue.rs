@@ -32,12 +32,13 @@ pub(super) struct LocalQueue {
     front: Mutex<Option<Box<Holder>>>,
     /// Wakes the task.
     changed: Notify,
-    registry: Weak<Registry>,
+    /// Those of its client.
+    all: Weak<Mutex<Queues>>,
 }
 
 /// The local queues of one client, by path. One is forgotten when its last user drops it.
 #[derive(Default)]
-pub(super) struct Registry(Mutex<Queues>);
+pub(crate) struct LocalQueues(Arc<Mutex<Queues>>);
 
 type Queues = HashMap<NodePath, Vec<Weak<LocalQueue>>>;
 
@@ -210,14 +211,9 @@ pub(super) fn look_at<'a>(leases: impl Iterator<Item = &'a Arc<Lease>>) -> Look 
     looks.reduce(Look::beside).expect("a call has at least one claim")
 }
 
-impl Registry {
+impl LocalQueues {
     /// Returns the local queue of this path and key, which the first call makes.
-    pub(super) fn get(
-        self: &Arc<Self>,
-        worker: &Arc<Worker>,
-        path: &NodePath,
-        key: Wanted,
-    ) -> Arc<LocalQueue> {
+    pub(super) fn get(&self, worker: &Arc<Worker>, path: &NodePath, key: Wanted) -> Arc<LocalQueue> {
         // Dropped behind the mutex, because the last user of a local queue removes it.
         let present: Vec<_>;
         let mut queues = self.0.lock();
@@ -231,7 +227,7 @@ impl Registry {
                 key,
                 front: Mutex::default(),
                 changed: Notify::new(),
-                registry: Arc::downgrade(self),
+                all: Arc::downgrade(&self.0),
             });
             at.push(Arc::downgrade(&queue));
             queue
@@ -258,8 +254,8 @@ fn kind(wanted: &Wanted) -> Kind {
 impl Drop for LocalQueue {
     /// Removes the local queues at this path that are gone. Another one may have taken the place of this one.
     fn drop(&mut self) {
-        let Some(registry) = self.registry.upgrade() else { return };
-        let mut queues = registry.0.lock();
+        let Some(all) = self.all.upgrade() else { return };
+        let mut queues = all.lock();
         if let Some(at) = queues.get_mut(&self.path) {
             at.retain(|queue| queue.strong_count() > 0);
             if at.is_empty() {
@@ -276,7 +272,6 @@ mod tests {
     use crate::Config;
     use crate::deadline::Contention;
     use crate::event::LockEventKind;
-    use crate::local_queue::LocalQueues;
 
     use super::*;
 
@@ -302,7 +297,7 @@ mod tests {
         let (guard, permit) = (mutex.lock().await.unwrap(), semaphore.acquire().await.unwrap());
         let queues: &LocalQueues = client.local_queues().get_or_default();
         let path = |path| NodePath::new(client.worker().root(), path).unwrap();
-        let (line, pool) = (&queues.registry.at(&path("/a"))[0], &queues.registry.at(&path("/b"))[0]);
+        let (line, pool) = (&queues.at(&path("/a"))[0], &queues.at(&path("/b"))[0]);
         let gone = || drop((arrive(line), arrive(pool)));
         // The receivers are gone, and the line does not know it yet.
         (0..3).for_each(|_| gone());
@@ -327,7 +322,7 @@ mod tests {
         let guard = client.mutex("/a").unwrap().lock().await.unwrap();
         let queues: &LocalQueues = client.local_queues().get_or_default();
         let path = NodePath::new(client.worker().root(), "/a").unwrap();
-        let line = queues.registry.at(&path)[0].clone();
+        let line = queues.at(&path)[0].clone();
         (0..3).for_each(|_| drop(arrive(&line)));
         guard.release().await.unwrap();
         // The node is gone by now.
@@ -378,19 +373,19 @@ mod tests {
     async fn local_queues_of_one_path_are_kept_apart_by_their_keys_and_forgotten_one_by_one() {
         let server = EmbeddedServer::start().unwrap();
         let client = Config::new(server.connect_string()).connect().await.unwrap();
-        let (registry, worker) = (Arc::new(Registry::default()), client.worker());
+        let (queues, worker) = (LocalQueues::default(), client.worker());
         let path = NodePath::new("", "/a").unwrap();
         let get = |role| {
             let key = Wanted::Place(Place { role, also_behind: Arc::default() });
-            registry.get(worker, &path, key)
+            queues.get(worker, &path, key)
         };
         let (mutex, lock) = (get(Role::Exclusive), get(Role::Write));
         assert!(Arc::ptr_eq(&mutex, &get(Role::Exclusive)) && !Arc::ptr_eq(&mutex, &lock));
-        assert_eq!(registry.at(&path).len(), 2);
+        assert_eq!(queues.at(&path).len(), 2);
         drop(mutex);
-        assert!(Arc::ptr_eq(&registry.at(&path)[0], &lock));
+        assert!(Arc::ptr_eq(&queues.at(&path)[0], &lock));
         drop(lock);
-        assert!(registry.0.lock().is_empty());
+        assert!(queues.0.lock().is_empty());
     }
 
     #[cfg(feature = "metrics")]
@@ -407,7 +402,7 @@ mod tests {
             let queues: &LocalQueues = client.local_queues().get_or_default();
             let path = NodePath::new(client.worker().root(), "/a").unwrap();
             loop {
-                let line = queues.registry.at(&path).first().cloned();
+                let line = queues.at(&path).first().cloned();
                 if let Some(line) = line.filter(|line| line.state.lock().waiting() == count) {
                     return line;
                 }

@@ -263,7 +263,7 @@ mod tests {
         let _guard = client.mutex("/a").unwrap().lock().await.unwrap();
         let queues: &LocalQueues = client.local_queues().get_or_default();
         let path = NodePath::new(client.worker().root(), "/a").unwrap();
-        let line = &queues.registry.at(&path)[0];
+        let line = &queues.at(&path)[0];
         let holder = || match line.timeout(Duration::ZERO) {
             LockError::Timeout { holder, .. } => holder,
             other => panic!("{other}"),
