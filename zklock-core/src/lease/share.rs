@@ -107,15 +107,8 @@ impl Share {
 #[must_use = "a write that is sent without its permit may be applied for the next holder"]
 pub(crate) struct WritePermit {
     shares: Vec<Arc<Share>>,
-    progress: Progress,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Progress {
-    /// The write was not sent, or has a definite answer.
-    Settled,
-    /// The write may have been sent, and has no definite answer.
-    Sent,
+    /// Whether the write may have been sent, and has no definite answer.
+    is_doubtful: bool,
 }
 
 impl WritePermit {
@@ -124,7 +117,7 @@ impl WritePermit {
     /// The caller takes it in the step in which it knows that it holds the leases, before it awaits or spawns.
     pub(crate) fn take(shares: &[Arc<Share>]) -> Result<Self, LockError> {
         shares.iter().for_each(|share| share.lease().writes().begin());
-        let permit = Self { shares: shares.to_vec(), progress: Progress::Settled };
+        let permit = Self { shares: shares.to_vec(), is_doubtful: false };
         // The look comes behind the count, so that an end of the shares either is seen here, or sees the write.
         shares.iter().try_for_each(|share| share.check())?;
         Ok(permit)
@@ -161,11 +154,9 @@ impl WritePermit {
         mut self,
         write: impl Future<Output = Result<T, RequestError>>,
     ) -> Result<T, RequestError> {
-        self.progress = Progress::Sent;
+        self.is_doubtful = true;
         let answer = write.await;
-        if is_definite(&answer) {
-            self.progress = Progress::Settled;
-        }
+        self.is_doubtful = !is_definite(&answer);
         answer
     }
 }
@@ -181,9 +172,10 @@ fn is_definite<T>(answer: &Result<T, RequestError>) -> bool {
 impl Drop for WritePermit {
     fn drop(&mut self) {
         for lease in self.leases() {
-            match self.progress {
-                Progress::Settled => lease.writes().settle(),
-                Progress::Sent => lease.writes().doubt(),
+            if self.is_doubtful {
+                lease.writes().doubt();
+            } else {
+                lease.writes().settle();
             }
         }
     }
