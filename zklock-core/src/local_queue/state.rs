@@ -449,7 +449,8 @@ impl<C, L: Handle> State<C, L> {
                 Wake::Nobody
             }
             Task::Asleep { until, watched } => {
-                if self.is_news(&watched, now) || is_before(self.soonest(), until) {
+                let is_sooner = |soonest| until.is_none_or(|until| soonest < until);
+                if self.is_news(&watched, now) || self.soonest().is_some_and(is_sooner) {
                     return Wake::Task;
                 }
                 self.task = Task::Asleep { until, watched };
@@ -582,9 +583,4 @@ impl Contender {
                 && (self.entry.contention == Contention::Leave || needed.contention == Contention::Wait)
         })
     }
-}
-
-/// Returns whether the first instant is earlier. `None` is never.
-fn is_before(first: Option<Instant>, second: Option<Instant>) -> bool {
-    first.is_some_and(|first| second.is_none_or(|second| first < second))
 }

@@ -1,11 +1,10 @@
 //! The task of a local queue, on the client's thread: it contends for the lock, leaves its queue, and watches deadlines.
 
-use std::future::pending;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-use futures_util::future::select_all;
+use futures_util::future::{OptionFuture, select_all};
 use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
 use tracing::field::display;
@@ -76,16 +75,17 @@ impl LocalQueue {
                 }
                 Need::Wait(watched, until) => {
                     let is_closed = self.state.lock().is_closed();
+                    let soonest = until.into_iter().chain(log).min();
                     tokio::select! {
                         biased;
                         () = closing.cancelled(), if !is_closed => self.close(),
-                        end = ended(contest.as_mut()) => {
+                        Some(end) = OptionFuture::from(contest.as_mut().as_pin_mut()) => {
                             contest.set(None);
                             self.conclude(end);
                         }
                         () = self.changed() => {}
-                        () = self.any_changes(watched) => self.serve(),
-                        () = until_either(until, log) => {}
+                        () = self.any_changes(&watched), if !watched.is_empty() => self.serve(),
+                        Some(()) = OptionFuture::from(soonest.map(sleep_until)) => {}
                     }
                 }
                 Need::Nothing => return,
@@ -151,14 +151,11 @@ impl LocalQueue {
     }
 
     /// Waits until the state of one of these is another one.
-    async fn any_changes(&self, watched: Vec<Watched>) {
-        if watched.is_empty() {
-            return pending().await;
-        }
-        select_all(watched.into_iter().map(|watched| Box::pin(self.node_changes(watched)))).await;
+    async fn any_changes(&self, watched: &[Watched]) {
+        select_all(watched.iter().map(|watched| Box::pin(self.node_changes(watched)))).await;
     }
 
-    async fn node_changes(&self, Watched { node, look, .. }: Watched) {
+    async fn node_changes(&self, &Watched { node, look, .. }: &Watched) {
         let leases: Vec<_> = {
             let state = self.state.lock();
             let Some(held) = state.node(node) else { return };
@@ -225,21 +222,6 @@ impl Drop for Task {
 fn turn_away(calls: Vec<Call<Caller>>) {
     for Call { caller, .. } in calls {
         caller.reply.send(Answer::Contended).ok();
-    }
-}
-
-async fn ended(contest: Pin<&mut Option<impl Future<Output = Contested>>>) -> Contested {
-    match contest.as_pin_mut() {
-        Some(contest) => contest.await,
-        None => pending().await,
-    }
-}
-
-/// Waits until the earlier one of these instants. `None` is never.
-async fn until_either(one: Option<Instant>, other: Option<Instant>) {
-    match one.into_iter().chain(other).min() {
-        Some(instant) => sleep_until(instant).await,
-        None => pending().await,
     }
 }
 
