@@ -75,15 +75,15 @@ impl Holders {
 
     /// Removes those of these holders that have given the lock back, and returns their holds. Those that were told of the loss
     /// stay.
-    pub(super) fn part(&self, which: impl Fn(u32) -> bool) -> Vec<Holding> {
+    pub(super) fn remove_returned(&self, which: impl Fn(u32) -> bool) -> Vec<Holding> {
         let leaves =
             |holder: &mut Holder| holder.has_returned && holder.holding.is_some() && which(holder.handoff);
-        let parted: Vec<_> =
+        let removed: Vec<_> =
             self.register.lock().holders.extract_if(.., leaves).filter_map(|holder| holder.holding).collect();
-        if !parted.is_empty() {
+        if !removed.is_empty() {
             self.notify();
         }
-        parted
+        removed
     }
 
     /// Takes note that the request that releases the lock has been handed to the connection.

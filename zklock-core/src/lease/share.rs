@@ -64,14 +64,16 @@ impl Share {
         self.lease.holders.give_back(self.handoff);
     }
 
-    /// Tells the holders before this one that it has the lock now.
-    pub(crate) fn succeed(&self) {
-        self.lease.holders.part(|earlier| earlier < self.handoff).into_iter().for_each(Holding::passed_on);
+    /// Reports to the listeners that the holders before this one have passed the lock on to it.
+    pub(crate) fn report_handoff(&self) {
+        let earlier = self.lease.holders.remove_returned(|other| other < self.handoff);
+        earlier.into_iter().for_each(Holding::passed_on);
     }
 
-    /// Reports the release of this holder, while others hold the lock.
-    pub(crate) fn part(&self) {
-        self.lease.holders.part(|handoff| handoff == self.handoff).into_iter().for_each(Holding::released);
+    /// Reports the release of this holder to the listeners, while others hold the lock.
+    pub(crate) fn report_release(&self) {
+        let own = self.lease.holders.remove_returned(|other| other == self.handoff);
+        own.into_iter().for_each(Holding::released);
     }
 
     /// Waits until another holder has the lock, or until its release has ended, and returns the outcome.

@@ -48,7 +48,7 @@ impl LocalQueue {
                             None => {
                                 // The thread that has sent the grants may not have told so yet. An end comes before
                                 // the beginning of the next hold.
-                                grants.iter().for_each(|grant| grant.share().succeed());
+                                grants.iter().for_each(|grant| grant.share().report_handoff());
                                 return Ok(Some(grants));
                             }
                             // It was lost before the caller could see it, such as during a pause of the process. The

@@ -91,7 +91,7 @@ impl Grant {
         let is_kept = self.lease().is_claimed();
         let is_shared = is_kept && self.queue.clone().give_back(self.node) && self.lease().is_claimed();
         if is_shared {
-            self.share.part();
+            self.share.report_release();
         }
         is_shared
     }

@@ -137,7 +137,7 @@ impl LocalQueue {
             grants.into_iter().for_each(Grant::undelivered);
             return Some(repeat_n(node, shares.len()));
         }
-        shares.iter().for_each(|share| share.succeed());
+        shares.iter().for_each(|share| share.report_handoff());
         None
     }
 

@@ -137,11 +137,11 @@ pub(super) struct Granted<C, L> {
 pub(super) struct State<C, L> {
     kind: Kind,
     queueing: Queueing,
-    next_call: u64,
+    last_call: u64,
     waiting: BTreeMap<CallId, Call<C>>,
     /// Not later than the earliest deadline of a call.
     deadline: Option<Instant>,
-    pub(super) next_node: u64,
+    pub(super) last_node: u64,
     /// In the order in which they came. A lock has at most one.
     pub(super) held: Vec<HeldNode<L>>,
     /// Nodes that are no longer kept. The lease of each is released once its last holder has given it back.
@@ -157,10 +157,10 @@ impl<C, L: Handle> State<C, L> {
         Self {
             kind,
             queueing,
-            next_call: 0,
+            last_call: 0,
             waiting: BTreeMap::new(),
             deadline: None,
-            next_node: 0,
+            last_node: 0,
             held: Vec::new(),
             left: Vec::new(),
             contender: None,
@@ -171,8 +171,8 @@ impl<C, L: Handle> State<C, L> {
 
     /// Returns the id of the next call.
     pub(super) fn id(&mut self) -> CallId {
-        self.next_call += 1;
-        CallId(self.next_call)
+        self.last_call += 1;
+        CallId(self.last_call)
     }
 
     /// Puts a call into the line, at the place of its id.
@@ -381,14 +381,14 @@ impl<C, L: Handle> State<C, L> {
     /// Takes over a node that has come to the head of its queue.
     pub(super) fn headed(&mut self, claim: L, now: Instant) -> Vec<Granted<C, L>> {
         let mode = self.contender.take().map_or(Mode::Exclusive, |contender| contender.entry.mode);
-        self.next_node += 1;
+        self.last_node += 1;
         if self.kind == Kind::Lock {
             // The node before is gone, or this one would not be at the head.
             self.left.append(&mut self.held);
         }
         // Most have one for a long time.
         self.held.reserve_exact(1);
-        self.held.push(HeldNode::new(NodeId(self.next_node), (claim, self.kind), mode, now));
+        self.held.push(HeldNode::new(NodeId(self.last_node), (claim, self.kind), mode, now));
         self.serve(now)
     }
 
@@ -411,7 +411,7 @@ impl<C, L: Handle> State<C, L> {
     }
 
     /// Takes a node out of the queue that has to be left to its present holders.
-    pub(super) fn part(&mut self, node: NodeId) -> Option<L> {
+    pub(super) fn take_held(&mut self, node: NodeId) -> Option<L> {
         let index = self.held.iter().position(|held| held.id == node)?;
         Some(self.held.remove(index).claim)
     }
@@ -480,7 +480,7 @@ impl<C, L: Handle> State<C, L> {
         }
         match self.need(now) {
             Some(Need::Contend(entry)) => {
-                let newest = CallId(self.next_call);
+                let newest = CallId(self.last_call);
                 self.contender = Some(Contender { entry, newest, ahead: None, is_withdrawn: false });
                 Need::Contend(entry)
             }

@@ -69,7 +69,7 @@ impl LocalQueue {
                     }
                 }
                 Need::Downgrade(node) => {
-                    let claims = self.state.lock().part(node);
+                    let claims = self.state.lock().take_held(node);
                     // The last claim ends after the order, so that the task of the node performs both.
                     claims.iter().flatten().for_each(|claim| drop(claim.lease().downgrade()));
                 }

@@ -87,7 +87,7 @@ impl Scene {
     #[track_caller]
     fn downgrade(&mut self) {
         assert_eq!(self.state.next(self.now), Need::Downgrade(self.node));
-        assert!(self.state.part(self.node).is_some());
+        assert!(self.state.take_held(self.node).is_some());
     }
 
     #[track_caller]
@@ -96,7 +96,7 @@ impl Scene {
     }
 
     fn head(&mut self) -> Vec<(u64, u32)> {
-        self.node = NodeId(self.state.next_node + 1);
+        self.node = NodeId(self.state.last_node + 1);
         self.claim = Claim::new();
         grants(&self.state.headed(self.claim.clone(), self.now))
     }

@@ -110,7 +110,7 @@ impl World {
             // The task looks twice. Without that, there are only more schedules.
             Need::Leave(..) => process.state.leave(),
             Need::Downgrade(node) => {
-                let claim = process.state.part(node).expect("the node is held");
+                let claim = process.state.take_held(node).expect("the node is held");
                 let lease = self.node(claim.zxid).lease();
                 if lease.downgrade == Downgrade::No {
                     lease.downgrade = Downgrade::Ordered;
