@@ -49,10 +49,11 @@ impl Task {
             loop {
                 // Kept until the node is deleted, because the library sends a request for a watch that is dropped earlier.
                 let mut gone: Gone = FutureExt::fuse(Box::pin(driver.own_node_gone(lease.last_node())));
+                // Orders are boxed, so that a held lock has no room for them.
                 match task.attend(&mut gone).await {
                     Order::Downgrade(report) => {
                         // The caller may no longer wait for the outcome.
-                        let downgraded = Box::pin(lease.attend_to(downgrade(&lease, &mut driver)));
+                        let downgraded = Box::pin(beside(lease.outlived(), downgrade(&lease, &mut driver)));
                         if let Err(Err(error)) = report.send(beside(&mut gone, downgraded).await) {
                             tracing::warn!(path = %lease.path, %error, "a lock stays exclusive although only readers are left");
                         }
@@ -115,31 +116,19 @@ impl Drop for Task {
 /// never polled again would keep its place for good.
 type Gone = Fuse<Pin<Box<dyn Future<Output = LossReason> + Send>>>;
 
-/// Performs an order while the wait for the end of the node goes on. The order may be the reason of the end.
-///
-/// The order is boxed, so that a held lock has no room for it.
-async fn beside<T>(gone: &mut Gone, mut order: Pin<Box<impl Future<Output = T>>>) -> T {
+/// Performs an order while another wait goes on, whose end may be the order's doing.
+async fn beside<T>(other: impl Future, order: impl Future<Output = T>) -> T {
+    let mut order = pin!(order);
     tokio::select! {
         biased;
         done = &mut order => return done,
-        _ = gone => {}
+        _ = other => {}
     }
     order.await
 }
 
 impl Lease {
-    /// Waits for the requests of an order. The holders are told of a loss meanwhile.
-    async fn attend_to<T>(&self, requests: impl Future<Output = T>) -> T {
-        let mut requests = pin!(requests);
-        tokio::select! {
-            biased;
-            outcome = &mut requests => return outcome,
-            () = self.outlived() => {}
-        }
-        requests.await
-    }
-
-    /// Waits for the end of the session or of the lease clock, which is the end of the lease.
+    /// Waits for the end of the session or of the lease clock, which is the end of the lease, and tells the holders.
     async fn outlived(&self) {
         let mut links = self.session.links();
         while self.loss_by_now().is_none() {
