@@ -1,9 +1,22 @@
 //! One contender for a lock or for permits, which is the only way to a lease.
 //!
-//! A contender runs on the client's own thread, in one session after another, until it holds the lock or is cancelled.
+//! 1. A contender runs on the client's own thread. It waits for a session, and enters its queue there with an ephemeral node.
+//! 2. It begins a lease once it is at the head of its queue, as the present connection and the lease clock show.
+//! 3. If the session ends first, its node ends with it. It enters again at the tail, in the next session.
+//! 4. A contender that is not to wait leaves if others are in front.
+//! 5. One that is to take permits passes the gate of the semaphore, which is a mutex. Behind it, it creates one node after the
+//!    other in a second queue. The gate stays closed until it has all of its permits.
+//! 6. Behind the gate, it checks that other participants use the same number of permits.
 //!
 //! * [`request`]: what a contender is asked for, and one queue of it.
 //! * [`permits`]: the permits of a semaphore, which take two queues.
+//! * [`agreement`]: the number of permits that participants agree on.
+//!
+//! # Invariants
+//!
+//! 1. A contender ends with claims to all that it was asked for, or with none. Nodes that it does not need are withdrawn.
+//! 2. It knows no deadline of its callers. Each wait for others ends with the cancellation, or with the session.
+//! 3. It begins to take no more permits once its gate is lost, because another client may be behind it then.
 //!
 //! Uses the layers below: `client`, `lease`, `session`, `queue`, `events`, `path`, `deadline` and `error`.
 
