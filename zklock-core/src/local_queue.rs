@@ -82,7 +82,7 @@ pub(crate) fn enter<'a, P: Fn() -> Deadline + Sync>(
 /// Returns the number of this client's calls that wait in line for what is at this path.
 pub(crate) fn waiting(client: &Client, path: &NodePath, wanted: &Wanted) -> usize {
     let queues: &LocalQueues = client.local_queues().get_or_default();
-    let is_wanted = |queue: &Arc<LocalQueue>| mem::discriminant(queue.key()) == mem::discriminant(wanted);
+    let is_wanted = |queue: &Arc<LocalQueue>| mem::discriminant(&queue.key) == mem::discriminant(wanted);
     let at = queues.at(path);
     at.iter().filter(|queue| is_wanted(queue)).map(|queue| queue.state.lock().waiting()).sum()
 }

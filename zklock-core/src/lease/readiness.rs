@@ -42,9 +42,7 @@ impl Lease {
     pub(crate) fn urge(&self) {
         self.own_node.note(|news| news.is_urged = true);
     }
-}
 
-impl Lease {
     /// Asks the servers whether the node still exists and belongs to this session.
     pub(crate) async fn verify(&self) -> Result<(), RequestError> {
         loop {

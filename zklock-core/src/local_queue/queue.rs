@@ -24,14 +24,14 @@ use super::state::{Call, Granted, State, Wake};
 /// The calls of one client at one lock, or for a number of permits of one semaphore.
 pub(super) struct LocalQueue {
     pub(super) worker: Arc<Worker>,
-    path: NodePath,
+    pub(super) path: NodePath,
     /// What the calls want. Readers and writers share a queue, which has that of a writer.
-    key: Wanted,
+    pub(super) key: Wanted,
     pub(super) state: Mutex<CallState>,
     /// The contender of another client, or another node of this one, that the contender waits for.
     front: Mutex<Option<Box<Holder>>>,
     /// Wakes the task.
-    changed: Notify,
+    pub(super) changed: Notify,
     /// Those of its client.
     all: Weak<Mutex<Queues>>,
 }
@@ -64,14 +64,6 @@ pub(super) enum Answer {
 }
 
 impl LocalQueue {
-    pub(super) fn path(&self) -> &NodePath {
-        &self.path
-    }
-
-    pub(super) fn key(&self) -> &Wanted {
-        &self.key
-    }
-
     /// Returns what a contender in this mode takes.
     pub(super) fn wanted(&self, mode: Mode) -> Wanted {
         match (&self.key, mode) {
@@ -110,11 +102,6 @@ impl LocalQueue {
             Wake::NewTask => self.start(),
         }
         grants
-    }
-
-    /// Waits until the task is woken by a change.
-    pub(super) async fn changed(&self) {
-        self.changed.notified().await;
     }
 
     /// Sends the grants to their callers. A grant whose caller is gone goes to the next one in line.

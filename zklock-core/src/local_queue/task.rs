@@ -83,7 +83,7 @@ impl LocalQueue {
                             contest.set(None);
                             self.conclude(end);
                         }
-                        () = self.changed() => {}
+                        () = self.changed.notified() => {}
                         () = self.any_changes(&watched), if !watched.is_empty() => self.serve(),
                         Some(()) = OptionFuture::from(soonest.map(sleep_until)) => {}
                     }
@@ -103,7 +103,7 @@ impl LocalQueue {
         contend::contend(
             cancel,
             &self.worker,
-            self.path(),
+            &self.path,
             wanted,
             Arc::new(move |progress| queue.note(progress)),
         )
@@ -112,7 +112,7 @@ impl LocalQueue {
     /// Takes note of the progress of the contender.
     fn note(&self, progress: Progress) {
         // A contender at the gate of a semaphore has no permit.
-        let front = match (&progress, self.key()) {
+        let front = match (&progress, &self.key) {
             (Progress::Behind(holder), Wanted::Place(_)) => Some(holder.clone()),
             _ => None,
         };
@@ -194,7 +194,7 @@ impl LocalQueue {
         let since = self.state.lock().first()?.caller.since;
         warning.check(since, |waited, left_out| {
             let ((phase, holder), calls) = (self.in_the_way(), self.state.lock().waiting());
-            let (path, holder) = (self.path(), holder.as_ref().map(display));
+            let (path, holder) = (&self.path, holder.as_ref().map(display));
             tracing::warn!(%path, ?waited, ?phase, holder, calls, left_out, "a call has waited long for its lock");
         })
     }
