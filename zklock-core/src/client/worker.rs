@@ -351,8 +351,9 @@ impl Worker {
                 let since = Instant::now();
                 self.current.send_replace(Current::Open(session.clone()));
                 self.follow(&session).await;
-                self.current.send_replace(Current::Opening(None));
-                pause_after_session(since.elapsed(), backoff)
+                let open_for = since.elapsed();
+                self.note_end(open_for);
+                pause_after_session(open_for, backoff)
             }
             Some(Err(error)) => {
                 self.tell_failure(error);
@@ -370,6 +371,13 @@ impl Worker {
             pending().await
         };
         or(opening.open(&self.tasks), delayed).await
+    }
+
+    /// Takes note that a session has ended that was open for this time.
+    fn note_end(&self, open_for: Duration) {
+        let is_failure = open_for <= LONGEST_PAUSE && !self.stopping.is_cancelled();
+        let reason = || OpenError::Unreachable("the session ended as soon as it was open".into());
+        self.current.send_replace(Current::Opening(is_failure.then(reason)));
     }
 
     fn tell_failure(&self, error: OpenError) {
@@ -445,6 +453,8 @@ const SPREAD: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests {
+    use crate::client::config::Config;
+
     use super::*;
 
     /// A session that has lasted.
@@ -485,6 +495,22 @@ mod tests {
         assert!(backoff.lengthen() <= SHORTEST_PAUSE);
         let _row: Vec<_> = (0..10).map(|_| backoff.lengthen_after(Duration::ZERO)).collect();
         assert!(backoff.lengthen_after(LONGEST_PAUSE) <= SHORTEST_PAUSE);
+    }
+
+    #[test]
+    fn a_client_whose_first_session_ended_at_once_tells_that_as_the_reason() {
+        let worker = Worker::new(Config::new("127.0.0.1:1").validated().unwrap());
+        let reason_after = |open_for| {
+            worker.note_end(open_for);
+            worker.failure()
+        };
+        assert_eq!(
+            reason_after(Duration::from_millis(1)).as_deref(),
+            Some("the session ended as soon as it was open")
+        );
+        assert_eq!(reason_after(LONG), None);
+        worker.stop();
+        assert_eq!(reason_after(Duration::from_millis(1)), None);
     }
 
     #[test]
