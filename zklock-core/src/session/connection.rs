@@ -10,7 +10,7 @@
 //! * A watch panics if its task is gone. Whoever waits for one waits for the end of the connection, too, and first.
 
 use std::fmt;
-use std::future::{poll_fn, ready};
+use std::future::poll_fn;
 use std::mem;
 use std::ops::Deref;
 use std::pin::{Pin, pin};
@@ -186,11 +186,6 @@ impl Watch {
             drop(other);
             change
         })))
-    }
-
-    /// Returns a watch that has fired.
-    pub(crate) fn fired() -> Self {
-        Self(Box::pin(ready(Change::Other)))
     }
 
     /// Waits for the change. After that, it must not be asked again.

@@ -74,15 +74,13 @@ impl Driver {
             let change = match front {
                 Ok(front) => {
                     met(&front);
-                    self.first_change(front.watch, own.as_mut().map(|own| &mut own.watch), cancel).await
+                    self.first_change(front.watch, &mut own, cancel).await
                 }
                 Err(error) => self.unwatched(error).await,
             };
             let change = match change {
                 // On the next connection, it is probably still there. Lists of many waiters would take long.
                 Ok(Change::Disconnected) => continue,
-                // The own watch has fired.
-                Err(Event::PredecessorGone) => return Event::PredecessorGone,
                 change => change,
             };
             let connection = own.as_ref().map(|own| own.connection);
@@ -101,21 +99,21 @@ impl Driver {
         }
     }
 
-    /// Waits for a change of the node in front. A change of the own node means that the queue is to be listed.
+    /// Waits for a change of the node in front, or of the own node, whose watch has fired then and is taken away.
     async fn first_change(
         &self,
         mut front: Watch,
-        own: Option<&mut Watch>,
+        own: &mut Option<Watched>,
         cancel: &CancellationToken,
     ) -> Result<Change, Event> {
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(Event::Cancel),
             () = self.session.over() => Err(Event::SessionLost),
-            Some(change) = OptionFuture::from(own.map(Watch::change)) => match change {
-                Change::Disconnected => Ok(change),
-                Change::Deleted | Change::Other => Err(Event::PredecessorGone),
-            },
+            Some(change) = OptionFuture::from(own.as_mut().map(|own| own.watch.change())) => {
+                *own = None;
+                Ok(change)
+            }
             change = front.change() => Ok(change),
         }
     }
@@ -135,7 +133,7 @@ impl Driver {
     /// Waits for a change of the children since they were listed, or of the number of permits.
     async fn wait_for_anyone(&mut self, cancel: &CancellationToken) -> Event {
         // Without a list, there is none to wait for.
-        let mut children = self.children.take().unwrap_or_else(Watch::fired);
+        let Some(mut children) = self.children.take() else { return Event::PredecessorGone };
         let recounted = async {
             match &mut self.counter {
                 Some(counter) => recounted(counter, &self.session, self.machine.predicate()).await,
