@@ -202,8 +202,6 @@ impl Transport {
     }
 }
 
-impl Inner {}
-
 /// Certificates that connections can use.
 struct Material {
     certs: zk::TlsCerts,

@@ -123,7 +123,7 @@ impl Driver {
                 queues.note_occupied(path, self.connection);
                 Event::QueueExists
             }
-            Err(NotCreated::Forbidden) => {
+            Err(NotCreated::Impossible) => {
                 queues.close(path, self.connection);
                 Event::QueueExists
             }

@@ -49,7 +49,7 @@ pub(crate) enum NotCreated {
     NoParent,
     /// This client may not do so below this parent, the paths there are too long for a transaction, or the server does not
     /// know the requests.
-    Forbidden,
+    Impossible,
     Failed(RequestError),
 }
 
@@ -95,7 +95,7 @@ impl Requests {
             .and_then(|()| transaction.create(&prefix, b"", (zk::CreateMode::EphemeralSequential, acls)))
             .and_then(|()| transaction.set_data(&first, new.data, None));
         steps.map_err(|error| NotCreated::Failed(error.into()))?;
-        let mut writer = transaction.checked().map_err(|_| NotCreated::Forbidden)?;
+        let mut writer = transaction.checked().map_err(|_| NotCreated::Impossible)?;
         let sent = Instant::now();
         let committed = writer.commit().await;
         let refused = committed.as_ref().err().and_then(refusal);
@@ -124,7 +124,7 @@ fn refusal(error: &zk::MultiWriteError) -> Option<NotCreated> {
         (0, zk::Error::NodeExists) => Some(NotCreated::Exists),
         (0, zk::Error::NoNode) => Some(NotCreated::NoParent),
         // The queue and the contender have the access control list of this client's nodes.
-        (_, zk::Error::NoAuth | zk::Error::Unimplemented) => Some(NotCreated::Forbidden),
+        (_, zk::Error::NoAuth | zk::Error::Unimplemented) => Some(NotCreated::Impossible),
         _ => None,
     }
 }
