@@ -462,6 +462,25 @@ mod tests {
     }
 
     #[test]
+    fn the_kind_of_an_io_error_tells_what_failed() {
+        use std::io::ErrorKind;
+        let (path, waited) = (|| "/a".to_owned(), Duration::ZERO);
+        let refused = |refusal| LockError::Refused { path: path(), refusal };
+        let connect = LockError::Connect { endpoints: "h:1".into(), waited, reason: "refused".into() };
+        let kinds = [
+            (LockError::contended(path()), ErrorKind::TimedOut),
+            (connect, ErrorKind::NotConnected),
+            (LockError::Closed { path: path() }, ErrorKind::BrokenPipe),
+            (refused(Refusal::NoNode), ErrorKind::NotFound),
+            (refused(Refusal::NodeExists), ErrorKind::AlreadyExists),
+            (refused(Refusal::SessionFull), ErrorKind::Other),
+        ];
+        for (error, kind) in kinds {
+            assert_eq!(std::io::Error::from(error).kind(), kind);
+        }
+    }
+
+    #[test]
     fn a_call_in_the_wrong_place_is_invalid_input() {
         let error = LockError::WouldBlockRuntime { path: "/a".into() };
         assert!(error.is_invalid() && !error.is_timeout());
