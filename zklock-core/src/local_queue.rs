@@ -31,7 +31,7 @@
 //! # Invariants
 //!
 //! 1. No wake-up, send, event or user code runs under the mutex of a local queue.
-//! 2. No local queue is locked, or dropped, under the mutex of those of a client.
+//! 2. No local queue is locked, or dropped, under the mutex of [`LocalQueues`].
 //! 3. A call that waits is the sender of a channel. A grant whose receiver is gone goes to the next call.
 //! 4. At most one task and one contender of a local queue are under way.
 

@@ -116,7 +116,7 @@ impl Drop for Task {
 /// never polled again would keep its place for good.
 type Gone = Fuse<Pin<Box<dyn Future<Output = LossReason> + Send>>>;
 
-/// Performs an order while another wait goes on, whose end may be the order's doing.
+/// Performs an order while another wait goes on. The order may end that wait.
 async fn beside<T>(other: impl Future, order: impl Future<Output = T>) -> T {
     let mut order = pin!(order);
     tokio::select! {

@@ -32,7 +32,7 @@ pub(super) struct LocalQueue {
     front: Mutex<Option<Box<Holder>>>,
     /// Wakes the task.
     pub(super) changed: Notify,
-    /// Those of its client.
+    /// The local queues of the client.
     all: Weak<Mutex<Queues>>,
 }
 

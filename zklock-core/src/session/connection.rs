@@ -7,7 +7,7 @@
 //!   one, which never comes, because the state is looked at after each poll.
 //! * A client closes its session when its last handle is dropped, if its task is polled after that. The task is therefore
 //!   dropped first.
-//! * A watch panics if its task is gone. Whoever waits for one waits for the end of the connection, too, and first.
+//! * A watch panics if its task is gone. Each wait for one is also a wait for the end of the connection, which is polled first.
 
 use std::fmt;
 use std::future::poll_fn;
