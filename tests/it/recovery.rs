@@ -7,7 +7,7 @@ use zklock_testkit::wire::{ConnectResponse, ErrorCode, Opcode, Record};
 use zklock_testkit::{How, Proxy};
 
 use crate::support::session_end::end_session;
-use crate::support::{Space, failed, lock, soon, spawn_lock, until};
+use crate::support::{Space, failed, lock, persistent, soon, spawn_lock, until};
 
 const PATH: &str = "/recovery";
 
@@ -94,6 +94,24 @@ async fn a_contender_that_is_deleted_before_it_was_found_enters_again() {
     assert_eq!(space.children(PATH).await.len(), 1);
     guard.verify().await.unwrap();
     guard.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_node_that_a_server_creates_after_its_contender_has_left_is_deleted() {
+    let (space, proxy, client) = Space::with_proxy().await;
+    lock(&client, PATH).await.release().await.unwrap();
+    proxy.on_request(Opcode::CREATE2).cut(How::Fin);
+    let guard = lock(&client, PATH).await;
+    let second = space.children(PATH).await.remove(0);
+    guard.release().await.unwrap();
+    let first = second.replace("1-lock-", "0-lock-");
+    assert_ne!(first, second);
+    // Twice, because the first look must not be the last one.
+    for _ in 0..2 {
+        let late = format!("{}/{first}", space.full(PATH));
+        space.outsider().await.create(&late, b"", &persistent()).await.unwrap();
+        space.until_empty(PATH).await;
+    }
 }
 
 /// Makes the client believe that its session expired, while the server keeps it and its nodes.

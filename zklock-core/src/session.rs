@@ -11,7 +11,7 @@
 //!   [`counts`] counts them, and bounds those of contenders.
 //! * [`clock`] is the lease clock: until when the session is certain to be alive.
 //! * [`drive`] performs the actions of an acquisition, and withdraws or downgrades its contender. [`own_node`] has the news
-//!   of a held node's watches, and detects that the node is gone.
+//!   of a held node's watches, and detects that the node is gone. [`late`] deletes nodes that servers create late.
 //! * [`queues`] remembers queues, and the numbers by which a contender knows without a list that it is first.
 //! * [`counter`] reads and sets a shared number.
 //! * [`acl`] has the access control lists of nodes, [`security`] the credentials and the certificates of a client, `gssapi`
@@ -34,6 +34,7 @@ pub(crate) mod diagnose;
 pub(crate) mod drive;
 #[cfg(feature = "sasl-gssapi")]
 pub(crate) mod gssapi;
+mod late;
 pub(crate) mod own_node;
 mod queues;
 mod reconnect;
@@ -108,11 +109,13 @@ pub(crate) struct Session {
     strangers: Mutex<HashSet<String>>,
     queues: Queues,
     bounds: Bounds,
+    /// The tasks of its client.
+    tasks: Tasks,
 }
 
 impl Session {
     /// Returns a session that has a connection of this number. It has no tasks yet.
-    fn new(id: i64, connection: u64, requests: Requests) -> Arc<Self> {
+    fn new(id: i64, connection: u64, requests: Requests, tasks: Tasks) -> Arc<Self> {
         Arc::new(Self {
             id,
             requests,
@@ -123,6 +126,7 @@ impl Session {
             strangers: Mutex::default(),
             queues: Queues::default(),
             bounds: Bounds::default(),
+            tasks,
         })
     }
 
@@ -178,9 +182,9 @@ impl Session {
     }
 
     /// Runs a task of the session on the client's thread. A panic ends the session.
-    fn spawn(self: &Arc<Self>, tasks: &Tasks, task: impl Future<Output = ()> + Send + 'static) {
+    fn spawn(self: &Arc<Self>, task: impl Future<Output = ()> + Send + 'static) {
         let session = self.clone();
-        tasks.spawn_untracked(async move {
+        self.tasks.spawn_untracked(async move {
             if panics(task).await {
                 session.close_after_panic().await;
             }
@@ -281,16 +285,16 @@ mod tests {
                 Terms::new(Duration::from_secs(120), timing, Heartbeat::default()).expect("valid terms");
             let clock = LeaseClock::since(Instant::now(), terms);
             clock.answered(Ack::Write, Instant::now(), &Ok::<(), RequestError>(()));
-            Self::new(id, 1, Requests::staged(clock, NodeAcls::default()))
+            Self::new(id, 1, Requests::staged(clock, NodeAcls::default()), Tasks::new())
         }
     }
 
     #[test]
     fn a_panic_of_a_task_ends_the_session() {
-        let (session, tasks) = (Session::staged(1), Tasks::new());
-        session.spawn(&tasks, async {});
-        session.spawn(&tasks, async { panic!("on purpose") });
-        tasks.run_until(session.over());
+        let session = Session::staged(1);
+        session.spawn(async {});
+        session.spawn(async { panic!("on purpose") });
+        session.tasks.run_until(session.over());
         assert_eq!(session.link().health, Health::Lost);
     }
 }

@@ -4,6 +4,8 @@ mod diagnose;
 mod election;
 mod ensemble;
 mod fencing;
+#[cfg(soak)]
+mod late;
 mod quotas;
 mod reconnects;
 #[cfg(soak)]

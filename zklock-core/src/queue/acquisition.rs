@@ -31,9 +31,9 @@
 //!
 //! The server processes the requests of a session in the order in which its connection sent them. A reconnect
 //! fences a create of an older connection: either it was proposed before and thus precedes the transaction,
-//! which changes nothing, or it is refused. The list after the transaction therefore shows conclusively whether
-//! the create was applied. If the node appears later nevertheless, it is recognized by its attempt and deleted
-//! as soon as a list shows it.
+//! which changes nothing, or it is refused, unless a later attempt to connect moves the session back (`session::late`).
+//! If the node appears later nevertheless, it is recognized by its attempt and deleted as soon as a list shows it. After the
+//! end of the contender, such lists are made for some time.
 
 mod exchange;
 #[cfg(test)]
@@ -124,6 +124,11 @@ impl Acquisition {
 
     pub(crate) fn id(&self) -> ContenderId {
         self.id
+    }
+
+    /// Returns whether a node may have been created, or may be created later, that no reply has reported.
+    pub(crate) fn has_unknown_nodes(&self) -> bool {
+        self.has_unknown_nodes
     }
 
     /// Returns the contender's node while it is known and has a place in the queue.

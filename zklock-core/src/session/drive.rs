@@ -311,6 +311,9 @@ impl Driver {
             if end != End::Abandoned {
                 self.session.bounds().remove_node(std::mem::take(&mut self.counted));
             }
+            if self.machine.has_unknown_nodes() {
+                self.session.remove_late(self.path.clone(), self.machine.id());
+            }
         }
     }
 

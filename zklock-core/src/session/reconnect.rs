@@ -142,12 +142,12 @@ impl Opening {
         let (id, number) = (live.session_id().0, live.number);
         let requests = Requests::new(live, clock, self.acls.clone(), self.tally.clone());
         requests.note_fence(first.fenced);
-        let session = Session::new(id, number, requests);
+        let session = Session::new(id, number, requests, tasks.clone());
         self.tally.sessions.add_one();
         tracing::info!(session = format_args!("{:#x}", session.id), "session opened");
-        session.spawn(tasks, keep(session.clone(), self.clone(), first));
-        session.spawn(tasks, keep_proved(session.clone()));
-        session.spawn(tasks, watch_end(session.clone()));
+        session.spawn(keep(session.clone(), self.clone(), first));
+        session.spawn(keep_proved(session.clone()));
+        session.spawn(watch_end(session.clone()));
         Ok(session)
     }
 
