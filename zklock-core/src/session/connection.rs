@@ -52,6 +52,8 @@ pub(super) struct Connection {
     driver: Driver,
     live: Arc<Live>,
     states: zk::StateWatcher,
+    /// The address of the server.
+    pub(super) server: String,
     /// The time before the request that opened it.
     pub(super) begun: Instant,
     /// The time before the request by whose answer the servers confirm it.
@@ -73,7 +75,8 @@ impl Connection {
         let (states, over) = (client.state_watcher(), CancellationToken::new());
         let guard = over.clone().drop_guard();
         let live = Arc::new(Live { client, over, number });
-        Ok(Self { _over: guard, driver: taken.driver()?, live, states, begun, fenced: begun })
+        let driver = taken.driver()?;
+        Ok(Self { _over: guard, driver, live, states, server: server.to_owned(), begun, fenced: begun })
     }
 
     pub(super) fn live(&self) -> &Arc<Live> {
