@@ -14,18 +14,16 @@
 //!   of a held node's watches, and detects that the node is gone. [`late`] deletes nodes that servers create late.
 //! * [`queues`] remembers queues, and the numbers by which a contender knows without a list that it is first.
 //! * [`counter`] reads and sets a shared number.
-//! * [`acl`] has the access control lists of nodes, [`security`] the credentials and the certificates of a client, `gssapi`
-//!   its login by Kerberos, and `tls` its encrypted connections. [`bounded`] reads their files, and [`diagnose`]
-//!   finds the reason of each server that opens no session.
+//! * [`security`] has the credentials and the certificates of a client and the access control lists of its nodes, `gssapi`
+//!   its login by Kerberos, and `tls` its encrypted connections. [`diagnose`] finds the reason of each server that
+//!   opens no session.
 //!
 //! # Connections
 //!
 //! A session has one connection after the other, which are numbered from 1. What a connection has answered is known of that
 //! connection alone. When it is over, its watches fire, requests wait for the next one, and everyone looks again there.
 
-pub(crate) mod acl;
 pub(crate) mod addresses;
-pub(crate) mod bounded;
 pub(crate) mod clock;
 pub(crate) mod connection;
 pub(crate) mod counter;
@@ -272,9 +270,9 @@ const WARNINGS: usize = 1_000;
 
 #[cfg(test)]
 mod tests {
-    use super::acl::NodeAcls;
     use super::clock::{Ack, Terms};
     use super::request_error::RequestError;
+    use super::security::NodeAcls;
     use super::*;
 
     impl Session {

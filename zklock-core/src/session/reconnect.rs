@@ -15,7 +15,6 @@ use crate::error::LockError;
 use crate::tasks::Tasks;
 use crate::time::{sleep, timeout};
 
-use super::acl::NodeAcls;
 use super::addresses::{Addresses, Target};
 use super::clock::{Ack, Heartbeat, Instant, LeaseClock, Terms};
 use super::connection::{Connection, OpenError};
@@ -23,7 +22,7 @@ use super::counts::Tally;
 use super::diagnose::Diagnosis;
 use super::request_error::RequestError;
 use super::requests::{self, Access, Requests};
-use super::security::Security;
+use super::security::{NodeAcls, Security};
 use super::{CLOSE_WITHIN, Session};
 
 /// The settings with which a session is opened.

@@ -20,11 +20,11 @@ use crate::path::NodePath;
 use crate::queue::acquisition::Node;
 use crate::queue::contender::{Contender, ContenderId};
 
-use super::acl::{NodeAcl, NodeAcls};
 use super::clock::{Ack, Instant, LeaseClock};
 use super::connection::{Live, Watch};
 use super::counts::Tally;
 use super::request_error::RequestError;
+use super::security::{NodeAcl, NodeAcls};
 
 pub(crate) use zookeeper_client::Stat;
 

@@ -1,5 +1,9 @@
-//! How a client proves who it is, and how it knows its servers.
+//! How a client proves who it is, how it knows its servers, and who may use the nodes that it creates.
 
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use zookeeper_client as zk;
@@ -12,7 +16,7 @@ use super::gssapi::Kerberos;
 #[cfg(feature = "tls")]
 use super::tls::Transport;
 
-pub(crate) use zookeeper_client::Connector;
+pub(crate) use zookeeper_client::{Acl as Entry, AuthId, Connector, Permission};
 
 /// The credentials and the certificates of a client. They are secret, so this type does not implement `Debug`.
 #[derive(Clone, Default)]
@@ -135,6 +139,48 @@ impl Digest {
     fn options(&self) -> zk::SaslOptions {
         zk::SaslOptions::digest_md5(self.user.clone(), self.password.clone()).into()
     }
+}
+
+/// An access control list that has been checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NodeAcl(Arc<[Entry]>);
+
+impl NodeAcl {
+    pub(crate) fn new(acls: Vec<Entry>) -> Self {
+        Self(acls.into())
+    }
+
+    pub(super) fn acls(&self) -> zk::Acls<'_> {
+        zk::Acls::new(&self.0)
+    }
+}
+
+impl Default for NodeAcl {
+    fn default() -> Self {
+        Self(Arc::new([Entry::new(Permission::ALL, AuthId::anyone())]))
+    }
+}
+
+/// The checked lists of a client.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NodeAcls {
+    /// The list of the nodes above a lock.
+    pub(crate) parents: NodeAcl,
+    /// The list of the nodes of locks, those of contenders, and those with data.
+    pub(crate) own: NodeAcl,
+}
+
+/// Reads a file of credentials or certificates, which has at most this many bytes. Blocks the thread for as long as the file
+/// takes.
+pub(crate) fn read_file(file: &Path, longest: u64) -> Result<String, String> {
+    let mut text = String::new();
+    let read = File::open(file).and_then(|file| file.take(longest + 1).read_to_string(&mut text));
+    let reason = match read {
+        Ok(length) if length as u64 <= longest => return Ok(text),
+        Ok(_) => format!("it is longer than {longest} bytes"),
+        Err(error) => error.to_string(),
+    };
+    Err(format!("cannot read {}: {reason}", file.display()))
 }
 
 /// How often a connection with credentials is tried again at once. The library sends them together with the request for a
