@@ -11,7 +11,7 @@ use crate::error::{Holder, LockError, LossReason, Refusal};
 use crate::path::NodePath;
 use crate::queue::acquisition::{Acquisition, Action, End, Event, Node};
 use crate::queue::contender::ContenderId;
-use crate::queue::predicate::Predicate;
+use crate::queue::predicate::{Predicate, Role};
 use crate::time::sleep;
 
 use super::connection::Watch;
@@ -59,15 +59,6 @@ pub(crate) enum NotAcquired {
     SessionLost,
 }
 
-/// Whether an acquisition may know without a list that it is first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Numbers {
-    /// The contender of a mutex or a read-write lock.
-    Used,
-    /// A candidate of an election, a contender at a semaphore, or one where a semaphore's nodes are.
-    Ignored,
-}
-
 /// The parameters of an acquisition.
 pub(crate) struct Parameters {
     /// The path of the lock: the queue itself, or the node above it.
@@ -79,7 +70,17 @@ pub(crate) struct Parameters {
     pub(crate) data: Arc<Vec<u8>>,
     /// The node from which the number of permits is read, if the number may change.
     pub(crate) counter: Option<Counter>,
-    pub(crate) numbers: Numbers,
+}
+
+impl Parameters {
+    /// Returns whether the contender may be first without a list.
+    ///
+    /// It is that of a mutex or a read-write lock. One that honours the contenders of other clients has to see which of them
+    /// are there.
+    fn may_skip_list(&self) -> bool {
+        let is_lock = matches!(self.predicate.role(), Role::Exclusive | Role::Read | Role::Write);
+        is_lock && self.lock == self.path && self.predicate.also_behind().is_empty()
+    }
 }
 
 /// The driver of one acquisition within one session.
@@ -107,7 +108,8 @@ pub(crate) struct Driver {
     watch: Option<WatchId>,
     /// The version of the data of the contender's node, unless others have written to it.
     version: i32,
-    numbers: Numbers,
+    /// Whether the contender may be first without a list.
+    may_skip_list: bool,
     /// Whether the path has been checked for a semaphore in use, which happens once.
     is_settled: bool,
     /// The connection on which the place in the queue was last seen.
@@ -119,7 +121,8 @@ pub(crate) struct Driver {
 
 impl Driver {
     pub(crate) fn new(session: Arc<Session>, parameters: Parameters) -> Self {
-        let Parameters { lock, path, predicate, data, counter, numbers } = parameters;
+        let may_skip_list = parameters.may_skip_list();
+        let Parameters { lock, path, predicate, data, counter } = parameters;
         let id = ContenderId::new(Uuid::new_v4());
         let (machine, action) = Acquisition::start(id, predicate, session.id());
         let connection = session.link().connection;
@@ -140,7 +143,7 @@ impl Driver {
             way: Way::List,
             watch: None,
             version: 0,
-            numbers,
+            may_skip_list,
             is_settled: false,
             connection,
             listed: connection,

@@ -6,34 +6,22 @@ use std::sync::Arc;
 
 use crate::queue::acquisition::{Event, Node, Sight};
 use crate::queue::contender::ContenderId;
-use crate::queue::predicate::{Predicate, Role};
 use crate::session::own_node::Seen;
 use crate::session::queues::Way;
 use crate::session::request_error::RequestError;
 use crate::session::requests::{Children, Entry, NewNode, NotCreated, Watched};
 
-use super::{Driver, Numbers};
+use super::Driver;
 
 impl Driver {
     /// Decides how the contender enters its queue next.
     pub(super) fn choose_way(&mut self) -> Way {
         let is_missing = self.way == Way::CreateQueue;
-        self.way = match self.knows_queues() {
+        self.way = match self.may_skip_list {
             true => self.session.queues.way(&self.path, self.session.link().connection, is_missing),
             false => Way::List,
         };
         self.way
-    }
-
-    /// Returns whether the contender may be first without a list.
-    ///
-    /// One that honours the contenders of other clients has to see which of them are there.
-    pub(super) fn knows_queues(&self) -> bool {
-        let place = match self.machine.predicate() {
-            Predicate::Place(place) if self.numbers == Numbers::Used => place,
-            Predicate::Place(_) | Predicate::Permit { .. } => return false,
-        };
-        place.also_behind.is_empty() && matches!(place.role, Role::Exclusive | Role::Read | Role::Write)
     }
 
     /// Creates what is missing above the contender. The queue itself is created with it, if that is permitted.
@@ -41,7 +29,7 @@ impl Driver {
         let session = self.session.clone();
         let made = match self.way {
             Way::CreateQueue => session.requests().prepare_parents(self.path.parent()).await,
-            _ if self.knows_queues() && session.queues.may_create(&self.path) => {
+            _ if self.may_skip_list && session.queues.may_create(&self.path) => {
                 self.way = Way::CreateQueue;
                 return Event::Prepared;
             }
@@ -167,7 +155,7 @@ impl Driver {
 
     /// Notes the number of the contender, if that was first and is certainly deleted.
     pub(super) fn leave_number(&self) {
-        let number = self.machine.last_number().filter(|_| self.knows_queues());
+        let number = self.machine.last_number().filter(|_| self.may_skip_list);
         if let (Some(number), Some(watch)) = (number, self.watch) {
             self.session.queues.leave(&self.path, self.connection, (number, watch));
         }

@@ -13,7 +13,7 @@ use crate::session::own_node::Seen;
 use crate::session::request_error::RequestError;
 use crate::session::requests::Children;
 
-use super::{Driver, Numbers};
+use super::Driver;
 
 impl Driver {
     /// Performs the next action, unless the attempt is cancelled before it has begun.
@@ -116,7 +116,7 @@ impl Driver {
                 return self.failed(error);
             }
         }
-        if self.knows_queues() {
+        if self.may_skip_list {
             self.session.queues.prove(&self.path, self.connection);
         }
         Event::Deleted
@@ -193,7 +193,7 @@ impl Driver {
         self.seen = Seen::of(&children, own);
         if are_of_a_semaphore(&children.names) {
             // The permits are one level further down, where the numbers of this level say nothing.
-            self.numbers = Numbers::Ignored;
+            self.may_skip_list = false;
         }
         self.children = Some(children.watch);
         if self.is_settled {
