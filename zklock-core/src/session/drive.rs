@@ -16,7 +16,7 @@ use crate::time::sleep;
 
 use super::connection::Watch;
 use super::counter::Counter;
-use super::own_node::{Own, OwnNode, Seen};
+use super::own_node::{Own, OwnNode};
 use super::queues::{WatchId, Way};
 use super::request_error::RequestError;
 use super::{Health, Session};
@@ -85,20 +85,19 @@ impl Parameters {
 
 /// The driver of one acquisition within one session.
 pub(crate) struct Driver {
-    pub(super) session: Arc<Session>,
+    session: Arc<Session>,
     lock: NodePath,
     path: NodePath,
     data: Arc<Vec<u8>>,
-    /// Boxed, because most contenders have none.
-    counter: Option<Box<Counter>>,
+    counter: Option<Counter>,
     machine: Acquisition,
-    pub(super) action: Action,
+    action: Action,
     /// The reason why the acquisition was refused, if it was.
-    pub(super) refusal: Option<Box<LockError>>,
+    refusal: Option<LockError>,
     /// The watch that signals the first change of the children since they were last listed.
-    pub(super) children: Option<Watch>,
-    /// The contenders that the last list showed.
-    pub(super) seen: Seen,
+    children: Option<Watch>,
+    /// Whether the last list showed others, or contenders that came since then would not have been noticed.
+    has_others: bool,
     own_node: Arc<OwnNode>,
     /// The bytes of the contender's path that the session counts, as long as its node exists or may exist.
     counted: usize,
@@ -115,7 +114,7 @@ pub(crate) struct Driver {
     /// The connection on which the place in the queue was last seen.
     connection: u64,
     /// The connection on which the queue was last listed, or created.
-    pub(super) listed: u64,
+    listed: u64,
     pause: Duration,
 }
 
@@ -126,18 +125,17 @@ impl Driver {
         let id = ContenderId::new(Uuid::new_v4());
         let (machine, action) = Acquisition::start(id, predicate, session.id());
         let connection = session.link().connection;
-        let pause = SHORTEST_PAUSE;
         Self {
             session,
             lock,
             path,
             data,
-            counter: counter.map(Box::new),
+            counter,
             machine,
             action,
             refusal: None,
             children: None,
-            seen: Seen::Alone,
+            has_others: false,
             own_node: Arc::default(),
             counted: 0,
             way: Way::List,
@@ -147,7 +145,7 @@ impl Driver {
             is_settled: false,
             connection,
             listed: connection,
-            pause,
+            pause: SHORTEST_PAUSE,
         }
     }
 
@@ -172,7 +170,7 @@ impl Driver {
 
     /// Begins to watch over the node that was seen at the head of its queue.
     pub(crate) fn begin_watch(&self) {
-        self.own_node.begin(self.seen);
+        self.own_node.begin(self.has_others);
         self.own_node.note_seen(self.connection);
     }
 
@@ -226,22 +224,24 @@ impl Driver {
 
     fn ended(&mut self, end: End) -> NotAcquired {
         match (end, self.refusal.take()) {
-            (End::Withdrawn | End::Abandoned, Some(refusal)) => NotAcquired::Refused(*refusal),
+            (End::Withdrawn | End::Abandoned, Some(refusal)) => NotAcquired::Refused(refusal),
             (End::Withdrawn | End::Abandoned, None) => NotAcquired::Cancelled,
             (End::Unnumbered, _) => NotAcquired::Refused(LockError::Refused {
                 path: self.place(),
                 refusal: Refusal::OutOfNumbers,
             }),
-            (End::Mixed(other), _) => {
-                let (path, own) = (self.place(), self.machine.predicate().role().to_string());
-                NotAcquired::Refused(LockError::MixedRecipes { path, own, other: other.to_string() })
-            }
+            (End::Mixed(other), _) => NotAcquired::Refused(self.mixed_with(other)),
             (End::Lost, _) => NotAcquired::SessionLost,
         }
     }
 
     fn place(&self) -> String {
         self.path.relative().to_owned()
+    }
+
+    fn mixed_with(&self, other: Role) -> LockError {
+        let own = self.machine.predicate().role().to_string();
+        LockError::MixedRecipes { path: self.place(), own, other: other.to_string() }
     }
 
     /// Waits until the lease is valid, and until it is known on the current connection that it is
@@ -293,17 +293,11 @@ impl Driver {
         Ok((!is_ours).then_some(Event::OwnNodeGone))
     }
 
-    pub(super) async fn feed(&mut self, event: Event) {
-        if event == Event::Unknown {
-            self.rest().await;
-        }
-        self.step(event);
-    }
-
-    /// Feeds an event after which no pause is due.
-    pub(super) fn step(&mut self, event: Event) {
-        if event != Event::Unknown {
-            self.pause = SHORTEST_PAUSE;
+    /// Tells the state machine of an event, and learns the next action.
+    async fn feed(&mut self, event: Event) {
+        match event {
+            Event::Unknown => self.rest().await,
+            _ => self.pause = SHORTEST_PAUSE,
         }
         if let Some(action) = self.machine.on(event) {
             self.action = action;
@@ -340,7 +334,7 @@ impl Driver {
             match self.action.clone() {
                 Action::Hold(node) => {
                     return match self.refusal.take() {
-                        Some(refusal) => Err(Undone::Refused(*refusal)),
+                        Some(refusal) => Err(Undone::Refused(refusal)),
                         None => {
                             // The watches were those of the other node, and have fired with its deletion.
                             self.children = None;
@@ -359,9 +353,9 @@ impl Driver {
     /// Withdraws the contender. Returns once it is gone, its session has ended, or the server
     /// refuses to delete it.
     pub(crate) async fn withdraw(&mut self) -> End {
-        self.step(Event::Cancel);
+        self.feed(Event::Cancel).await;
         // No request is under way here, so the pending action can be skipped.
-        self.step(Event::Skipped);
+        self.feed(Event::Skipped).await;
         loop {
             match self.action.clone() {
                 Action::Finish(end) => {
@@ -395,7 +389,7 @@ impl Driver {
 
     /// Takes the error of a request that the server refused, if there was one.
     pub(crate) fn refusal(&mut self) -> Option<LockError> {
-        self.refusal.take().map(|refusal| *refusal)
+        self.refusal.take()
     }
 }
 

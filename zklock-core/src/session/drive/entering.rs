@@ -1,12 +1,10 @@
 //! Creates contenders, in the way that what is known of the queue allows, and finds those whose creation had an unknown
 //! outcome. See `session::queues`.
 
-use std::pin::pin;
 use std::sync::Arc;
 
 use crate::queue::acquisition::{Event, Node, Sight};
 use crate::queue::contender::ContenderId;
-use crate::session::own_node::Seen;
 use crate::session::queues::Way;
 use crate::session::request_error::RequestError;
 use crate::session::requests::{Children, Entry, NewNode, NotCreated, Watched};
@@ -69,8 +67,7 @@ impl Driver {
             let created = session.requests().create_queue(new).await;
             return self.queue_created(created);
         }
-        let entered = pin!(session.requests().enter(new, self.way));
-        let (entered, counted) = self.with_count(entered).await;
+        let (entered, counted) = self.with_count(session.requests().enter(new, self.way)).await;
         match entered {
             Ok(entry) if counted.is_ok() => self.arrived(entry),
             // The list is repeated, with the number.
@@ -85,7 +82,7 @@ impl Driver {
 
     /// Prepares to create a contender.
     pub(super) fn set_out(&mut self) {
-        (self.seen, self.version, self.watch) = (Seen::Alone, 0, None);
+        (self.has_others, self.version, self.watch) = (false, 0, None);
         self.own_node = Arc::default();
         self.renew_connection();
     }
@@ -145,7 +142,7 @@ impl Driver {
 
     fn among(&mut self, own: &Node, children: Option<Children>) -> Sight {
         let children = children.map(|children| self.listed(children, &own.name));
-        // If this may be a semaphore, or the own node is missing, the list is repeated on its own, and `look_around`
+        // If this may be a semaphore, or the own node is missing, the list is repeated on its own, and `check_list`
         // checks it.
         let children = children
             .filter(|names| !self.is_suspicious(names) && names.iter().any(|name| **name == *own.name));

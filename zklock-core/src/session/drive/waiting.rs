@@ -10,7 +10,6 @@ use crate::queue::turn::{Ahead, Obstacle};
 use crate::session::Session;
 use crate::session::connection::{Change, Watch};
 use crate::session::counter::Counter;
-use crate::session::own_node::Seen;
 use crate::session::request_error::RequestError;
 use crate::session::requests::Watched;
 
@@ -90,7 +89,7 @@ impl Driver {
             }
             return match (change, connection) {
                 (Ok(Change::Deleted), Some(connection)) if session.link().is_on(connection) => {
-                    (self.connection, self.seen) = (connection, Seen::Others);
+                    (self.connection, self.has_others) = (connection, true);
                     Event::Inherited
                 }
                 (Ok(_), _) => Event::PredecessorGone,
