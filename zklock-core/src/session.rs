@@ -46,6 +46,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_lite::future::or;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -99,8 +100,6 @@ pub(crate) struct Session {
     link: watch::Sender<Link>,
     /// The number of leases that need heartbeats.
     leases: watch::Sender<usize>,
-    /// Cancelled once the session can no longer be relied on.
-    over: CancellationToken,
     /// Cancelled once the session has no connection and gets no other one.
     closed: CancellationToken,
     /// The paths for which a warning about a child that is not a contender was logged.
@@ -119,7 +118,6 @@ impl Session {
             requests,
             link: watch::Sender::new(Link { connection, health: Health::Connected }),
             leases: watch::Sender::new(0),
-            over: CancellationToken::new(),
             closed: CancellationToken::new(),
             strangers: Mutex::default(),
             queues: Queues::default(),
@@ -164,10 +162,10 @@ impl Session {
 
     /// Waits until the session has ended.
     pub(crate) async fn over(&self) {
-        self.over.cancelled().await;
+        self.links().wait_for(|link| link.health == Health::Lost).await.ok();
     }
 
-    /// Ends the session after an answer that does not fit it.
+    /// Ends the session. Its requests are refused from then on.
     pub(crate) fn give_up(&self) {
         self.tell_lost();
         self.requests.reach(Access::Closed);
@@ -226,7 +224,11 @@ impl Session {
 
     fn tell_lost(&self) {
         self.tell(|link| link.health = Health::Lost);
-        self.over.cancel();
+    }
+
+    /// Performs work until the session has ended.
+    async fn until_over(&self, work: impl Future<Output = ()>) {
+        or(self.over(), work).await;
     }
 
     /// Publishes a change of the connection, unless the session has ended.

@@ -20,10 +20,8 @@ use super::request_error::RequestError;
 impl Session {
     /// Looks for nodes of a contender that has left, again and again for [`LATE`], and deletes them.
     pub(super) fn remove_late(self: &Arc<Self>, queue: NodePath, id: ContenderId) {
-        let (session, over) = (self.clone(), self.over.clone());
-        self.spawn(async move {
-            over.run_until_cancelled(session.look_for_late(&queue, id)).await;
-        });
+        let session = self.clone();
+        self.spawn(async move { session.until_over(session.look_for_late(&queue, id)).await });
     }
 
     async fn look_for_late(&self, queue: &NodePath, id: ContenderId) {

@@ -21,7 +21,7 @@ use super::connection::{Connection, OpenError};
 use super::counts::Tally;
 use super::diagnose::Diagnosis;
 use super::request_error::RequestError;
-use super::requests::{self, Access, Requests};
+use super::requests::{self, Requests};
 use super::security::{NodeAcls, Security};
 use super::{CLOSE_WITHIN, Session};
 
@@ -226,8 +226,7 @@ async fn keep(session: Arc<Session>, opening: Opening, first: Connection) {
         () = opening.keep(&session, first) => {}
         () = closing => tracing::warn!("the session was not closed in time; it ends when its timeout expires"),
     }
-    session.tell_lost();
-    session.requests.reach(Access::Closed);
+    session.give_up();
     tracing::info!("session ended");
 }
 
@@ -295,9 +294,6 @@ impl Opening {
 /// after a pause of the process counts from that.
 async fn keep_proved(session: Arc<Session>) {
     let mut leases = session.leases.subscribe();
-    // The task holds the session and thereby the sender of `leases`, so the loop would never end
-    // without `over`.
-    let over = session.over.clone();
     let beats = async {
         loop {
             // An answer that does not move the clock must not cause the next request at once.
@@ -312,7 +308,7 @@ async fn keep_proved(session: Arc<Session>) {
             }
         }
     };
-    over.run_until_cancelled(beats).await;
+    session.until_over(beats).await;
 }
 
 /// Returns the time until an answer is needed: one that renews the lease, or any answer after a silence.
@@ -336,7 +332,7 @@ async fn beat(session: &Session) {
 
 /// Tells the leases when the lease clock has run out.
 async fn watch_end(session: Arc<Session>) {
-    let (mut leases, over) = (session.leases.subscribe(), session.over.clone());
+    let mut leases = session.leases.subscribe();
     let looks = async {
         loop {
             leases.wait_for(|leases| *leases > 0).await.ok();
@@ -350,7 +346,7 @@ async fn watch_end(session: Arc<Session>) {
             sleep(pause).await;
         }
     };
-    over.run_until_cancelled(looks).await;
+    session.until_over(looks).await;
 }
 
 /// The longest time after which the lease clock is looked at again.
