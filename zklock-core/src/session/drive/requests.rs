@@ -18,7 +18,8 @@ impl Driver {
     pub(super) async fn proceed(&mut self, cancel: &CancellationToken) {
         let (session, count) = (self.session.clone(), self.request_count());
         if let Some(permit) = cancel.run_until_cancelled(session.bounds().requests(count)).await {
-            let event = self.perform(self.action.clone()).await;
+            // Boxed, because most of the time of a contender passes between its requests.
+            let event = Box::pin(self.perform(self.action.clone())).await;
             // A pause may follow.
             drop(permit);
             self.feed(event).await;
