@@ -1,8 +1,5 @@
 //! How a client proves who it is, how it knows its servers, and who may use the nodes that it creates.
 
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -168,19 +165,6 @@ pub(crate) struct NodeAcls {
     pub(crate) parents: NodeAcl,
     /// The list of the nodes of locks, those of contenders, and those with data.
     pub(crate) own: NodeAcl,
-}
-
-/// Reads a file of credentials or certificates, which has at most this many bytes. Blocks the thread for as long as the file
-/// takes.
-pub(crate) fn read_file(file: &Path, longest: u64) -> Result<String, String> {
-    let mut text = String::new();
-    let read = File::open(file).and_then(|file| file.take(longest + 1).read_to_string(&mut text));
-    let reason = match read {
-        Ok(length) if length as u64 <= longest => return Ok(text),
-        Ok(_) => format!("it is longer than {longest} bytes"),
-        Err(error) => error.to_string(),
-    };
-    Err(format!("cannot read {}: {reason}", file.display()))
 }
 
 /// How often a connection with credentials is tried again at once. The library sends them together with the request for a

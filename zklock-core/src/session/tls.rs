@@ -13,10 +13,8 @@ use rustls::{ClientConfig, RootCertStore};
 use zookeeper_client as zk;
 
 use crate::change::Mutex;
-use crate::tasks::apart;
+use crate::tasks::{apart, read_file};
 use crate::time::{Elapsed, timeout};
-
-use super::security::read_file;
 
 /// The certificates of encrypted connections.
 ///

@@ -9,9 +9,10 @@ use crate::error::LockError;
 use crate::session::gssapi::Kerberos;
 #[cfg(feature = "sasl-digest")]
 use crate::session::security::Digest;
-use crate::session::security::{Connector, Login, NodeAcls, Security, read_file};
+use crate::session::security::{Connector, Login, NodeAcls, Security};
 #[cfg(feature = "tls")]
 use crate::session::tls::{Tls, Transport};
+use crate::tasks::read_file;
 
 use super::acl::Acl;
 use super::{Config, invalid};
