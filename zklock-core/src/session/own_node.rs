@@ -4,8 +4,6 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::SemaphorePermit;
-
 use crate::change::{Mutex, Signal};
 use crate::error::LossReason;
 use crate::path::NodePath;
@@ -140,46 +138,53 @@ impl Own {
     /// when calls wait behind the node. If the watch fires for another reason, one on the own node is set.
     ///
     /// The futures are boxed, except for the wait for the first watch of most locks.
-    #[expect(clippy::manual_async_fn, reason = "the future of an `async fn` has its arguments twice")]
-    pub(super) fn gone(mut self, mut children: Option<Watch>) -> impl Future<Output = LossReason> + Send {
-        async move {
-            let seen = self.known.news().connection;
-            if children.is_none() {
-                self.known.rest().await;
-                // On a later connection, the node is read before the queue is listed.
-                if self.session.link().is_on(seen) {
-                    children = match Box::pin(self.list_queue()).await {
-                        Ok(children) => children,
-                        Err(loss) => return loss,
-                    };
-                }
+    pub(super) async fn gone(mut self, mut children: Option<Watch>) -> LossReason {
+        let seen = self.known.news().connection;
+        if children.is_none() {
+            self.known.rest().await;
+            // On a later connection, the node is read before the queue is listed.
+            if self.session.link().is_on(seen) {
+                children = match Box::pin(self.list_queue()).await {
+                    Ok(children) => children,
+                    Err(loss) => return loss,
+                };
             }
-            // What a later connection answers does not tell of the owner of the node.
-            if let Some(watch) = children.as_mut().filter(|_| self.session.link().is_on(seen)) {
-                tokio::select! {
-                    biased;
-                    change = watch.change() => {
-                        children = None;
-                        if change != Change::Disconnected {
-                            self.known.note(News::note_others);
-                            self.known.rest().await;
-                        }
-                    }
-                    () = self.known.until(|news| news.is_read) => {}
-                }
-            }
-            let loss = Box::pin(self.lost()).await;
-            // Fired by the end of the node. Dropping it earlier would cost a request to remove it.
-            drop(children);
-            loss
         }
+        // What a later connection answers does not tell of the owner of the node.
+        if let Some(watch) = children.as_mut().filter(|_| self.session.link().is_on(seen)) {
+            tokio::select! {
+                biased;
+                change = watch.change() => {
+                    children = None;
+                    if change != Change::Disconnected {
+                        self.known.note(News::note_others);
+                        self.known.rest().await;
+                    }
+                }
+                () = self.known.until(|news| news.is_read) => {}
+            }
+        }
+        let loss = Box::pin(self.lost()).await;
+        // Fired by the end of the node. Dropping it earlier would cost a request to remove it.
+        drop(children);
+        loss
     }
 
     /// Sends a request about the node, if it is still of use: none is sent behind the one that deletes or replaces the node,
     /// and none once the session is over.
     async fn ask<T>(&self, request: impl Future<Output = T>) -> T {
-        let _permit = may_ask(&self.session, &self.known).await;
-        request.await
+        loop {
+            self.known.until(|news| !news.is_leaving).await;
+            let permit = self.session.bounds().requests(1).await;
+            self.session.requests().connected().await;
+            if self.session.is_over() {
+                drop(permit);
+                return pending().await;
+            }
+            if !self.known.news().is_leaving {
+                return request.await;
+            }
+        }
     }
 
     /// Lists the queue of a holder that has not done so. The list tells whether others wait too, and its watch stands for
@@ -269,22 +274,6 @@ impl Own {
         let mut links = session.links();
         timeout(INTERVAL, links.wait_for(|link| link.connection != connection)).await.ok();
         None
-    }
-}
-
-/// Waits until a request about the node may be sent.
-async fn may_ask<'a>(session: &'a Session, known: &OwnNode) -> SemaphorePermit<'a> {
-    loop {
-        known.until(|news| !news.is_leaving).await;
-        let permit = session.bounds().requests(1).await;
-        session.requests().connected().await;
-        if !session.is_over() && !known.news().is_leaving {
-            return permit;
-        }
-        drop(permit);
-        if session.is_over() {
-            return pending().await;
-        }
     }
 }
 
