@@ -106,13 +106,12 @@ impl Opening {
     pub(crate) fn failure(&self, error: &OpenError, waited: Duration) -> LockError {
         let endpoints = self.servers.clone();
         match error {
-            OpenError::Unreachable(reason) => {
-                LockError::Connect { endpoints, waited, reason: reason.clone() }
+            OpenError::Unreachable(_) | OpenError::Expired => {
+                LockError::Connect { endpoints, waited, reason: error.to_string() }
             }
             OpenError::AuthFailed => LockError::AuthFailed { endpoints },
             #[cfg(feature = "tls")]
             OpenError::Untrusted(reason) => LockError::Tls { endpoints, reason: reason.clone() },
-            OpenError::Expired => LockError::Connect { endpoints, waited, reason: error.to_string() },
             OpenError::Invalid(error) => error.clone(),
         }
     }
@@ -127,16 +126,16 @@ impl Opening {
             }
             first => first?,
         };
+        let terms = self.terms(first.timeout()).map_err(OpenError::Invalid)?;
+        let clock = LeaseClock::since(first.begun, terms);
         let silence = self.silence.of(first.timeout());
         if silence < self.silence.of(self.timeout) {
             // The servers granted less, so that a silent one has to be given up earlier.
             let info = first.live().session().clone();
             drop(first);
-            first = self.connect(Some(Known { info: &info, clock: None, number: 2 }), silence).await?;
+            first = self.connect(Some(Known { info: &info, clock: &clock, number: 2 }), silence).await?;
         }
         self.compare(first.timeout());
-        let terms = self.terms(first.timeout()).map_err(OpenError::Invalid)?;
-        let clock = LeaseClock::since(first.begun, terms);
         let live = first.live().clone();
         let (id, number) = (live.session_id().0, live.number);
         let requests = Requests::new(live, clock, self.acls.clone(), self.tally.clone());
@@ -195,7 +194,7 @@ impl Opening {
             tracing::warn!("the server replaced the session by another one");
             return Err(OpenError::Expired);
         }
-        if let Some(clock) = known.and_then(|known| known.clock) {
+        if let Some(Known { clock, .. }) = known {
             let terms = self.terms(connection.live().session_timeout()).map_err(OpenError::Invalid)?;
             // A shorter session counts from now on, whether or not the fence is answered.
             clock.reconnected(connection.begun, terms);
@@ -223,7 +222,7 @@ async fn keep(session: Arc<Session>, opening: Opening, first: Connection) {
     };
     tokio::select! {
         biased;
-        () = opening.keep(&session, first) => {}
+        () = opening.keep_connected(&session, first) => {}
         () = closing => tracing::warn!("the session was not closed in time; it ends when its timeout expires"),
     }
     session.give_up();
@@ -234,14 +233,14 @@ async fn keep(session: Arc<Session>, opening: Opening, first: Connection) {
 #[derive(Clone, Copy)]
 struct Known<'a> {
     info: &'a zk::SessionInfo,
-    /// `None` while it is being opened.
-    clock: Option<&'a LeaseClock>,
+    clock: &'a LeaseClock,
     /// The number of its next connection.
     number: u64,
 }
 
 impl Opening {
-    async fn keep(&self, session: &Session, mut connection: Connection) {
+    /// Goes on with one connection after the other.
+    async fn keep_connected(&self, session: &Session, mut connection: Connection) {
         loop {
             let info = connection.live().session().clone();
             tokio::select! {
@@ -266,7 +265,7 @@ impl Opening {
     async fn next(&self, session: &Session, info: &zk::SessionInfo) -> Option<Connection> {
         let granted = session.clock().terms().session;
         let number = session.link().connection + 1;
-        let known = Known { info, clock: Some(session.clock()), number };
+        let known = Known { info, clock: session.clock(), number };
         loop {
             match self.connect(Some(known), self.silence.of(granted)).await {
                 Ok(next) => return Some(next),
@@ -539,7 +538,7 @@ mod tests {
         assert!(clock.remaining() > SECOND * 4);
         let fence = proxy.on_reply(Opcode::MULTI).hold();
         let info = first.live().session().clone();
-        let known = Known { info: &info, clock: Some(&clock), number: 2 };
+        let known = Known { info: &info, clock: &clock, number: 2 };
         tokio::select! {
             biased;
             _ = shorter.connect(Some(known), SECOND * 4) => panic!("the fence is not answered"),
