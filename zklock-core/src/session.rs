@@ -10,8 +10,8 @@
 //! * [`requests`] performs the requests, and [`request_error`] classifies those that fail.
 //!   [`counts`] counts them, and bounds those of contenders.
 //! * [`clock`] is the lease clock: until when the session is certain to be alive.
-//! * [`drive`] performs the actions of an acquisition, and withdraws or downgrades its contender. [`own_node`] has the news
-//!   of a held node's watches, and detects that the node is gone. [`late`] deletes nodes that servers create late.
+//! * [`drive`] performs the actions of an acquisition, withdraws or downgrades its contender, and deletes nodes that servers
+//!   create late. [`own_node`] has the news of a held node's watches, and detects that the node is gone.
 //! * [`queues`] remembers queues, and the numbers by which a contender knows without a list that it is first.
 //! * [`counter`] reads and sets a shared number.
 //! * [`security`] has the credentials and the certificates of a client and the access control lists of its nodes, `gssapi`
@@ -32,7 +32,6 @@ pub(crate) mod diagnose;
 pub(crate) mod drive;
 #[cfg(feature = "sasl-gssapi")]
 pub(crate) mod gssapi;
-mod late;
 pub(crate) mod own_node;
 mod queues;
 mod reconnect;

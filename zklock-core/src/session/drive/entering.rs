@@ -1,13 +1,18 @@
 //! Creates contenders, in the way that what is known of the queue allows, and finds those whose creation had an unknown
-//! outcome. See `session::queues`.
+//! outcome, also after they have left. See `session::queues`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use crate::path::NodePath;
 use crate::queue::acquisition::{Event, Node, Sight};
 use crate::queue::contender::ContenderId;
+use crate::session::Session;
+use crate::session::clock::Instant;
 use crate::session::queues::Way;
 use crate::session::request_error::RequestError;
 use crate::session::requests::{Children, Entry, NewNode, NotCreated, Watched};
+use crate::time::timeout;
 
 use super::Driver;
 
@@ -159,5 +164,51 @@ impl Driver {
     }
 }
 
+impl Session {
+    /// Looks for nodes that a server creates after their contender has left, again and again for [`LATE`], and deletes them.
+    ///
+    /// A server that stood still may have two messages of the client when it goes on: a create on an old connection, and an
+    /// attempt to connect that the client has given up since. The attempt moves the session to this server, so that the
+    /// leader does not refuse the create as one of an earlier server (`SessionTrackerImpl.checkSession`), although a
+    /// transaction on the present connection has been committed before. The next transaction on the present connection is
+    /// refused then, and the connection breaks. One that is committed on the connection after that shows the node to the
+    /// list behind it.
+    pub(super) fn remove_late(self: &Arc<Self>, queue: NodePath, id: ContenderId) {
+        let session = self.clone();
+        self.spawn(async move { session.until_over(session.look_for_late(&queue, id)).await });
+    }
+
+    async fn look_for_late(&self, queue: &NodePath, id: ContenderId) {
+        let (since, mut pause) = (Instant::now(), FIRST_PAUSE);
+        let mut links = self.links();
+        loop {
+            let connection = links.borrow_and_update().connection;
+            let next = links.wait_for(|link| link.connection != connection);
+            let is_quiet = timeout(pause, next).await.is_err();
+            let is_last = since.elapsed() >= LATE;
+            match self.delete_all(queue, id).await {
+                Err(RequestError::Unknown(_)) => {}
+                _ if is_last => return,
+                _ if is_quiet => pause *= 2,
+                _ => {}
+            }
+        }
+    }
+
+    async fn delete_all(&self, queue: &NodePath, id: ContenderId) -> Result<(), RequestError> {
+        let _permit = self.bounds().requests(2).await;
+        for node in self.requests().locate(queue.full(), id).await? {
+            tracing::warn!(path = %queue, node = node.name, "a server created a node late");
+            self.requests().delete(&queue.child(&node.name)).await?;
+        }
+        Ok(())
+    }
+}
+
 /// The length of the number that servers append to the name of a contender.
 const DIGITS: usize = 10;
+/// The time after which no server creates a node any more. A leader gives up a server that stands still for as long as the sync
+/// limit, and that server closes its connections then.
+const LATE: Duration = Duration::from_secs(120);
+/// The pause before the first look, which later ones double. A new connection ends it.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
