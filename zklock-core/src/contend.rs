@@ -31,7 +31,7 @@ use crate::events::Witness;
 use crate::path::NodePath;
 use crate::queue::predicate::Predicate;
 use crate::session::Session;
-use crate::session::drive::{Driver, NotAcquired, Numbers, Parameters, Progress};
+use crate::session::drive::{Driver, NotAcquired, Parameters, Progress};
 
 mod agreement;
 mod permits;
@@ -92,17 +92,14 @@ impl Request {
 
     /// Contends within one session.
     async fn take(&self, session: Arc<Session>) -> Result<Claims, NotAcquired> {
-        let (place, data, numbers) = match &self.wanted {
+        let (place, data) = match &self.wanted {
             // Boxed, because it is much larger than the others, which are the most.
             Wanted::Permits(wanted) => return Box::pin(permits::contend(self, &session, wanted)).await,
-            Wanted::Place(place) => (place, self.worker.identity(), Numbers::Used),
-            Wanted::Candidacy { place, identity } => (place, identity.clone(), Numbers::Ignored),
+            Wanted::Place(place) => (place, self.worker.identity()),
+            Wanted::Candidacy { place, identity } => (place, identity.clone()),
         };
-        let parameters = Parameters {
-            data,
-            numbers,
-            ..self.parameters(self.path.clone(), Predicate::Place(place.clone()))
-        };
+        let predicate = Predicate::Place(place.clone());
+        let parameters = Parameters { data, ..self.parameters(self.path.clone(), predicate) };
         Ok(vec![self.drive(Driver::new(session, parameters), &self.cancel).await?])
     }
 }

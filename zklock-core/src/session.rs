@@ -10,22 +10,20 @@
 //! * [`requests`] performs the requests, and [`request_error`] classifies those that fail.
 //!   [`counts`] counts them, and bounds those of contenders.
 //! * [`clock`] is the lease clock: until when the session is certain to be alive.
-//! * [`drive`] performs the actions of an acquisition, and withdraws or downgrades its contender. [`own_node`] has the news
-//!   of a held node's watches, and detects that the node is gone. [`late`] deletes nodes that servers create late.
+//! * [`drive`] performs the actions of an acquisition, withdraws or downgrades its contender, and deletes nodes that servers
+//!   create late. [`own_node`] has the news of a held node's watches, and detects that the node is gone.
 //! * [`queues`] remembers queues, and the numbers by which a contender knows without a list that it is first.
 //! * [`counter`] reads and sets a shared number.
-//! * [`acl`] has the access control lists of nodes, [`security`] the credentials and the certificates of a client, `gssapi`
-//!   its login by Kerberos, and `tls` its encrypted connections. [`bounded`] reads their files, and [`diagnose`]
-//!   finds the reason of each server that opens no session.
+//! * [`security`] has the credentials and the certificates of a client and the access control lists of its nodes, `gssapi`
+//!   its login by Kerberos, and `tls` its encrypted connections. [`diagnose`] finds the reason of each server that
+//!   opens no session.
 //!
 //! # Connections
 //!
 //! A session has one connection after the other, which are numbered from 1. What a connection has answered is known of that
 //! connection alone. When it is over, its watches fire, requests wait for the next one, and everyone looks again there.
 
-pub(crate) mod acl;
 pub(crate) mod addresses;
-pub(crate) mod bounded;
 pub(crate) mod clock;
 pub(crate) mod connection;
 pub(crate) mod counter;
@@ -34,7 +32,6 @@ pub(crate) mod diagnose;
 pub(crate) mod drive;
 #[cfg(feature = "sasl-gssapi")]
 pub(crate) mod gssapi;
-mod late;
 pub(crate) mod own_node;
 mod queues;
 mod reconnect;
@@ -48,6 +45,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_lite::future::or;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -101,8 +99,6 @@ pub(crate) struct Session {
     link: watch::Sender<Link>,
     /// The number of leases that need heartbeats.
     leases: watch::Sender<usize>,
-    /// Cancelled once the session can no longer be relied on.
-    over: CancellationToken,
     /// Cancelled once the session has no connection and gets no other one.
     closed: CancellationToken,
     /// The paths for which a warning about a child that is not a contender was logged.
@@ -121,7 +117,6 @@ impl Session {
             requests,
             link: watch::Sender::new(Link { connection, health: Health::Connected }),
             leases: watch::Sender::new(0),
-            over: CancellationToken::new(),
             closed: CancellationToken::new(),
             strangers: Mutex::default(),
             queues: Queues::default(),
@@ -166,10 +161,10 @@ impl Session {
 
     /// Waits until the session has ended.
     pub(crate) async fn over(&self) {
-        self.over.cancelled().await;
+        self.links().wait_for(|link| link.health == Health::Lost).await.ok();
     }
 
-    /// Ends the session after an answer that does not fit it.
+    /// Ends the session. Its requests are refused from then on.
     pub(crate) fn give_up(&self) {
         self.tell_lost();
         self.requests.reach(Access::Closed);
@@ -228,7 +223,11 @@ impl Session {
 
     fn tell_lost(&self) {
         self.tell(|link| link.health = Health::Lost);
-        self.over.cancel();
+    }
+
+    /// Performs work until the session has ended.
+    async fn until_over(&self, work: impl Future<Output = ()>) {
+        or(self.over(), work).await;
     }
 
     /// Publishes a change of the connection, unless the session has ended.
@@ -272,9 +271,9 @@ const WARNINGS: usize = 1_000;
 
 #[cfg(test)]
 mod tests {
-    use super::acl::NodeAcls;
     use super::clock::{Ack, Terms};
     use super::request_error::RequestError;
+    use super::security::NodeAcls;
     use super::*;
 
     impl Session {

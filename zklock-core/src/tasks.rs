@@ -1,7 +1,10 @@
-//! The tasks of one client, on its own thread.
+//! The tasks of one client, on its own thread, and work that blocks.
 
+use std::fs::File;
+use std::io::Read;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::thread;
@@ -50,6 +53,19 @@ pub(crate) fn apart<T: Send + 'static>(
         tracing::debug!(%error, "no thread for blocking work");
     }
     told.map(Result::ok)
+}
+
+/// Reads a file of credentials or certificates, which has at most this many bytes. Blocks the thread for as long as the file
+/// takes.
+pub(crate) fn read_file(file: &Path, longest: u64) -> Result<String, String> {
+    let mut text = String::new();
+    let read = File::open(file).and_then(|file| file.take(longest + 1).read_to_string(&mut text));
+    let reason = match read {
+        Ok(length) if length as u64 <= longest => return Ok(text),
+        Ok(_) => format!("it is longer than {longest} bytes"),
+        Err(error) => error.to_string(),
+    };
+    Err(format!("cannot read {}: {reason}", file.display()))
 }
 
 impl Tasks {

@@ -11,7 +11,7 @@ use crate::error::LockError;
 use crate::lease::Claim;
 use crate::path::NodePath;
 use crate::queue::predicate::{Place, Predicate};
-use crate::session::drive::{Driver, NotAcquired, Numbers, Parameters, Progress};
+use crate::session::drive::{Driver, NotAcquired, Parameters, Progress};
 
 /// What a contender is to take.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub(super) struct Request {
 impl Request {
     pub(super) fn parameters(&self, path: NodePath, predicate: Predicate) -> Parameters {
         let (lock, data) = (self.path.clone(), self.worker.identity());
-        Parameters { lock, path, predicate, data, counter: None, numbers: Numbers::Ignored }
+        Parameters { lock, path, predicate, data, counter: None }
     }
 
     /// Drives a contender in one queue, and begins its lease once it holds.

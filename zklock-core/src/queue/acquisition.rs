@@ -31,7 +31,7 @@
 //!
 //! The server processes the requests of a session in the order in which its connection sent them. A reconnect
 //! fences a create of an older connection: either it was proposed before and thus precedes the transaction,
-//! which changes nothing, or it is refused, unless a later attempt to connect moves the session back (`session::late`).
+//! which changes nothing, or it is refused, unless a later attempt to connect moves the session back (`Session::remove_late`).
 //! If the node appears later nevertheless, it is recognized by its attempt and deleted as soon as a list shows it. After the
 //! end of the contender, such lists are made for some time.
 

@@ -11,12 +11,12 @@ use crate::error::{Holder, LockError, LossReason, Refusal};
 use crate::path::NodePath;
 use crate::queue::acquisition::{Acquisition, Action, End, Event, Node};
 use crate::queue::contender::ContenderId;
-use crate::queue::predicate::Predicate;
+use crate::queue::predicate::{Predicate, Role};
 use crate::time::sleep;
 
 use super::connection::Watch;
 use super::counter::Counter;
-use super::own_node::{Own, OwnNode, Seen};
+use super::own_node::{Own, OwnNode};
 use super::queues::{WatchId, Way};
 use super::request_error::RequestError;
 use super::{Health, Session};
@@ -59,15 +59,6 @@ pub(crate) enum NotAcquired {
     SessionLost,
 }
 
-/// Whether an acquisition may know without a list that it is first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Numbers {
-    /// The contender of a mutex or a read-write lock.
-    Used,
-    /// A candidate of an election, a contender at a semaphore, or one where a semaphore's nodes are.
-    Ignored,
-}
-
 /// The parameters of an acquisition.
 pub(crate) struct Parameters {
     /// The path of the lock: the queue itself, or the node above it.
@@ -79,25 +70,34 @@ pub(crate) struct Parameters {
     pub(crate) data: Arc<Vec<u8>>,
     /// The node from which the number of permits is read, if the number may change.
     pub(crate) counter: Option<Counter>,
-    pub(crate) numbers: Numbers,
+}
+
+impl Parameters {
+    /// Returns whether the contender may be first without a list.
+    ///
+    /// It is that of a mutex or a read-write lock. One that honours the contenders of other clients has to see which of them
+    /// are there.
+    fn may_skip_list(&self) -> bool {
+        let is_lock = matches!(self.predicate.role(), Role::Exclusive | Role::Read | Role::Write);
+        is_lock && self.lock == self.path && self.predicate.also_behind().is_empty()
+    }
 }
 
 /// The driver of one acquisition within one session.
 pub(crate) struct Driver {
-    pub(super) session: Arc<Session>,
+    session: Arc<Session>,
     lock: NodePath,
     path: NodePath,
     data: Arc<Vec<u8>>,
-    /// Boxed, because most contenders have none.
-    counter: Option<Box<Counter>>,
+    counter: Option<Counter>,
     machine: Acquisition,
-    pub(super) action: Action,
+    action: Action,
     /// The reason why the acquisition was refused, if it was.
-    pub(super) refusal: Option<Box<LockError>>,
+    refusal: Option<LockError>,
     /// The watch that signals the first change of the children since they were last listed.
-    pub(super) children: Option<Watch>,
-    /// The contenders that the last list showed.
-    pub(super) seen: Seen,
+    children: Option<Watch>,
+    /// Whether the last list showed others, or contenders that came since then would not have been noticed.
+    has_others: bool,
     own_node: Arc<OwnNode>,
     /// The bytes of the contender's path that the session counts, as long as its node exists or may exist.
     counted: usize,
@@ -107,44 +107,45 @@ pub(crate) struct Driver {
     watch: Option<WatchId>,
     /// The version of the data of the contender's node, unless others have written to it.
     version: i32,
-    numbers: Numbers,
+    /// Whether the contender may be first without a list.
+    may_skip_list: bool,
     /// Whether the path has been checked for a semaphore in use, which happens once.
     is_settled: bool,
     /// The connection on which the place in the queue was last seen.
     connection: u64,
     /// The connection on which the queue was last listed, or created.
-    pub(super) listed: u64,
+    listed: u64,
     pause: Duration,
 }
 
 impl Driver {
     pub(crate) fn new(session: Arc<Session>, parameters: Parameters) -> Self {
-        let Parameters { lock, path, predicate, data, counter, numbers } = parameters;
+        let may_skip_list = parameters.may_skip_list();
+        let Parameters { lock, path, predicate, data, counter } = parameters;
         let id = ContenderId::new(Uuid::new_v4());
         let (machine, action) = Acquisition::start(id, predicate, session.id());
         let connection = session.link().connection;
-        let pause = SHORTEST_PAUSE;
         Self {
             session,
             lock,
             path,
             data,
-            counter: counter.map(Box::new),
+            counter,
             machine,
             action,
             refusal: None,
             children: None,
-            seen: Seen::Alone,
+            has_others: false,
             own_node: Arc::default(),
             counted: 0,
             way: Way::List,
             watch: None,
             version: 0,
-            numbers,
+            may_skip_list,
             is_settled: false,
             connection,
             listed: connection,
-            pause,
+            pause: SHORTEST_PAUSE,
         }
     }
 
@@ -169,7 +170,7 @@ impl Driver {
 
     /// Begins to watch over the node that was seen at the head of its queue.
     pub(crate) fn begin_watch(&self) {
-        self.own_node.begin(self.seen);
+        self.own_node.begin(self.has_others);
         self.own_node.note_seen(self.connection);
     }
 
@@ -223,22 +224,24 @@ impl Driver {
 
     fn ended(&mut self, end: End) -> NotAcquired {
         match (end, self.refusal.take()) {
-            (End::Withdrawn | End::Abandoned, Some(refusal)) => NotAcquired::Refused(*refusal),
+            (End::Withdrawn | End::Abandoned, Some(refusal)) => NotAcquired::Refused(refusal),
             (End::Withdrawn | End::Abandoned, None) => NotAcquired::Cancelled,
             (End::Unnumbered, _) => NotAcquired::Refused(LockError::Refused {
                 path: self.place(),
                 refusal: Refusal::OutOfNumbers,
             }),
-            (End::Mixed(other), _) => {
-                let (path, own) = (self.place(), self.machine.predicate().role().to_string());
-                NotAcquired::Refused(LockError::MixedRecipes { path, own, other: other.to_string() })
-            }
+            (End::Mixed(other), _) => NotAcquired::Refused(self.mixed_with(other)),
             (End::Lost, _) => NotAcquired::SessionLost,
         }
     }
 
     fn place(&self) -> String {
         self.path.relative().to_owned()
+    }
+
+    fn mixed_with(&self, other: Role) -> LockError {
+        let own = self.machine.predicate().role().to_string();
+        LockError::MixedRecipes { path: self.place(), own, other: other.to_string() }
     }
 
     /// Waits until the lease is valid, and until it is known on the current connection that it is
@@ -290,17 +293,11 @@ impl Driver {
         Ok((!is_ours).then_some(Event::OwnNodeGone))
     }
 
-    pub(super) async fn feed(&mut self, event: Event) {
-        if event == Event::Unknown {
-            self.rest().await;
-        }
-        self.step(event);
-    }
-
-    /// Feeds an event after which no pause is due.
-    pub(super) fn step(&mut self, event: Event) {
-        if event != Event::Unknown {
-            self.pause = SHORTEST_PAUSE;
+    /// Tells the state machine of an event, and learns the next action.
+    async fn feed(&mut self, event: Event) {
+        match event {
+            Event::Unknown => self.rest().await,
+            _ => self.pause = SHORTEST_PAUSE,
         }
         if let Some(action) = self.machine.on(event) {
             self.action = action;
@@ -337,7 +334,7 @@ impl Driver {
             match self.action.clone() {
                 Action::Hold(node) => {
                     return match self.refusal.take() {
-                        Some(refusal) => Err(Undone::Refused(*refusal)),
+                        Some(refusal) => Err(Undone::Refused(refusal)),
                         None => {
                             // The watches were those of the other node, and have fired with its deletion.
                             self.children = None;
@@ -356,9 +353,9 @@ impl Driver {
     /// Withdraws the contender. Returns once it is gone, its session has ended, or the server
     /// refuses to delete it.
     pub(crate) async fn withdraw(&mut self) -> End {
-        self.step(Event::Cancel);
+        self.feed(Event::Cancel).await;
         // No request is under way here, so the pending action can be skipped.
-        self.step(Event::Skipped);
+        self.feed(Event::Skipped).await;
         loop {
             match self.action.clone() {
                 Action::Finish(end) => {
@@ -392,7 +389,7 @@ impl Driver {
 
     /// Takes the error of a request that the server refused, if there was one.
     pub(crate) fn refusal(&mut self) -> Option<LockError> {
-        self.refusal.take().map(|refusal| *refusal)
+        self.refusal.take()
     }
 }
 

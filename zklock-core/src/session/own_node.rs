@@ -4,8 +4,6 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::SemaphorePermit;
-
 use crate::change::{Mutex, Signal};
 use crate::error::LossReason;
 use crate::path::NodePath;
@@ -15,7 +13,6 @@ use crate::time::{sleep, timeout};
 use super::Session;
 use super::connection::{Change, Watch};
 use super::request_error::RequestError;
-use super::requests::Children;
 
 /// The data of a holder's node that asks the holder to release (Curator's `LockInternals.REVOKE_MESSAGE`).
 pub(crate) const REVOKE: &[u8] = b"__REVOKE__";
@@ -44,22 +41,9 @@ pub(crate) struct News {
     pub(crate) connection: u64,
 }
 
-/// The latest list of a queue, as far as it tells of others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
-    /// The list shows others, or contenders that came since then would not have been noticed.
-    Others,
-    /// The list shows no others, and a watch tells of the next one. A contender that knew without a list that it was first
-    /// is alone, too: it lists the queue in a moment.
-    Alone,
-}
-
-impl Seen {
-    /// Returns what a list shows to the contender with the node `own`.
-    pub(super) fn of(children: &Children, own: &str) -> Self {
-        let mut others = children.names.iter().filter(|name| *name != own && is_numbered(name));
-        if others.next().is_some() { Self::Others } else { Self::Alone }
-    }
+/// Returns whether a list shows others to the contender with the node `own`.
+pub(super) fn has_others(names: &[String], own: &str) -> bool {
+    names.iter().any(|name| name != own && is_numbered(name))
 }
 
 impl News {
@@ -119,11 +103,12 @@ impl OwnNode {
         });
     }
 
-    /// Begins with a list in which the contender was seen at the head of its queue.
-    pub(super) fn begin(&self, list: Seen) {
-        self.note(|news| match list {
-            Seen::Alone => news.contended_since = None,
-            Seen::Others => news.note_others(),
+    /// Begins with a list in which the contender was seen at the head of its queue. If that shows no others, a watch tells of
+    /// the next one. A contender that knew without a list that it was first lists the queue in a moment.
+    pub(super) fn begin(&self, has_others: bool) {
+        self.note(|news| match has_others {
+            true => news.note_others(),
+            false => news.contended_since = None,
         });
     }
 
@@ -153,51 +138,58 @@ impl Own {
     /// when calls wait behind the node. If the watch fires for another reason, one on the own node is set.
     ///
     /// The futures are boxed, except for the wait for the first watch of most locks.
-    #[expect(clippy::manual_async_fn, reason = "the future of an `async fn` has its arguments twice")]
-    pub(super) fn gone(mut self, mut children: Option<Watch>) -> impl Future<Output = LossReason> + Send {
-        async move {
-            let seen = self.known.news().connection;
-            if children.is_none() {
-                self.known.rest().await;
-                // On a later connection, the node is read before the queue is listed.
-                if self.session.link().is_on(seen) {
-                    children = match Box::pin(self.look_around()).await {
-                        Ok(children) => children,
-                        Err(loss) => return loss,
-                    };
-                }
+    pub(super) async fn gone(mut self, mut children: Option<Watch>) -> LossReason {
+        let seen = self.known.news().connection;
+        if children.is_none() {
+            self.known.rest().await;
+            // On a later connection, the node is read before the queue is listed.
+            if self.session.link().is_on(seen) {
+                children = match Box::pin(self.list_queue()).await {
+                    Ok(children) => children,
+                    Err(loss) => return loss,
+                };
             }
-            // What a later connection answers does not tell of the owner of the node.
-            if let Some(watch) = children.as_mut().filter(|_| self.session.link().is_on(seen)) {
-                tokio::select! {
-                    biased;
-                    change = watch.change() => {
-                        children = None;
-                        if change != Change::Disconnected {
-                            self.known.note(News::note_others);
-                            self.known.rest().await;
-                        }
-                    }
-                    () = self.known.until(|news| news.is_read) => {}
-                }
-            }
-            let loss = Box::pin(self.lost()).await;
-            // Fired by the end of the node. Dropping it earlier would cost a request to remove it.
-            drop(children);
-            loss
         }
+        // What a later connection answers does not tell of the owner of the node.
+        if let Some(watch) = children.as_mut().filter(|_| self.session.link().is_on(seen)) {
+            tokio::select! {
+                biased;
+                change = watch.change() => {
+                    children = None;
+                    if change != Change::Disconnected {
+                        self.known.note(News::note_others);
+                        self.known.rest().await;
+                    }
+                }
+                () = self.known.until(|news| news.is_read) => {}
+            }
+        }
+        let loss = Box::pin(self.lost()).await;
+        // Fired by the end of the node. Dropping it earlier would cost a request to remove it.
+        drop(children);
+        loss
     }
 
     /// Sends a request about the node, if it is still of use: none is sent behind the one that deletes or replaces the node,
     /// and none once the session is over.
     async fn ask<T>(&self, request: impl Future<Output = T>) -> T {
-        let _permit = may_ask(&self.session, &self.known).await;
-        request.await
+        loop {
+            self.known.until(|news| !news.is_leaving).await;
+            let permit = self.session.bounds().requests(1).await;
+            self.session.requests().connected().await;
+            if self.session.is_over() {
+                drop(permit);
+                return pending().await;
+            }
+            if !self.known.news().is_leaving {
+                return request.await;
+            }
+        }
     }
 
     /// Lists the queue of a holder that has not done so. The list tells whether others wait too, and its watch stands for
     /// one on the own node. Returns `None` if there is no list.
-    async fn look_around(&mut self) -> Result<Option<Watch>, LossReason> {
+    async fn list_queue(&mut self) -> Result<Option<Watch>, LossReason> {
         let listed = self.ask(self.session.requests().list(self.queue.full())).await;
         self.listed = listed.as_ref().map_or(self.listed, |children| children.connection);
         if self.is_missing(listed.as_ref().map(|children| &*children.names)).await {
@@ -206,7 +198,7 @@ impl Own {
         // A list without the node has a watch that does not fire at its end.
         let listed = listed.ok().filter(|children| self.is_in(&children.names));
         Ok(listed.map(|children| {
-            self.known.begin(Seen::of(&children, self.name()));
+            self.known.begin(has_others(&children.names, self.name()));
             children.watch
         }))
     }
@@ -285,22 +277,6 @@ impl Own {
     }
 }
 
-/// Waits until a request about the node may be sent.
-async fn may_ask<'a>(session: &'a Session, known: &OwnNode) -> SemaphorePermit<'a> {
-    loop {
-        known.until(|news| !news.is_leaving).await;
-        let permit = session.bounds().requests(1).await;
-        session.requests().connected().await;
-        if !session.is_over() && !known.news().is_leaving {
-            return permit;
-        }
-        drop(permit);
-        if session.is_over() {
-            return pending().await;
-        }
-    }
-}
-
 impl Session {
     /// Tells whether a node exists although a list of its queue lacks it, and logs that. Others cannot see such a node, so
     /// that it holds nothing (ZOOKEEPER-4846).
@@ -327,11 +303,11 @@ mod tests {
     #[test]
     fn only_a_list_without_others_ends_the_time_of_those_that_wait() {
         let own = OwnNode::default();
-        own.begin(Seen::Others);
+        own.begin(true);
         let since = own.news().contended_since.unwrap();
-        own.begin(Seen::Others);
+        own.begin(true);
         assert_eq!(own.news().contended_since, Some(since));
-        own.begin(Seen::Alone);
+        own.begin(false);
         assert_eq!(own.news().contended_since, None);
     }
 }

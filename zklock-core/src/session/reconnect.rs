@@ -16,15 +16,14 @@ use crate::error::LockError;
 use crate::tasks::Tasks;
 use crate::time::{sleep, timeout};
 
-use super::acl::NodeAcls;
 use super::addresses::{Addresses, Target};
 use super::clock::{Ack, Heartbeat, Instant, LeaseClock, Terms};
 use super::connection::{Connection, OpenError};
 use super::counts::Tally;
 use super::diagnose::Diagnosis;
 use super::request_error::RequestError;
-use super::requests::{self, Access, Requests};
-use super::security::Security;
+use super::requests::{self, Requests};
+use super::security::{NodeAcls, Security};
 use super::{CLOSE_WITHIN, Session};
 
 /// The settings with which a session is opened.
@@ -108,13 +107,12 @@ impl Opening {
     pub(crate) fn failure(&self, error: &OpenError, waited: Duration) -> LockError {
         let endpoints = self.servers.clone();
         match error {
-            OpenError::Unreachable(reason) => {
-                LockError::Connect { endpoints, waited, reason: reason.clone() }
+            OpenError::Unreachable(_) | OpenError::Expired => {
+                LockError::Connect { endpoints, waited, reason: error.to_string() }
             }
             OpenError::AuthFailed => LockError::AuthFailed { endpoints },
             #[cfg(feature = "tls")]
             OpenError::Untrusted(reason) => LockError::Tls { endpoints, reason: reason.clone() },
-            OpenError::Expired => LockError::Connect { endpoints, waited, reason: error.to_string() },
             OpenError::Invalid(error) => error.clone(),
         }
     }
@@ -129,6 +127,8 @@ impl Opening {
             }
             first => first?,
         };
+        let terms = self.terms(first.timeout()).map_err(OpenError::Invalid)?;
+        let clock = LeaseClock::since(first.begun, terms);
         let silence = self.silence.of(first.timeout());
         if silence < self.silence.of(self.timeout) {
             // The servers granted less, so that a silent one has to be given up earlier.
@@ -136,11 +136,9 @@ impl Opening {
             let server = &*first.server.clone();
             drop(first);
             first =
-                self.connect(Some(Known { info: &info, server, clock: None, number: 2 }), silence).await?;
+                self.connect(Some(Known { info: &info, server, clock: &clock, number: 2 }), silence).await?;
         }
         self.compare(first.timeout());
-        let terms = self.terms(first.timeout()).map_err(OpenError::Invalid)?;
-        let clock = LeaseClock::since(first.begun, terms);
         let live = first.live().clone();
         let (id, number) = (live.session_id().0, live.number);
         let requests = Requests::new(live, clock, self.acls.clone(), self.tally.clone());
@@ -201,7 +199,7 @@ impl Opening {
             tracing::warn!("the server replaced the session by another one");
             return Err(OpenError::Expired);
         }
-        if let Some(clock) = known.and_then(|known| known.clock) {
+        if let Some(Known { clock, .. }) = known {
             let terms = self.terms(connection.live().session_timeout()).map_err(OpenError::Invalid)?;
             // A shorter session counts from now on, whether or not the fence is answered.
             clock.reconnected(connection.begun, terms);
@@ -229,11 +227,10 @@ async fn keep(session: Arc<Session>, opening: Opening, first: Connection) {
     };
     tokio::select! {
         biased;
-        () = opening.keep(&session, first) => {}
+        () = opening.keep_connected(&session, first) => {}
         () = closing => tracing::warn!("the session was not closed in time; it ends when its timeout expires"),
     }
-    session.tell_lost();
-    session.requests.reach(Access::Closed);
+    session.give_up();
     tracing::info!("session ended");
 }
 
@@ -243,14 +240,14 @@ struct Known<'a> {
     info: &'a zk::SessionInfo,
     /// The server of its last connection.
     server: &'a str,
-    /// `None` while it is being opened.
-    clock: Option<&'a LeaseClock>,
+    clock: &'a LeaseClock,
     /// The number of its next connection.
     number: u64,
 }
 
 impl Opening {
-    async fn keep(&self, session: &Session, mut connection: Connection) {
+    /// Goes on with one connection after the other.
+    async fn keep_connected(&self, session: &Session, mut connection: Connection) {
         loop {
             let (info, server) = (connection.live().session().clone(), connection.server.clone());
             tokio::select! {
@@ -275,7 +272,7 @@ impl Opening {
     async fn next(&self, session: &Session, (info, server): (&zk::SessionInfo, &str)) -> Option<Connection> {
         let granted = session.clock().terms().session;
         let number = session.link().connection + 1;
-        let known = Known { info, server, clock: Some(session.clock()), number };
+        let known = Known { info, server, clock: session.clock(), number };
         loop {
             match self.connect(Some(known), self.silence.of(granted)).await {
                 Ok(next) => return Some(next),
@@ -303,9 +300,6 @@ impl Opening {
 /// after a pause of the process counts from that.
 async fn keep_proved(session: Arc<Session>) {
     let mut leases = session.leases.subscribe();
-    // The task holds the session and thereby the sender of `leases`, so the loop would never end
-    // without `over`.
-    let over = session.over.clone();
     let beats = async {
         loop {
             // An answer that does not move the clock must not cause the next request at once.
@@ -320,7 +314,7 @@ async fn keep_proved(session: Arc<Session>) {
             }
         }
     };
-    over.run_until_cancelled(beats).await;
+    session.until_over(beats).await;
 }
 
 /// Returns the time until an answer is needed: one that renews the lease, or any answer after a silence.
@@ -344,7 +338,7 @@ async fn beat(session: &Session) {
 
 /// Tells the leases when the lease clock has run out.
 async fn watch_end(session: Arc<Session>) {
-    let (mut leases, over) = (session.leases.subscribe(), session.over.clone());
+    let mut leases = session.leases.subscribe();
     let looks = async {
         loop {
             leases.wait_for(|leases| *leases > 0).await.ok();
@@ -358,7 +352,7 @@ async fn watch_end(session: Arc<Session>) {
             sleep(pause).await;
         }
     };
-    over.run_until_cancelled(looks).await;
+    session.until_over(looks).await;
 }
 
 /// The longest time after which the lease clock is looked at again.
@@ -568,7 +562,7 @@ mod tests {
         assert!(clock.remaining() > SECOND * 4);
         let fence = proxy.on_reply(Opcode::MULTI).hold();
         let info = first.live().session().clone();
-        let known = Known { info: &info, server: &first.server, clock: Some(&clock), number: 2 };
+        let known = Known { info: &info, server: &first.server, clock: &clock, number: 2 };
         tokio::select! {
             biased;
             _ = shorter.connect(Some(known), SECOND * 4) => panic!("the fence is not answered"),

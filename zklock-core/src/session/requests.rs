@@ -10,7 +10,7 @@ mod length;
 
 use std::sync::Arc;
 
-use futures_util::future::{TryFutureExt, join};
+use futures_util::future::join;
 use futures_util::stream::{self, StreamExt};
 use tokio::sync::watch;
 use zookeeper_client as zk;
@@ -20,11 +20,11 @@ use crate::path::NodePath;
 use crate::queue::acquisition::Node;
 use crate::queue::contender::{Contender, ContenderId};
 
-use super::acl::{NodeAcl, NodeAcls};
 use super::clock::{Ack, Instant, LeaseClock};
 use super::connection::{Live, Watch};
 use super::counts::Tally;
 use super::request_error::RequestError;
+use super::security::{NodeAcl, NodeAcls};
 
 pub(crate) use zookeeper_client::Stat;
 
@@ -127,8 +127,17 @@ impl Requests {
         Ok(nodes)
     }
 
+    /// Lists the children of a node, and watches them.
     pub(crate) async fn list(&self, dir: &str) -> Result<Children, RequestError> {
-        self.send(Ack::Read, async |client| self.listing(client, dir).await).await
+        let list = async |client: &Live| {
+            let (names, watcher) = client.list_and_watch_children(dir).await?;
+            Ok::<_, zk::Error>(Children {
+                names,
+                watch: Watch::of(watcher, client),
+                connection: client.number,
+            })
+        };
+        self.send(Ack::Read, list).await
     }
 
     /// Watches an existing node for its deletion and for changes of its data.
@@ -136,36 +145,12 @@ impl Requests {
     /// The watch is set by reading the data. A watch set by `exists` on a node that is gone would
     /// stay forever (CURATOR-107).
     pub(crate) async fn watch_node(&self, path: &str) -> Result<Watched, RequestError> {
-        self.send(Ack::Read, async |client| self.watching(client, path).await).await
-    }
-
-    /// Issues a list of children, with a watch.
-    pub(super) fn listing<'a>(
-        &self,
-        client: &'a Live,
-        dir: &'a str,
-    ) -> impl Future<Output = Result<Children, zk::Error>> + Send + use<'a> {
-        let request = client.list_and_watch_children(dir);
-        let connection = client.number;
-        request.map_ok(move |(names, watcher)| Children {
-            names,
-            watch: Watch::of(watcher, client),
-            connection,
-        })
-    }
-
-    /// Issues a read of a node, with a watch.
-    pub(super) fn watching<'a>(
-        &self,
-        client: &'a Live,
-        path: &str,
-    ) -> impl Future<Output = Result<Watched, zk::Error>> + Send + use<'a> {
-        let request = client.get_and_watch_data(path);
-        request.map_ok(|(data, stat, watcher)| Watched {
-            watch: Watch::of(watcher, client),
-            read: Read { data, stat },
-            connection: client.number,
-        })
+        let watch = async |client: &Live| {
+            let (data, stat, watcher) = client.get_and_watch_data(path).await?;
+            let (watch, read) = (Watch::of(watcher, client), Read { data, stat });
+            Ok::<_, zk::Error>(Watched { watch, read, connection: client.number })
+        };
+        self.send(Ack::Read, watch).await
     }
 
     /// Lists the names of children, and sets no watch.

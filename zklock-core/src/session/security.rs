@@ -1,5 +1,6 @@
-//! How a client proves who it is, and how it knows its servers.
+//! How a client proves who it is, how it knows its servers, and who may use the nodes that it creates.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use zookeeper_client as zk;
@@ -12,7 +13,7 @@ use super::gssapi::Kerberos;
 #[cfg(feature = "tls")]
 use super::tls::Transport;
 
-pub(crate) use zookeeper_client::Connector;
+pub(crate) use zookeeper_client::{Acl as Entry, AuthId, Connector, Permission};
 
 /// The credentials and the certificates of a client. They are secret, so this type does not implement `Debug`.
 #[derive(Clone, Default)]
@@ -135,6 +136,35 @@ impl Digest {
     fn options(&self) -> zk::SaslOptions {
         zk::SaslOptions::digest_md5(self.user.clone(), self.password.clone()).into()
     }
+}
+
+/// An access control list that has been checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NodeAcl(Arc<[Entry]>);
+
+impl NodeAcl {
+    pub(crate) fn new(acls: Vec<Entry>) -> Self {
+        Self(acls.into())
+    }
+
+    pub(super) fn acls(&self) -> zk::Acls<'_> {
+        zk::Acls::new(&self.0)
+    }
+}
+
+impl Default for NodeAcl {
+    fn default() -> Self {
+        Self(Arc::new([Entry::new(Permission::ALL, AuthId::anyone())]))
+    }
+}
+
+/// The checked lists of a client.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NodeAcls {
+    /// The list of the nodes above a lock.
+    pub(crate) parents: NodeAcl,
+    /// The list of the nodes of locks, those of contenders, and those with data.
+    pub(crate) own: NodeAcl,
 }
 
 /// How often a connection with credentials is tried again at once. The library sends them together with the request for a

@@ -13,10 +13,8 @@ use rustls::{ClientConfig, RootCertStore};
 use zookeeper_client as zk;
 
 use crate::change::Mutex;
-use crate::tasks::apart;
+use crate::tasks::{apart, read_file};
 use crate::time::{Elapsed, timeout};
-
-use super::bounded;
 
 /// The certificates of encrypted connections.
 ///
@@ -103,8 +101,7 @@ impl Pem {
             Self::File(file) if file.metadata().is_ok_and(|file| !file.is_file()) => {
                 Err(format!("{} is not a file", file.display()))
             }
-            Self::File(file) => bounded::read(file, LONGEST_FILE)
-                .map_err(|error| format!("cannot read {}: {error}", file.display())),
+            Self::File(file) => read_file(file, LONGEST_FILE),
         }
     }
 

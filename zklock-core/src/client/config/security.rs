@@ -5,15 +5,14 @@ use std::path::{Path, PathBuf};
 use crate::address::Address;
 use crate::client::connect_string::Scheme;
 use crate::error::LockError;
-use crate::session::acl::NodeAcls;
-use crate::session::bounded;
 #[cfg(feature = "sasl-gssapi")]
 use crate::session::gssapi::Kerberos;
 #[cfg(feature = "sasl-digest")]
 use crate::session::security::Digest;
-use crate::session::security::{Connector, Login, Security};
+use crate::session::security::{Connector, Login, NodeAcls, Security};
 #[cfg(feature = "tls")]
 use crate::session::tls::{Tls, Transport};
+use crate::tasks::read_file;
 
 use super::acl::Acl;
 use super::{Config, invalid};
@@ -164,7 +163,7 @@ fn digests(
 /// Reads a file with one digest per line. The error names the file and the line, and shows nothing of the line.
 fn read(file: &Path) -> Result<Vec<String>, String> {
     let name = file.display();
-    let text = bounded::read(file, LONGEST_FILE).map_err(|error| format!("cannot read {name}: {error}"))?;
+    let text = read_file(file, LONGEST_FILE)?;
     let lines = text.lines().map(|line| line.trim_end_matches('\r')).enumerate();
     let mut digests = Vec::new();
     for (index, line) in lines.filter(|(_, line)| !line.is_empty()) {

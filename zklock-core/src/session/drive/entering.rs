@@ -1,39 +1,30 @@
 //! Creates contenders, in the way that what is known of the queue allows, and finds those whose creation had an unknown
-//! outcome. See `session::queues`.
+//! outcome, also after they have left. See `session::queues`.
 
-use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
+use crate::path::NodePath;
 use crate::queue::acquisition::{Event, Node, Sight};
 use crate::queue::contender::ContenderId;
-use crate::queue::predicate::{Predicate, Role};
-use crate::session::own_node::Seen;
+use crate::session::Session;
+use crate::session::clock::Instant;
 use crate::session::queues::Way;
 use crate::session::request_error::RequestError;
 use crate::session::requests::{Children, Entry, NewNode, NotCreated, Watched};
+use crate::time::timeout;
 
-use super::{Driver, Numbers};
+use super::Driver;
 
 impl Driver {
     /// Decides how the contender enters its queue next.
     pub(super) fn choose_way(&mut self) -> Way {
         let is_missing = self.way == Way::CreateQueue;
-        self.way = match self.knows_queues() {
+        self.way = match self.may_skip_list {
             true => self.session.queues.way(&self.path, self.session.link().connection, is_missing),
             false => Way::List,
         };
         self.way
-    }
-
-    /// Returns whether the contender may be first without a list.
-    ///
-    /// One that honours the contenders of other clients has to see which of them are there.
-    pub(super) fn knows_queues(&self) -> bool {
-        let place = match self.machine.predicate() {
-            Predicate::Place(place) if self.numbers == Numbers::Used => place,
-            Predicate::Place(_) | Predicate::Permit { .. } => return false,
-        };
-        place.also_behind.is_empty() && matches!(place.role, Role::Exclusive | Role::Read | Role::Write)
     }
 
     /// Creates what is missing above the contender. The queue itself is created with it, if that is permitted.
@@ -41,7 +32,7 @@ impl Driver {
         let session = self.session.clone();
         let made = match self.way {
             Way::CreateQueue => session.requests().prepare_parents(self.path.parent()).await,
-            _ if self.knows_queues() && session.queues.may_create(&self.path) => {
+            _ if self.may_skip_list && session.queues.may_create(&self.path) => {
                 self.way = Way::CreateQueue;
                 return Event::Prepared;
             }
@@ -81,8 +72,7 @@ impl Driver {
             let created = session.requests().create_queue(new).await;
             return self.queue_created(created);
         }
-        let entered = pin!(session.requests().enter(new, self.way));
-        let (entered, counted) = self.with_count(entered).await;
+        let (entered, counted) = self.with_count(session.requests().enter(new, self.way)).await;
         match entered {
             Ok(entry) if counted.is_ok() => self.arrived(entry),
             // The list is repeated, with the number.
@@ -97,7 +87,7 @@ impl Driver {
 
     /// Prepares to create a contender.
     pub(super) fn set_out(&mut self) {
-        (self.seen, self.version, self.watch) = (Seen::Alone, 0, None);
+        (self.has_others, self.version, self.watch) = (false, 0, None);
         self.own_node = Arc::default();
         self.renew_connection();
     }
@@ -157,7 +147,7 @@ impl Driver {
 
     fn among(&mut self, own: &Node, children: Option<Children>) -> Sight {
         let children = children.map(|children| self.listed(children, &own.name));
-        // If this may be a semaphore, or the own node is missing, the list is repeated on its own, and `look_around`
+        // If this may be a semaphore, or the own node is missing, the list is repeated on its own, and `check_list`
         // checks it.
         let children = children
             .filter(|names| !self.is_suspicious(names) && names.iter().any(|name| **name == *own.name));
@@ -167,12 +157,58 @@ impl Driver {
 
     /// Notes the number of the contender, if that was first and is certainly deleted.
     pub(super) fn leave_number(&self) {
-        let number = self.machine.last_number().filter(|_| self.knows_queues());
+        let number = self.machine.last_number().filter(|_| self.may_skip_list);
         if let (Some(number), Some(watch)) = (number, self.watch) {
             self.session.queues.leave(&self.path, self.connection, (number, watch));
         }
     }
 }
 
+impl Session {
+    /// Looks for nodes that a server creates after their contender has left, again and again for [`LATE`], and deletes them.
+    ///
+    /// A server that stood still may have two messages of the client when it goes on: a create on an old connection, and an
+    /// attempt to connect that the client has given up since. The attempt moves the session to this server, so that the
+    /// leader does not refuse the create as one of an earlier server (`SessionTrackerImpl.checkSession`), although a
+    /// transaction on the present connection has been committed before. The next transaction on the present connection is
+    /// refused then, and the connection breaks. One that is committed on the connection after that shows the node to the
+    /// list behind it.
+    pub(super) fn remove_late(self: &Arc<Self>, queue: NodePath, id: ContenderId) {
+        let session = self.clone();
+        self.spawn(async move { session.until_over(session.look_for_late(&queue, id)).await });
+    }
+
+    async fn look_for_late(&self, queue: &NodePath, id: ContenderId) {
+        let (since, mut pause) = (Instant::now(), FIRST_PAUSE);
+        let mut links = self.links();
+        loop {
+            let connection = links.borrow_and_update().connection;
+            let next = links.wait_for(|link| link.connection != connection);
+            let is_quiet = timeout(pause, next).await.is_err();
+            let is_last = since.elapsed() >= LATE;
+            match self.delete_all(queue, id).await {
+                Err(RequestError::Unknown(_)) => {}
+                _ if is_last => return,
+                _ if is_quiet => pause *= 2,
+                _ => {}
+            }
+        }
+    }
+
+    async fn delete_all(&self, queue: &NodePath, id: ContenderId) -> Result<(), RequestError> {
+        let _permit = self.bounds().requests(2).await;
+        for node in self.requests().locate(queue.full(), id).await? {
+            tracing::warn!(path = %queue, node = node.name, "a server created a node late");
+            self.requests().delete(&queue.child(&node.name)).await?;
+        }
+        Ok(())
+    }
+}
+
 /// The length of the number that servers append to the name of a contender.
 const DIGITS: usize = 10;
+/// The time after which no server creates a node any more. A leader gives up a server that stands still for as long as the sync
+/// limit, and that server closes its connections then.
+const LATE: Duration = Duration::from_secs(120);
+/// The pause before the first look, which later ones double. A new connection ends it.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);

@@ -1,26 +1,25 @@
 //! Sends the requests of an acquisition, and translates the answers into events of the state machine.
 
-use std::pin::{Pin, pin};
-
 use futures_util::future::join;
 use tokio_util::sync::CancellationToken;
 
-use crate::error::{LockError, Refusal};
+use crate::error::Refusal;
 use crate::queue::acquisition::{Action, Event, Replacement};
 use crate::queue::contender::Contender;
 use crate::queue::predicate::{GATE, LEASES, Role};
-use crate::session::own_node::Seen;
+use crate::session::own_node::has_others;
 use crate::session::request_error::RequestError;
 use crate::session::requests::Children;
 
-use super::{Driver, Numbers};
+use super::Driver;
 
 impl Driver {
     /// Performs the next action, unless the attempt is cancelled before it has begun.
-    pub(in crate::session) async fn proceed(&mut self, cancel: &CancellationToken) {
-        let (session, requests) = (self.session.clone(), self.requests());
-        if let Some(permit) = cancel.run_until_cancelled(session.bounds().requests(requests)).await {
-            let event = self.perform(self.action.clone()).await;
+    pub(super) async fn proceed(&mut self, cancel: &CancellationToken) {
+        let (session, count) = (self.session.clone(), self.request_count());
+        if let Some(permit) = cancel.run_until_cancelled(session.bounds().requests(count)).await {
+            // Boxed, because most of the time of a contender passes between its requests.
+            let event = Box::pin(self.perform(self.action.clone())).await;
             // A pause may follow.
             drop(permit);
             self.feed(event).await;
@@ -28,7 +27,7 @@ impl Driver {
     }
 
     /// Returns how many requests of the next action are under way at the same time.
-    fn requests(&mut self) -> u32 {
+    fn request_count(&mut self) -> u32 {
         // A shared number of permits is read together with a list.
         let counts = u32::from(self.counter.is_some());
         match self.action {
@@ -54,13 +53,12 @@ impl Driver {
     async fn list(&mut self) -> Event {
         self.renew_connection();
         let (session, path) = (self.session.clone(), self.path.clone());
-        let listed = pin!(session.requests().list(path.full()));
-        let (listed, counted) = self.with_count(listed).await;
+        let (listed, counted) = self.with_count(session.requests().list(path.full())).await;
         if let Err(error) = counted {
             return self.count_failed(error);
         }
         match listed {
-            Ok(children) => self.look_around(children).await,
+            Ok(children) => self.check_list(children).await,
             Err(RequestError::NoNode) => self.parent_missing().await,
             Err(error) => self.failed(error),
         }
@@ -69,13 +67,12 @@ impl Driver {
     /// Takes note that the queue is gone, although the own node was in it.
     async fn parent_missing(&mut self) -> Event {
         let own = self.machine.node().map(|node| node.name.clone());
-        match own {
-            Some(own) => match self.delete_unlisted(&own).await {
-                Ok(()) => Event::ParentMissing,
-                Err(error) => self.failed(error),
-            },
-            None => Event::ParentMissing,
+        if let Some(own) = own
+            && let Err(error) = self.delete_unlisted(&own).await
+        {
+            return self.failed(error);
         }
+        Event::ParentMissing
     }
 
     pub(super) fn renew_connection(&mut self) {
@@ -89,7 +86,7 @@ impl Driver {
     /// behind it.
     pub(super) async fn with_count<T>(
         &mut self,
-        list: Pin<&mut impl Future<Output = T>>,
+        list: impl Future<Output = T>,
     ) -> (T, Result<(), RequestError>) {
         let Some(counter) = &self.counter else {
             return (list.await, Ok(()));
@@ -116,7 +113,7 @@ impl Driver {
                 return self.failed(error);
             }
         }
-        if self.knows_queues() {
+        if self.may_skip_list {
             self.session.queues.prove(&self.path, self.connection);
         }
         Event::Deleted
@@ -124,7 +121,7 @@ impl Driver {
 
     /// Replaces the node. Data that others wrote into it, such as a request to release, is copied
     /// to the new node.
-    pub(in crate::session) async fn replace(&mut self, replacement: Replacement) -> Event {
+    async fn replace(&mut self, replacement: Replacement) -> Event {
         let Replacement { old, new } = replacement;
         let (from, to) = (self.path.child(&old.name), self.path.child(&new));
         let session = self.session.clone();
@@ -152,7 +149,7 @@ impl Driver {
     ///
     /// The permits of a semaphore are nodes one level further down, which a contender here would not exclude.
     /// The check is made once, so that it does not disturb a contender that was here before the semaphore.
-    async fn look_around(&mut self, children: Children) -> Event {
+    async fn check_list(&mut self, children: Children) -> Event {
         let own = self.machine.node().map(|node| node.name.clone());
         let names = self.listed(children, own.as_deref().unwrap_or_default());
         if let Some(own) = own.filter(|own| !names.iter().any(|name| **name == **own))
@@ -163,9 +160,7 @@ impl Driver {
         if self.is_suspicious(&names) {
             match self.session.requests().list(&self.path.child(LEASES)).await {
                 Ok(permits) if permits.names.iter().any(|name| is_permit(name)) => {
-                    let (path, own) = (self.place(), self.machine.predicate().role().to_string());
-                    let mixed = LockError::MixedRecipes { path, own, other: Role::Permit.to_string() };
-                    self.refusal = Some(Box::new(mixed));
+                    self.refusal = Some(self.mixed_with(Role::Permit));
                     return Event::Refused;
                 }
                 Ok(_) | Err(RequestError::NoNode) => {}
@@ -190,10 +185,10 @@ impl Driver {
     }
 
     pub(super) fn listed(&mut self, children: Children, own: &str) -> Vec<String> {
-        self.seen = Seen::of(&children, own);
+        self.has_others = has_others(&children.names, own);
         if are_of_a_semaphore(&children.names) {
             // The permits are one level further down, where the numbers of this level say nothing.
-            self.numbers = Numbers::Ignored;
+            self.may_skip_list = false;
         }
         self.children = Some(children.watch);
         if self.is_settled {
@@ -208,8 +203,7 @@ impl Driver {
     }
 
     pub(super) fn failed(&mut self, error: RequestError) -> Event {
-        let path = self.path.relative().to_owned();
-        self.failed_at(&path, error)
+        self.failed_at(&self.place(), error)
     }
 
     pub(super) fn failed_at(&mut self, path: &str, error: RequestError) -> Event {
@@ -220,7 +214,7 @@ impl Driver {
             }
             RequestError::SessionOver => Event::SessionLost,
             refused => {
-                self.refusal.get_or_insert_with(|| Box::new(refused.into_error(path)));
+                self.refusal.get_or_insert_with(|| refused.into_error(path));
                 Event::Refused
             }
         }

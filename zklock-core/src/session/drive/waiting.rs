@@ -10,7 +10,6 @@ use crate::queue::turn::{Ahead, Obstacle};
 use crate::session::Session;
 use crate::session::connection::{Change, Watch};
 use crate::session::counter::Counter;
-use crate::session::own_node::Seen;
 use crate::session::request_error::RequestError;
 use crate::session::requests::Watched;
 
@@ -23,24 +22,21 @@ impl Driver {
         cancel: &CancellationToken,
         tell: &impl Fn(Progress),
     ) -> Event {
-        let own = self.session.id();
-        let dir = self.path.clone();
-        let met = |name: &str, front: &Watched| {
+        let (name, own) = match obstacle {
+            Obstacle::Contender(name) => (name, None),
+            Obstacle::Sole(name) => (name, self.machine.node().map(|node| self.path.child(&node.name))),
+            Obstacle::Anyone => return self.wait_for_anyone(cancel).await,
+        };
+        let (session, path) = (self.session.id(), self.path.below(&name));
+        let met = |front: &Watched| {
             let created_ms = front.read.stat.ctime;
             tell(Progress::Behind(match front.read.stat.ephemeral_owner {
-                0 => Holder::persistent(dir.below(name).relative().to_owned(), created_ms, count),
-                owner if owner == own => Holder::this_client(count),
+                0 => Holder::persistent(path.relative().to_owned(), created_ms, count),
+                owner if owner == session => Holder::this_client(count),
                 owner => Holder::other(&front.read.data, owner, created_ms, count),
             }));
         };
-        match obstacle {
-            Obstacle::Contender(name) => self.wait_for(&name, None, cancel, |front| met(&name, front)).await,
-            Obstacle::Sole(name) => {
-                let own = self.machine.node().map(|node| self.path.child(&node.name));
-                self.wait_for(&name, own, cancel, |front| met(&name, front)).await
-            }
-            Obstacle::Anyone => self.wait_for_anyone(cancel).await,
-        }
+        self.wait_for(path.full(), own, cancel, met).await
     }
 
     /// Waits for the end of a contender in front. If it is the only one in front of the `own` node, and that exists until
@@ -55,13 +51,13 @@ impl Driver {
         cancel: &CancellationToken,
         met: impl Fn(&Watched),
     ) -> Event {
-        let (session, front) = (self.session.clone(), self.path.child(front));
+        let session = self.session.clone();
         loop {
             let permit = session.bounds().requests(1 + u32::from(own.is_some()));
             let Some(permit) = cancel.run_until_cancelled(permit).await else { return Event::Cancel };
-            let watch_front = session.requests().watch_node(&front);
+            let watch_front = session.requests().watch_node(front);
             let watch_own = own.as_deref().map(|own| session.requests().watch_node(own));
-            let (front, own) = tokio::join!(biased; watch_front, OptionFuture::from(watch_own));
+            let (watched, own) = tokio::join!(biased; watch_front, OptionFuture::from(watch_own));
             drop(permit);
             let mut own = match own.transpose() {
                 Ok(own) => own,
@@ -71,7 +67,7 @@ impl Driver {
                     Err(event) => return event,
                 },
             };
-            let change = match front {
+            let change = match watched {
                 Ok(front) => {
                     met(&front);
                     self.first_change(front.watch, &mut own, cancel).await
@@ -90,7 +86,7 @@ impl Driver {
             }
             return match (change, connection) {
                 (Ok(Change::Deleted), Some(connection)) if session.link().is_on(connection) => {
-                    (self.connection, self.seen) = (connection, Seen::Others);
+                    (self.connection, self.has_others) = (connection, true);
                     Event::Inherited
                 }
                 (Ok(_), _) => Event::PredecessorGone,

@@ -100,14 +100,7 @@ impl Requests {
             }
             Write::Delete => transaction.delete(path, None)?,
         }
-        let committed = self.commit(transaction.checked()?, &guards, write.permission());
-        Ok(match committed.await? {
-            Guarded::Applied(Some(zk::MultiWriteResult::SetData { stat })) => {
-                Guarded::Applied(Some(stat.mtime))
-            }
-            Guarded::Applied(_) => Guarded::Applied(None),
-            Guarded::Unguarded(index) => Guarded::Unguarded(index),
-        })
+        self.commit(transaction.checked()?, &guards, write.permission()).await
     }
 
     /// Reads the data of a node, and looks behind that whether all of `guards` exist, in one round trip. The data is `None`
@@ -135,13 +128,13 @@ impl Requests {
     }
 
     /// Commits a transaction that begins with the checks of `guards`, and whose other requests need this permission.
-    /// Returns the result of the last request.
+    /// Returns the time at which the last one has set data.
     async fn commit(
         &self,
         mut writer: zk::MultiWriter<'_>,
         guards: &Guards,
         permission: Permission,
-    ) -> Result<Guarded<Option<zk::MultiWriteResult>>, RequestError> {
+    ) -> Result<Guarded<Option<i64>>, RequestError> {
         let sent = Instant::now();
         match writer.commit().await {
             Err(zk::MultiWriteError::OperationFailed { index, source: zk::Error::NoNode })
@@ -153,7 +146,10 @@ impl Requests {
             outcome => {
                 let needed = |index| if index < guards.0.len() { Permission::Read } else { permission };
                 let outcome = outcome.map_err(|error| RequestError::of_transaction(error, needed));
-                self.note(Ack::Write, sent, outcome).map(|mut results| Guarded::Applied(results.pop()))
+                Ok(Guarded::Applied(match self.note(Ack::Write, sent, outcome)?.last() {
+                    Some(zk::MultiWriteResult::SetData { stat }) => Some(stat.mtime),
+                    _ => None,
+                }))
             }
         }
     }

@@ -65,12 +65,11 @@ impl Requests {
         let sent = Instant::now();
         let create = client.create(&path, data, &options);
         let lists = matches!(way, Way::List | Way::ListAndWatch);
-        let list = lists.then(|| self.listing(&client, dir));
-        let watch = (way == Way::ListAndWatch).then(|| self.watching(&client, dir));
-        let (created, listed, watched) = join!(create, OptionFuture::from(list), OptionFuture::from(watch));
+        // Issued by their first poll, which comes at once and in this order.
+        let list = OptionFuture::from(lists.then(|| self.list(dir)));
+        let watch = OptionFuture::from((way == Way::ListAndWatch).then(|| self.watch_node(dir)));
+        let (created, listed, watched) = join!(biased; create, list, watch);
         let created = self.note(Ack::Write, sent, created);
-        let children = listed.and_then(|listed| self.note(Ack::Read, sent, listed).ok());
-        let queue = watched.and_then(|watched| self.note(Ack::Read, sent, watched).ok());
         let (stat, sequence) = created.map_err(|error| error.lacking(Permission::Create))?;
         let node = Node {
             // The server prints the number as a signed 32-bit number, and the library widens it.
@@ -78,7 +77,7 @@ impl Requests {
             zxid: stat.czxid,
             owner: stat.ephemeral_owner,
         };
-        Ok(Entry { node, children, queue })
+        Ok(Entry { node, children: listed.and_then(Result::ok), queue: watched.and_then(Result::ok) })
     }
 
     /// Creates a queue and its first contender, whose data has the version 1 then.
