@@ -41,7 +41,7 @@ pub(crate) struct Opening {
     pub(crate) acls: NodeAcls,
     pub(crate) tally: Arc<Tally>,
     /// How long to look for the reason why a server opens no session.
-    pub(crate) look_within: Duration,
+    pub(crate) diagnose_within: Duration,
     pub(crate) diagnosis: Diagnosis,
 }
 
@@ -87,7 +87,7 @@ impl Opening {
     ///
     /// The library may try servers that do not answer for longer than callers wait.
     pub(crate) async fn reason_of_delay(&self) -> OpenError {
-        sleep(self.look_within).await;
+        sleep(self.diagnose_within).await;
         match self.diagnosed().await {
             Some(reason) => reason,
             None => pending().await,
@@ -95,7 +95,7 @@ impl Opening {
     }
 
     async fn diagnosed(&self) -> Option<OpenError> {
-        self.diagnosis.of(&self.servers, self.security.certificates(), self.look_within).await
+        self.diagnosis.of(&self.servers, self.security.certificates(), self.diagnose_within).await
     }
 
     fn terms(&self, timeout: Duration) -> Result<Terms, LockError> {
