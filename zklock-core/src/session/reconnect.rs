@@ -72,17 +72,6 @@ impl Silence {
 }
 
 impl Opening {
-    /// Logs a warning if the servers granted another session timeout than the one that was asked for.
-    fn compare(&self, granted: Duration) {
-        if granted.as_millis() != self.timeout.as_millis() {
-            tracing::warn!(
-                asked = ?self.timeout,
-                ?granted,
-                "the servers grant another session timeout: ask for this one, or change their limits"
-            );
-        }
-    }
-
     /// Looks at each server once, if no session has been opened for some time. Never returns otherwise.
     ///
     /// The library may try servers that do not answer for longer than callers wait.
@@ -135,7 +124,14 @@ impl Opening {
             drop(first);
             first = self.connect(Some(Known { info: &info, clock: &clock, number: 2 }), silence).await?;
         }
-        self.compare(first.timeout());
+        let granted = first.timeout();
+        if granted.as_millis() != self.timeout.as_millis() {
+            tracing::warn!(
+                asked = ?self.timeout,
+                ?granted,
+                "the servers grant another session timeout: ask for this one, or change their limits"
+            );
+        }
         let live = first.live().clone();
         let (id, number) = (live.session_id().0, live.number);
         let requests = Requests::new(live, clock, self.acls.clone(), self.tally.clone());
@@ -302,8 +298,10 @@ async fn keep_proved(session: Arc<Session>) {
                 () = sleep(until_due(&session).max(least)) => {}
                 _ = leases.wait_for(|leases| *leases > 0), if is_idle => continue,
             }
-            if until_due(&session).is_zero() {
-                beat(&session).await;
+            if until_due(&session).is_zero()
+                && let Err(error) = beat(&session).await
+            {
+                tracing::debug!(?error, "heartbeat failed");
             }
         }
     };
@@ -321,12 +319,9 @@ fn until_due(session: &Session) -> Duration {
     clock.remaining().saturating_sub(fresh).min(silence)
 }
 
-async fn beat(session: &Session) {
+async fn beat(session: &Session) -> Result<(), RequestError> {
     let kind = if session.is_attended() { session.clock().terms().heartbeat_kind } else { Ack::Read };
-    match session.requests().heartbeat(kind).await {
-        Ok(()) | Err(RequestError::SessionOver) => {}
-        Err(error) => tracing::debug!(?error, "heartbeat failed"),
-    }
+    session.requests().heartbeat(kind).await
 }
 
 /// Tells the leases when the lease clock has run out.
