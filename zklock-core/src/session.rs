@@ -53,7 +53,7 @@ use self::clock::{Instant, LeaseClock};
 use self::connection::Live;
 use self::counts::Bounds;
 use self::queues::Queues;
-use self::requests::{Access, Requests};
+use self::requests::{Channel, Requests};
 
 use crate::change::Mutex;
 use crate::tasks::{Tasks, panics};
@@ -167,7 +167,7 @@ impl Session {
     /// Ends the session. Its requests are refused from then on.
     pub(crate) fn give_up(&self) {
         self.tell_lost();
-        self.requests.reach(Access::Closed);
+        self.requests.set_channel(Channel::Closed);
     }
 
     /// Closes the session after a task has panicked, because the state that the task kept cannot be relied on.
@@ -196,7 +196,7 @@ impl Session {
         if timeout(within, leases.wait_for(|leases| *leases == 0)).await.is_err() {
             tracing::warn!("closing the session although guards of lost locks still exist");
         }
-        self.requests.reach(Access::Closed);
+        self.requests.set_channel(Channel::Closed);
         // Its own task gives up by then.
         timeout(within * 2, self.closed.cancelled()).await.ok();
     }
@@ -209,14 +209,14 @@ impl Session {
 
     /// Takes note that the connection is over.
     fn disconnect(&self) {
-        self.requests.reach(Access::Broken);
+        self.requests.set_channel(Channel::Broken);
         self.tell(|link| link.health = Health::Suspended);
     }
 
     /// Goes on with another connection, after an answer to a request that was sent on it at this time.
     fn connect(&self, connection: &Arc<Live>, fenced: Instant) {
         self.requests.note_fence(fenced);
-        self.requests.reach(Access::Open(connection.clone()));
+        self.requests.set_channel(Channel::Open(connection.clone()));
         self.requests.tally().reconnects.add_one();
         self.tell(|link| *link = Link { connection: connection.number, health: Health::Connected });
     }
@@ -247,7 +247,7 @@ impl Session {
     /// Logs a warning about a child that is not a contender, once per path.
     fn note_stranger(&self, path: &str, stranger: &str) {
         let mut seen = self.strangers.lock();
-        let is_news = seen.len() < WARNINGS && !seen.contains(path) && seen.insert(path.to_owned());
+        let is_news = seen.len() < WARNINGS && seen.insert(path.to_owned());
         drop(seen);
         if is_news {
             tracing::warn!(path, stranger, "ignoring a child that is not a contender of this lock");

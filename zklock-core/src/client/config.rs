@@ -208,7 +208,7 @@ impl Config {
                 timeout: self.session_timeout,
                 silence,
                 // Told before a caller's time to connect is over, after a wait as long as a look and the look itself.
-                look_within: silence
+                diagnose_within: silence
                     .of(self.session_timeout)
                     .min(self.connect_timeout / 5)
                     .max(SHORTEST_LOOK),

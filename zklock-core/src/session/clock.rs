@@ -120,11 +120,11 @@ impl Terms {
 
 /// The lease clock of a session, shared by all of its leases.
 #[derive(Debug)]
-pub(crate) struct LeaseClock(Mutex<Lease>);
+pub(crate) struct LeaseClock(Mutex<State>);
 
 /// What is known of the life of a session.
 #[derive(Debug)]
-struct Lease {
+struct State {
     /// Those of the present connection.
     terms: Terms,
     /// The instant up to which the session is certain to be alive.
@@ -144,7 +144,7 @@ struct Exchange {
     answered: Instant,
 }
 
-impl Lease {
+impl State {
     /// Takes note of an answer, which determines which contact the leader knows of.
     ///
     /// A follower forwards a contact within the forwarding time after it has handled the request, and that may be as late
@@ -170,7 +170,7 @@ impl LeaseClock {
     pub(crate) fn since(begun: Instant, terms: Terms) -> Self {
         // The leader itself opens sessions.
         let recent = Exchange { sent: begun, answered: Instant::now() };
-        Self(Mutex::new(Lease { terms, valid_until: begun, last: begun, recent, forwarded: begun }))
+        Self(Mutex::new(State { terms, valid_until: begun, last: begun, recent, forwarded: begun }))
     }
 
     pub(crate) fn terms(&self) -> Terms {
@@ -182,15 +182,15 @@ impl LeaseClock {
     ///
     /// The servers may have shortened the session. It ends that long after the request, if no other one follows.
     pub(super) fn reconnected(&self, begun: Instant, terms: Terms) {
-        let mut lease = self.0.lock();
-        let earlier = std::mem::replace(&mut lease.terms, terms);
-        lease.recent = Exchange { sent: begun, answered: Instant::now() };
-        lease.forwarded = begun;
+        let mut state = self.0.lock();
+        let earlier = std::mem::replace(&mut state.terms, terms);
+        state.recent = Exchange { sent: begun, answered: Instant::now() };
+        state.forwarded = begun;
         let is_shorter = terms.session < earlier.session;
         if is_shorter {
-            lease.valid_until = lease.valid_until.min(begun + terms.term(terms.heartbeat_kind));
+            state.valid_until = state.valid_until.min(begun + terms.term(terms.heartbeat_kind));
         }
-        drop(lease);
+        drop(state);
         if is_shorter {
             tracing::warn!(granted = ?terms.session, earlier = ?earlier.session, "the server grants a shorter session");
         }
@@ -227,9 +227,9 @@ impl LeaseClock {
     /// Makes the clock run out. No later answer renews it.
     #[cfg(test)]
     pub(crate) fn run_out(&self) {
-        let mut lease = self.0.lock();
-        lease.valid_until = lease.last;
-        (lease.terms.read, lease.terms.write) = (Duration::ZERO, Duration::ZERO);
+        let mut state = self.0.lock();
+        state.valid_until = state.last;
+        (state.terms.read, state.terms.write) = (Duration::ZERO, Duration::ZERO);
     }
 }
 

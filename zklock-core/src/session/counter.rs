@@ -81,12 +81,8 @@ fn encode(count: u32) -> [u8; 4] {
 /// Decodes the number. Java's integers are signed, so a negative number is an error.
 fn decode(data: &[u8]) -> Result<u32, RequestError> {
     let number = data.try_into().ok().map(i32::from_be_bytes).and_then(|number| number.try_into().ok());
-    number.ok_or_else(|| {
-        RequestError::Refused(Refusal::Other(format!(
-            "its {} bytes of data are not a number of permits",
-            data.len()
-        )))
-    })
+    let reason = || format!("its {} bytes of data are not a number of permits", data.len());
+    number.ok_or_else(|| RequestError::Refused(Refusal::Other(reason())))
 }
 
 #[cfg(test)]

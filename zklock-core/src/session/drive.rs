@@ -16,7 +16,7 @@ use crate::time::sleep;
 
 use super::connection::Watch;
 use super::counter::Counter;
-use super::own_node::{Own, OwnNode};
+use super::own_node::{NodeWatcher, OwnNode};
 use super::queues::{WatchId, Way};
 use super::request_error::RequestError;
 use super::{Health, Session};
@@ -177,8 +177,8 @@ impl Driver {
     /// Resolves when the own node, at this path, is gone or belongs to another session.
     pub(crate) fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = LossReason> + use<> {
         let (session, queue) = (self.session.clone(), self.path.clone());
-        let own = Own { session, queue, path, listed: self.listed, known: self.own_node.clone() };
-        own.gone(self.children.take())
+        let known = self.own_node.clone();
+        NodeWatcher { session, queue, path, listed: self.listed, known }.gone(self.children.take())
     }
 
     /// Drives the acquisition until it is the contender's turn, its node belongs to this session, and the lease is valid, or
@@ -376,14 +376,11 @@ impl Driver {
     ///
     /// The final outcome is `SessionLost` if the session ends first, and a refusal replaces `Contended`.
     async fn leave(&mut self, outcome: NotAcquired) -> NotAcquired {
-        match self.withdraw().await {
-            End::Lost => NotAcquired::SessionLost,
-            End::Withdrawn | End::Unnumbered | End::Mixed(_) | End::Abandoned => {
-                match (self.refusal(), outcome) {
-                    (Some(refusal), NotAcquired::Contended) => NotAcquired::Refused(refusal),
-                    (_, outcome) => outcome,
-                }
-            }
+        let end = self.withdraw().await;
+        match (outcome, self.refusal()) {
+            _ if end == End::Lost => NotAcquired::SessionLost,
+            (NotAcquired::Contended, Some(refusal)) => NotAcquired::Refused(refusal),
+            (outcome, _) => outcome,
         }
     }
 

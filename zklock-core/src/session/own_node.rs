@@ -121,7 +121,7 @@ impl OwnNode {
 }
 
 /// A held node whose end is waited for.
-pub(super) struct Own {
+pub(super) struct NodeWatcher {
     pub(super) session: Arc<Session>,
     pub(super) queue: NodePath,
     pub(super) path: Arc<str>,
@@ -130,7 +130,7 @@ pub(super) struct Own {
     pub(super) known: Arc<OwnNode>,
 }
 
-impl Own {
+impl NodeWatcher {
     /// Resolves when the node is gone or belongs to another session. Sends no request once the session is over.
     ///
     /// Listing the children also sets a watch, which takes no extra request and fires when the own node is deleted. A

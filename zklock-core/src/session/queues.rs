@@ -106,10 +106,9 @@ impl Queues {
         }
     }
 
-    /// Tells whether a queue that is missing may be created together with a contender.
-    pub(super) fn may_create(&self, path: &NodePath) -> bool {
-        let memory = self.0.lock();
-        !matches!(memory.parents.get(path.parent()), Some(Parent::Closed))
+    /// Tells whether this client may not create queues below the parent of this one.
+    pub(super) fn is_closed(&self, path: &NodePath) -> bool {
+        matches!(self.0.lock().parents.get(path.parent()), Some(Parent::Closed))
     }
 
     /// Notes that a queue exists.
@@ -332,7 +331,7 @@ mod tests {
         queues.queue_created(&path(200), 0);
         assert_eq!((300..332).filter(creates).count(), 32);
         queues.close(&path(0), 0);
-        assert!(!queues.may_create(&path(400)) && queues.way(&path(400), 0, true) == Way::List);
+        assert!(queues.is_closed(&path(400)) && queues.way(&path(400), 0, true) == Way::List);
     }
 
     #[tokio::test]

@@ -42,7 +42,7 @@ pub(crate) struct Opening {
     pub(crate) acls: NodeAcls,
     pub(crate) tally: Arc<Tally>,
     /// How long to look for the reason why a server opens no session.
-    pub(crate) look_within: Duration,
+    pub(crate) diagnose_within: Duration,
     pub(crate) diagnosis: Diagnosis,
 }
 
@@ -73,22 +73,11 @@ impl Silence {
 }
 
 impl Opening {
-    /// Logs a warning if the servers granted another session timeout than the one that was asked for.
-    fn compare(&self, granted: Duration) {
-        if granted.as_millis() != self.timeout.as_millis() {
-            tracing::warn!(
-                asked = ?self.timeout,
-                ?granted,
-                "the servers grant another session timeout: ask for this one, or change their limits"
-            );
-        }
-    }
-
     /// Looks at each server once, if no session has been opened for some time. Never returns otherwise.
     ///
     /// The library may try servers that do not answer for longer than callers wait.
     pub(crate) async fn reason_of_delay(&self) -> OpenError {
-        sleep(self.look_within).await;
+        sleep(self.diagnose_within).await;
         match self.diagnosed().await {
             Some(reason) => reason,
             None => pending().await,
@@ -96,7 +85,7 @@ impl Opening {
     }
 
     async fn diagnosed(&self) -> Option<OpenError> {
-        self.diagnosis.of(&self.servers, self.security.certificates(), self.look_within).await
+        self.diagnosis.of(&self.servers, self.security.certificates(), self.diagnose_within).await
     }
 
     fn terms(&self, timeout: Duration) -> Result<Terms, LockError> {
@@ -138,7 +127,14 @@ impl Opening {
             first =
                 self.connect(Some(Known { info: &info, server, clock: &clock, number: 2 }), silence).await?;
         }
-        self.compare(first.timeout());
+        let granted = first.timeout();
+        if granted.as_millis() != self.timeout.as_millis() {
+            tracing::warn!(
+                asked = ?self.timeout,
+                ?granted,
+                "the servers grant another session timeout: ask for this one, or change their limits"
+            );
+        }
         let live = first.live().clone();
         let (id, number) = (live.session_id().0, live.number);
         let requests = Requests::new(live, clock, self.acls.clone(), self.tally.clone());
@@ -309,8 +305,10 @@ async fn keep_proved(session: Arc<Session>) {
                 () = sleep(until_due(&session).max(least)) => {}
                 _ = leases.wait_for(|leases| *leases > 0), if is_idle => continue,
             }
-            if until_due(&session).is_zero() {
-                beat(&session).await;
+            if until_due(&session).is_zero()
+                && let Err(error) = beat(&session).await
+            {
+                tracing::debug!(?error, "heartbeat failed");
             }
         }
     };
@@ -328,12 +326,9 @@ fn until_due(session: &Session) -> Duration {
     clock.remaining().saturating_sub(fresh).min(silence)
 }
 
-async fn beat(session: &Session) {
+async fn beat(session: &Session) -> Result<(), RequestError> {
     let kind = if session.is_attended() { session.clock().terms().heartbeat_kind } else { Ack::Read };
-    match session.requests().heartbeat(kind).await {
-        Ok(()) | Err(RequestError::SessionOver) => {}
-        Err(error) => tracing::debug!(?error, "heartbeat failed"),
-    }
+    session.requests().heartbeat(kind).await
 }
 
 /// Tells the leases when the lease clock has run out.

@@ -57,14 +57,14 @@ pub(crate) struct Watched {
 }
 
 pub(crate) struct Requests {
-    access: watch::Sender<Access>,
+    channel: watch::Sender<Channel>,
     clock: LeaseClock,
     acls: NodeAcls,
     tally: Arc<Tally>,
 }
 
-/// How requests come to the servers.
-pub(super) enum Access {
+/// The way of requests to the servers.
+pub(super) enum Channel {
     Open(Arc<Live>),
     /// Requests wait for the next connection.
     Broken,
@@ -74,8 +74,8 @@ pub(super) enum Access {
 
 impl Requests {
     pub(super) fn new(connection: Arc<Live>, clock: LeaseClock, acls: NodeAcls, tally: Arc<Tally>) -> Self {
-        let access = watch::Sender::new(Access::Open(connection));
-        Self { access, clock, acls, tally }
+        let channel = watch::Sender::new(Channel::Open(connection));
+        Self { channel, clock, acls, tally }
     }
 
     pub(super) fn tally(&self) -> &Tally {
@@ -85,8 +85,8 @@ impl Requests {
     /// Returns the operations of a session that answers no request.
     #[cfg(test)]
     pub(super) fn staged(clock: LeaseClock, acls: NodeAcls) -> Self {
-        let access = watch::Sender::new(Access::Closed);
-        Self { access, clock, acls, tally: Arc::default() }
+        let channel = watch::Sender::new(Channel::Closed);
+        Self { channel, clock, acls, tally: Arc::default() }
     }
 
     pub(crate) fn clock(&self) -> &LeaseClock {
@@ -94,11 +94,11 @@ impl Requests {
     }
 
     /// Changes how requests come to the servers, unless the session is to be closed.
-    pub(super) fn reach(&self, access: Access) {
-        self.access.send_if_modified(|present| {
-            let is_open = !matches!(present, Access::Closed);
+    pub(super) fn set_channel(&self, channel: Channel) {
+        self.channel.send_if_modified(|present| {
+            let is_open = !matches!(present, Channel::Closed);
             if is_open {
-                *present = access;
+                *present = channel;
             }
             is_open
         });
@@ -106,7 +106,7 @@ impl Requests {
 
     /// Waits until the session is to be closed.
     pub(super) async fn closed(&self) {
-        self.access.subscribe().wait_for(|access| matches!(access, Access::Closed)).await.ok();
+        self.channel.subscribe().wait_for(|channel| matches!(channel, Channel::Closed)).await.ok();
     }
 
     /// Takes note of the first answer on a connection.
@@ -306,12 +306,12 @@ impl Requests {
 
     /// Returns the present connection, or waits for the next one.
     async fn client(&self) -> Result<Arc<Live>, RequestError> {
-        if let Access::Open(connection) = &*self.access.borrow() {
+        if let Channel::Open(connection) = &*self.channel.borrow() {
             return Ok(connection.clone());
         }
-        let mut access = self.access.subscribe();
-        match access.wait_for(|access| !matches!(access, Access::Broken)).await.as_deref() {
-            Ok(Access::Open(connection)) => Ok(connection.clone()),
+        let mut channel = self.channel.subscribe();
+        match channel.wait_for(|channel| !matches!(channel, Channel::Broken)).await.as_deref() {
+            Ok(Channel::Open(connection)) => Ok(connection.clone()),
             _ => Err(RequestError::SessionOver),
         }
     }

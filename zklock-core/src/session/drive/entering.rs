@@ -32,7 +32,7 @@ impl Driver {
         let session = self.session.clone();
         let made = match self.way {
             Way::CreateQueue => session.requests().prepare_parents(self.path.parent()).await,
-            _ if self.may_skip_list && session.queues.may_create(&self.path) => {
+            _ if self.may_skip_list && !session.queues.is_closed(&self.path) => {
                 self.way = Way::CreateQueue;
                 return Event::Prepared;
             }
