@@ -384,12 +384,11 @@ fn tell(events: &Option<Arc<LockEvents>>, change: impl FnOnce(&mut State) -> Opt
 
 impl LockEvents {
     fn begin(sender: EventSender, subject: Subject<'_>) -> Arc<Self> {
-        let kind = if subject.mode == Mode::Leader { Kind::Candidate } else { Kind::Attempt };
-        let unsent = VecDeque::new();
+        let (is_candidate, unsent) = (subject.mode == Mode::Leader, VecDeque::new());
         let events = Self {
             is_heard: sender.is_heard(),
             begun: sender.begun(&subject),
-            state: Mutex::new(State { kind, part: Part::Waits, since: Instant::now(), unsent }),
+            state: Mutex::new(State { is_candidate, part: Part::Waits, since: Instant::now(), unsent }),
             #[cfg(feature = "metrics")]
             counters: sender.counters().of(subject.label, subject.mode),
             sender,
@@ -410,19 +409,13 @@ impl LockEvents {
 /// The present part of a life, by which it is known which events may follow.
 #[derive(Debug)]
 struct State {
-    kind: Kind,
+    /// The life is that of a candidate, which goes on after a hold.
+    is_candidate: bool,
     part: Part,
     /// The beginning of the part.
     since: Instant,
     /// The events that a thread is sending now. No thread sends while this is empty.
     unsent: VecDeque<LockEventKind>,
-}
-
-/// Whether a life goes on after a hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Attempt,
-    Candidate,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -461,9 +454,9 @@ impl State {
             return None;
         }
         let (fencing_token, waited) = (token, self.enter(Part::Holds { token, nodes }));
-        Some(match self.kind {
-            Kind::Attempt => LockEventKind::Acquired { fencing_token, waited },
-            Kind::Candidate => LockEventKind::Elected { fencing_token, waited },
+        Some(match self.is_candidate {
+            true => LockEventKind::Elected { fencing_token, waited },
+            false => LockEventKind::Acquired { fencing_token, waited },
         })
     }
 
@@ -475,16 +468,13 @@ impl State {
             return None;
         }
         let fencing_token = *fencing_token;
-        let held = self.enter(match self.kind {
-            Kind::Attempt => Part::Over,
-            Kind::Candidate => Part::Waits,
-        });
-        Some(match (end, self.kind) {
-            (HoldEnd::Lost(reason), _) => LockEventKind::Lost { fencing_token, held, reason },
-            (HoldEnd::Failed(error), _) => LockEventKind::ReleaseFailed { fencing_token, held, error },
-            (_, Kind::Candidate) => LockEventKind::Resigned { fencing_token, held },
-            (HoldEnd::Released, Kind::Attempt) => LockEventKind::Released { fencing_token, held },
-            (HoldEnd::PassedOn, Kind::Attempt) => LockEventKind::PassedOn { fencing_token, held },
+        let held = self.enter(if self.is_candidate { Part::Waits } else { Part::Over });
+        Some(match end {
+            HoldEnd::Lost(reason) => LockEventKind::Lost { fencing_token, held, reason },
+            HoldEnd::Failed(error) => LockEventKind::ReleaseFailed { fencing_token, held, error },
+            _ if self.is_candidate => LockEventKind::Resigned { fencing_token, held },
+            HoldEnd::Released => LockEventKind::Released { fencing_token, held },
+            HoldEnd::PassedOn => LockEventKind::PassedOn { fencing_token, held },
         })
     }
 
