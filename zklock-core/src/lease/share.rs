@@ -33,7 +33,7 @@ impl Share {
     }
 
     pub(crate) fn token(&self) -> FencingToken {
-        self.lease.token().handed_on(self.handoff)
+        self.lease.token().with_handoffs(self.handoff)
     }
 
     /// Fails if the lease is lost, or the holder has given it back.
