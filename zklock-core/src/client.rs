@@ -108,7 +108,7 @@ impl Client {
 
     /// Returns the name under which other participants see this client's contenders.
     pub fn identity(&self) -> &str {
-        &self.worker().settings().identity
+        &self.worker().settings.identity
     }
 
     /// Returns the longest wait of acquisitions that do not set their own.
@@ -166,7 +166,7 @@ impl AsRef<Self> for Client {
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
-            .field("servers", &self.worker().settings().opening.servers)
+            .field("servers", &self.worker().settings.opening.servers)
             .field("root", &self.worker().root())
             .field("health", &self.health())
             .finish_non_exhaustive()

@@ -95,7 +95,7 @@ impl Request {
         let (place, data, numbers) = match &self.wanted {
             // Boxed, because it is much larger than the others, which are the most.
             Wanted::Permits(wanted) => return Box::pin(permits::contend(self, &session, wanted)).await,
-            Wanted::Place(place) => (place, self.worker.identity(), Numbers::Used),
+            Wanted::Place(place) => (place, self.worker.settings.identity.clone(), Numbers::Used),
             Wanted::Candidacy { place, identity } => (place, identity.clone(), Numbers::Ignored),
         };
         let parameters = Parameters {

@@ -205,7 +205,8 @@ pub(crate) struct Reports(Sender<Sender<()>>);
 impl Reports {
     /// Starts the thread. `state` returns `None` for a client that is gone.
     pub(crate) fn start(
-        (counters, tally): (Arc<Counters>, Arc<Tally>),
+        counters: Arc<Counters>,
+        tally: Arc<Tally>,
         root: &str,
         state: impl Fn() -> Option<State> + Send + 'static,
     ) -> Option<Self> {
@@ -269,12 +270,10 @@ impl Exporter {
     }
 
     fn run(mut self, orders: &Receiver<Sender<()>>, state: impl Fn() -> Option<State>) {
-        let mut is_over = false;
         loop {
             let order = orders.recv_timeout(PERIOD);
             // The order comes from the client's thread at its end. Handles may still count calls, all of which fail.
-            is_over |= order.is_ok();
-            let state = if is_over { None } else { state() };
+            let state = if self.is_over || order.is_ok() { None } else { state() };
             self.record(|exporter| exporter.report(state));
             match order {
                 Ok(done) => drop(done.send(())),

@@ -26,18 +26,17 @@ use super::settings::Settings;
 
 /// The state that the tasks and handles of one client share.
 pub(crate) struct Worker {
-    settings: Settings,
-    /// The data of this client's contenders, to which each of them has a pointer of one word.
-    identity: Arc<Vec<u8>>,
+    pub(crate) settings: Settings,
     current: watch::Sender<Current>,
-    tasks: Tasks,
+    /// The tasks on the client's thread.
+    pub(crate) tasks: Tasks,
     events: EventSender,
     #[cfg(feature = "metrics")]
     reports: OnceLock<Reports>,
     /// The periods that are known not to be over.
     pub(crate) periods: PeriodCache,
     /// Cancelled when no new acquisitions are accepted.
-    closing: CancellationToken,
+    pub(crate) closing: CancellationToken,
     /// Cancelled when the client no longer waits for guards.
     stopping: CancellationToken,
     /// Cancelled when the thread ends, after it has closed the session.
@@ -77,7 +76,7 @@ impl Worker {
         let (counters, tally) = (self.events.counters().clone(), self.settings.opening.tally.clone());
         let worker = Arc::downgrade(self);
         let state = move || worker.upgrade().map(|worker| worker.state());
-        if let Some(reports) = Reports::start((counters, tally), &self.settings.root, state) {
+        if let Some(reports) = Reports::start(counters, tally, &self.settings.root, state) {
             self.reports.set(reports).ok();
         }
     }
@@ -96,7 +95,6 @@ impl Worker {
 
     fn new(settings: Settings) -> Self {
         Self {
-            identity: Arc::new(settings.identity.as_bytes().to_vec()),
             settings,
             current: watch::Sender::new(Current::Opening(None)),
             tasks: Tasks::new(),
@@ -110,21 +108,12 @@ impl Worker {
         }
     }
 
-    pub(crate) fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
     pub(crate) fn root(&self) -> &str {
         &self.settings.root
     }
 
     pub(crate) fn default_wait(&self) -> Duration {
         self.settings.default_wait
-    }
-
-    /// The data of this client's contenders.
-    pub(crate) fn identity(&self) -> Arc<Vec<u8>> {
-        self.identity.clone()
     }
 
     pub(crate) fn listen(&self) -> Events {
@@ -175,19 +164,6 @@ impl Worker {
         }
     }
 
-    pub(crate) fn closing(&self) -> &CancellationToken {
-        &self.closing
-    }
-
-    /// Runs a task on the client's thread. The task is dropped at once if the thread has ended.
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.tasks.spawn(task);
-    }
-
-    pub(crate) fn tasks(&self) -> &Tasks {
-        &self.tasks
-    }
-
     /// Performs requests about `path` on the client's thread for up to `within`, even if the caller stops waiting for
     /// them.
     pub(crate) async fn call<T: Send + 'static>(
@@ -197,7 +173,7 @@ impl Worker {
         requests: impl Future<Output = Result<T, LockError>> + Send + 'static,
     ) -> Result<T, LockError> {
         let (reply, answer) = oneshot::channel();
-        self.spawn(async move {
+        self.tasks.spawn(async move {
             reply.send(timeout(within, requests).await).ok();
         });
         answer.await.map_err(|_| self.closed(path))?.unwrap_or_else(|Elapsed| {
@@ -218,7 +194,7 @@ impl Worker {
     {
         let (worker, about) = (self.clone(), path.clone());
         let asked = async move {
-            let session = worker.session(&about, worker.closing()).await?;
+            let session = worker.session(&about, &worker.closing).await?;
             request(session).await.map_err(|error| error.into_error(about.relative()))
         };
         self.call(path, self.default_wait(), asked).await
@@ -237,7 +213,7 @@ impl Worker {
         let (worker, about) = (self.clone(), path.clone());
         let asked = async move {
             loop {
-                let session = worker.session(&about, worker.closing()).await?;
+                let session = worker.session(&about, &worker.closing).await?;
                 match request(session).await {
                     Err(LockError::OutcomeUnknown { .. }) => sleep(UNANSWERED_PAUSE).await,
                     answer => return answer,

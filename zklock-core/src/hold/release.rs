@@ -79,7 +79,7 @@ pub(crate) async fn give_up(holds: Vec<Hold>, within: Duration) {
 pub(crate) async fn finish(holds: Vec<Hold>) {
     // A hold keeps its client until it ends: without one, nothing is left to release.
     let Some(worker) = holds.first().and_then(|hold| hold.entry().worker()) else { return };
-    match worker.settings().release {
+    match worker.settings.release {
         Release::Acknowledged => {
             if let Err(error) = released(begin_release(holds), worker.default_wait()).await {
                 log(&error);

@@ -71,7 +71,7 @@ impl LocalQueue {
         before: Option<(CallId, Instant)>,
         (reply, untold): (oneshot::Sender<Answer>, Option<Witness>),
     ) -> Result<(CallId, Instant), Rejected> {
-        if self.worker.closing().is_cancelled() {
+        if self.worker.closing.is_cancelled() {
             return Err(Rejected::Closed);
         }
         let (mut arrived, mut told) = (Err(Rejected::Closed), None);
