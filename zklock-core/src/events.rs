@@ -1,9 +1,8 @@
 //! The events of a client's locks and candidates, for logs, metrics and tests.
 //!
-//! The life of a call or of a candidate consists of parts, each of which is a value: [`Attempt`], [`Candidacy`] and
-//! [`Holding`]. Its methods that end the part consume it. A part that is dropped without a word tells its end as well: an
-//! attempt is cancelled, a hold is lost, a candidate has withdrawn. So each end is told exactly once. Nothing is allocated
-//! if nobody listens when the life begins, and nothing is counted.
+//! [`Attempt`], [`Candidacy`] and [`Holding`] are the parts of a call or of a candidate. The methods that end a part consume
+//! it. The drop of a part tells its end as well: an attempt is cancelled, a hold is lost, a candidate has withdrawn. So each
+//! end is told exactly once. Nothing is allocated if nobody listens at the beginning, and nothing is counted.
 //!
 //! * [`spans`]: the spans of calls for `tracing`, which are those of their callers' tasks.
 //!
@@ -152,7 +151,7 @@ impl EventSender {
         self.send(LockEvent { kind: LockEventKind::TickAhead { ahead }, ..self.begun(&subject) });
     }
 
-    /// Returns the first event of a life.
+    /// Returns the first event of an attempt or a candidate.
     fn begun(&self, subject: &Subject<'_>) -> LockEvent {
         LockEvent {
             id: self.new_id(),
@@ -190,7 +189,7 @@ pub(crate) struct Candidacy(Option<Arc<LockEvents>>);
 #[must_use = "a hold that is dropped is lost"]
 pub(crate) struct Holding(Option<Arc<LockEvents>>);
 
-/// An observer of a life, which tells what happens to it before its end.
+/// Tells what happens to an attempt or a candidate before its end.
 #[derive(Clone, Debug)]
 pub(crate) struct Witness(Option<Arc<LockEvents>>);
 
@@ -315,7 +314,7 @@ impl Drop for Holding {
 }
 
 impl Witness {
-    /// Returns whether somebody listened when the life began.
+    /// Returns whether somebody listened at the beginning.
     pub(crate) fn is_heard(&self) -> bool {
         self.0.as_ref().is_some_and(|events| events.is_heard)
     }
@@ -344,11 +343,11 @@ impl Witness {
     }
 }
 
-/// The events of one life.
+/// The events of one attempt or candidate.
 #[derive(Debug)]
 struct LockEvents {
     sender: EventSender,
-    /// Somebody listened when the life began.
+    /// Somebody listened at the beginning.
     is_heard: bool,
     /// The first event, from which the others differ in their kinds.
     begun: LockEvent,
@@ -358,7 +357,7 @@ struct LockEvents {
     counters: Arc<LockCounters>,
 }
 
-/// Makes a change to a life, and sends the event that follows from it.
+/// Makes a change, and sends the event that follows from it.
 fn tell(events: &Option<Arc<LockEvents>>, change: impl FnOnce(&mut State) -> Option<LockEventKind>) {
     let Some(events) = events else { return };
     let mut state = events.state.lock();
@@ -406,10 +405,10 @@ impl LockEvents {
     }
 }
 
-/// The present part of a life, by which it is known which events may follow.
+/// The present part of an attempt or a candidate, by which it is known which events may follow.
 #[derive(Debug)]
 struct State {
-    /// The life is that of a candidate, which goes on after a hold.
+    /// A candidate goes on after a hold.
     is_candidate: bool,
     part: Part,
     /// The beginning of the part.
