@@ -182,17 +182,17 @@ fn rounded(number: u64) -> u64 {
     (number >> others << others) + (1 << others) / 2
 }
 
-/// The state of a client that is not counted.
-pub(crate) struct State {
+/// What gauges show of a client's session.
+pub(crate) struct SessionGauges {
     pub(crate) health: Health,
     /// The bytes of the paths of the session's nodes.
     pub(crate) node_bytes: usize,
     /// `None` without held locks.
-    pub(crate) lease: Option<Lasting>,
+    pub(crate) lease: Option<LeaseGauges>,
 }
 
 /// The times for which held locks are certain to stay held.
-pub(crate) struct Lasting {
+pub(crate) struct LeaseGauges {
     pub(crate) remaining: Duration,
     /// The time right after a server has answered.
     pub(crate) full: Duration,
@@ -203,17 +203,17 @@ pub(crate) struct Lasting {
 pub(crate) struct Reports(Sender<Sender<()>>);
 
 impl Reports {
-    /// Starts the thread. `state` returns `None` for a client that is gone.
+    /// Starts the thread. `gauges` returns `None` for a client that is gone.
     pub(crate) fn start(
         counters: Arc<Counters>,
         tally: Arc<Tally>,
         root: &str,
-        state: impl Fn() -> Option<State> + Send + 'static,
+        gauges: impl Fn() -> Option<SessionGauges> + Send + 'static,
     ) -> Option<Self> {
         let (reports, orders) = mpsc::channel();
         let exporter = Exporter::new(counters, tally, root);
         let thread = thread::Builder::new().name("zklock-metrics".into());
-        match thread.spawn(move || exporter.run(&orders, state)) {
+        match thread.spawn(move || exporter.run(&orders, gauges)) {
             Ok(_) => Some(Self(reports)),
             Err(error) => {
                 tracing::warn!(%error, "cannot start the thread that records metrics");
@@ -237,6 +237,7 @@ struct Exporter {
     counters: Arc<Counters>,
     tally: Arc<Tally>,
     namespace: SharedString,
+    /// The client is gone, or its thread has ended.
     is_over: bool,
     has_panicked: bool,
     /// The values of the counters, and the bits of those of the gauges, in the last report.
@@ -269,12 +270,12 @@ impl Exporter {
         Self { counters, tally, namespace, is_over: false, has_panicked: false, values, durations }
     }
 
-    fn run(mut self, orders: &Receiver<Sender<()>>, state: impl Fn() -> Option<State>) {
+    fn run(mut self, orders: &Receiver<Sender<()>>, gauges: impl Fn() -> Option<SessionGauges>) {
         loop {
             let order = orders.recv_timeout(PERIOD);
             // The order comes from the client's thread at its end. Handles may still count calls, all of which fail.
-            let state = if self.is_over || order.is_ok() { None } else { state() };
-            self.record(|exporter| exporter.report(state));
+            let gauges = if self.is_over || order.is_ok() { None } else { gauges() };
+            self.record(|exporter| exporter.report(gauges));
             match order {
                 Ok(done) => drop(done.send(())),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -293,8 +294,8 @@ impl Exporter {
         }
     }
 
-    fn report(&mut self, state: Option<State>) {
-        self.is_over = state.is_none();
+    fn report(&mut self, gauges: Option<SessionGauges>) {
+        self.is_over = gauges.is_none();
         let counters = self.counters.clone();
         for lock in counters.all() {
             self.report_lock(&lock);
@@ -305,7 +306,7 @@ impl Exporter {
         self.count(RECONNECTS, &[], self.tally.reconnects.get());
         self.count(REQUESTS, &[Label::from_static_parts("kind", "read")], self.tally.reads.get());
         self.count(REQUESTS, &[Label::from_static_parts("kind", "write")], self.tally.writes.get());
-        self.report_state(state);
+        self.report_session(gauges);
     }
 
     fn report_lock(&mut self, lock: &LockCounters) {
@@ -348,18 +349,18 @@ impl Exporter {
         self.set(LEADERS, &[name], counts.held as f64);
     }
 
-    fn report_state(&mut self, state: Option<State>) {
-        let health = state.as_ref().map(|state| state.health);
+    fn report_session(&mut self, gauges: Option<SessionGauges>) {
+        let health = gauges.as_ref().map(|gauges| gauges.health);
         for (name, one) in
             [("connected", Health::Connected), ("suspended", Health::Suspended), ("lost", Health::Lost)]
         {
             let is_present = if health == Some(one) { 1.0 } else { 0.0 };
             self.set(SESSION_STATE, &[Label::from_static_parts("state", name)], is_present);
         }
-        let node_bytes = state.as_ref().map_or(0, |state| state.node_bytes);
+        let node_bytes = gauges.as_ref().map_or(0, |gauges| gauges.node_bytes);
         self.set(NODE_BYTES, &[], node_bytes as f64);
         // No comparison holds for `NAN`, so that no alert rests on a lock that is no longer held.
-        let lease = state.and_then(|state| state.lease);
+        let lease = gauges.and_then(|gauges| gauges.lease);
         let (remaining, full) = lease
             .map_or((f64::NAN, f64::NAN), |lease| (lease.remaining.as_secs_f64(), lease.full.as_secs_f64()));
         self.set(LEASE_REMAINING, &[], remaining);
