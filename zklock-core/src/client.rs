@@ -32,8 +32,8 @@ pub(crate) use self::tests::connected;
 /// [`shutdown`](Self::shutdown) to leave nothing behind.
 ///
 /// A child of `fork` has neither the thread nor the locks of its parent. In the child, calls fail with
-/// [`LockError::Forked`], guards are not held, and [`readiness`](Self::readiness) is [`Readiness::Closing`]. Dropping them
-/// there releases nothing.
+/// [`LockError::Forked`], guards are not held, [`readiness`](Self::readiness) is [`Readiness::Closing`], and there are no
+/// [`events`](Self::events). Dropping guards there releases nothing.
 ///
 /// # Examples
 ///

@@ -116,8 +116,9 @@ impl Worker {
         self.settings.default_wait
     }
 
+    /// Returns the events from now on. A fork has none: another thread of the parent may have had the mutex of the channel.
     pub(crate) fn listen(&self) -> Events {
-        self.events.listen()
+        if self.tasks.is_forked() { EventSender::new().listen() } else { self.events.listen() }
     }
 
     /// Returns the sender of events, or `None` if nobody listens and nothing is counted.
