@@ -189,6 +189,17 @@ pub(crate) struct Candidacy(Option<Arc<LockEvents>>);
 #[must_use = "a hold that is dropped is lost"]
 pub(crate) struct Holding(Option<Arc<LockEvents>>);
 
+/// The end of the hold of one node.
+#[derive(Debug)]
+pub(crate) enum HoldEnd {
+    Released,
+    /// Another call of the client has the lock now.
+    PassedOn,
+    Lost(LossReason),
+    /// The release failed.
+    Failed(LockError),
+}
+
 /// Tells what happens to an attempt or a candidate before its end.
 #[derive(Clone, Debug)]
 pub(crate) struct Witness(Option<Arc<LockEvents>>);
@@ -285,31 +296,14 @@ impl Holding {
         Witness(self.0.clone())
     }
 
-    pub(crate) fn released(mut self) {
-        self.end(HoldEnd::Released);
-    }
-
-    /// Ends the hold of a call whose lock another call of the client has now.
-    pub(crate) fn passed_on(mut self) {
-        self.end(HoldEnd::PassedOn);
-    }
-
-    pub(crate) fn lost(mut self, reason: LossReason) {
-        self.end(HoldEnd::Lost(reason));
-    }
-
-    pub(crate) fn release_failed(mut self, error: &LockError) {
-        self.end(HoldEnd::Failed(error.clone()));
-    }
-
-    fn end(&mut self, end: HoldEnd) {
+    pub(crate) fn end(mut self, end: HoldEnd) {
         tell(&self.0.take(), |state| state.end_hold(end));
     }
 }
 
 impl Drop for Holding {
     fn drop(&mut self) {
-        self.end(HoldEnd::Lost(LossReason::SessionEnded));
+        tell(&self.0, |state| state.end_hold(HoldEnd::Lost(LossReason::SessionEnded)));
     }
 }
 
@@ -426,15 +420,6 @@ enum Part {
         nodes: usize,
     },
     Over,
-}
-
-/// The end of the hold of one node.
-#[derive(Debug)]
-enum HoldEnd {
-    Released,
-    PassedOn,
-    Lost(LossReason),
-    Failed(LockError),
 }
 
 impl State {

@@ -43,7 +43,7 @@ impl Counters {
         let name = if locks.len() < MOST_NAMES || locks.contains_key(label) { label } else { OTHERS };
         let known = locks.get(name).and_then(|all| all.iter().find(|counters| counters.mode == mode));
         known.cloned().unwrap_or_else(|| {
-            let new = Arc::new(LockCounters::new(name.into(), mode));
+            let new = Arc::new(LockCounters { label: name.into(), mode, counts: Mutex::default() });
             locks.entry(new.label.clone()).or_default().push(new.clone());
             new
         })
@@ -83,10 +83,6 @@ pub(crate) struct Counts {
 }
 
 impl LockCounters {
-    fn new(label: Arc<str>, mode: Mode) -> Self {
-        Self { label, mode, counts: Mutex::default() }
-    }
-
     /// Counts an event.
     pub(crate) fn note(&self, kind: &LockEventKind) {
         self.counts.lock().note(kind);
