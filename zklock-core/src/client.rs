@@ -140,12 +140,12 @@ impl Client {
         &self.owner.worker
     }
 
-    /// The slot for the candidates that belong to the client, and end with it.
+    /// Returns the slot for the candidates that belong to the client, and end with it.
     pub(crate) fn candidates(&self) -> &Slot {
         &self.owner.candidates
     }
 
-    /// The slot for the lines of calls at each lock.
+    /// Returns the slot for the local queues.
     pub(crate) fn local_queues(&self) -> &Slot {
         &self.owner.local_queues
     }

@@ -218,7 +218,7 @@ impl Reports {
         }
     }
 
-    /// Has the last report of the client's thread made, and waits for that a moment: the recorder may block.
+    /// Requests the last report for the client's thread, and waits for it a moment: the recorder may block.
     pub(crate) fn finish(&self) {
         let (done, told) = mpsc::channel();
         if self.0.send(done).is_ok() {
