@@ -25,14 +25,14 @@ impl<'a> Address<'a> {
                     "" => None,
                     after => Some(after.strip_prefix(':').ok_or("has no `:` behind its `]`")?),
                 };
-                (ipv6(host)?, port)
+                (check_ipv6(host)?, port)
             }
             None => match address.rsplit_once(':') {
-                Some((host, port)) => (name(host)?, Some(port)),
-                None => (name(address)?, None),
+                Some((host, port)) => (check_name(host)?, Some(port)),
+                None => (check_name(address)?, None),
             },
         };
-        Ok(Self { scheme, host, port: port.map(number).transpose()? })
+        Ok(Self { scheme, host, port: port.map(parse_port).transpose()? })
     }
 
     /// Returns the host and the port, which is ZooKeeper's own if the entry has none.
@@ -47,7 +47,8 @@ impl<'a> Address<'a> {
     }
 }
 
-fn ipv6(host: &str) -> Result<&str, String> {
+/// Checks a host in brackets.
+fn check_ipv6(host: &str) -> Result<&str, String> {
     // The interface of a link-local address.
     let (address, interface) = host.split_once('%').unwrap_or((host, "0"));
     let is_valid = address.parse::<Ipv6Addr>().is_ok() && interface.chars().all(is_named);
@@ -59,7 +60,7 @@ fn ipv6(host: &str) -> Result<&str, String> {
 }
 
 /// Checks a host without brackets: a name, or an IPv4 address.
-fn name(host: &str) -> Result<&str, String> {
+fn check_name(host: &str) -> Result<&str, String> {
     if host.is_empty() {
         return Err("has no host".into());
     }
@@ -78,7 +79,7 @@ fn name(host: &str) -> Result<&str, String> {
     Ok(host)
 }
 
-fn number(port: &str) -> Result<u16, String> {
+fn parse_port(port: &str) -> Result<u16, String> {
     let is_number = port.chars().all(|c| c.is_ascii_digit());
     port.parse().ok().filter(|port| is_number && *port > 0).ok_or_else(|| "has no valid port".into())
 }

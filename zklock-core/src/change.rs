@@ -32,20 +32,9 @@ impl Signal {
     /// Waits until `look` finds an answer. It looks at once, and again after each change.
     ///
     /// Dropping the future loses nothing.
-    pub(crate) fn until<T>(&self, look: impl Fn() -> Option<T>) -> impl Future<Output = T> {
-        until(&self.0, look)
-    }
-}
-
-/// Waits until `look` finds an answer. It looks at once, and again after each notification of all waiters by
-/// `changed`, which comes after a change.
-///
-/// Dropping the future loses nothing.
-#[expect(clippy::manual_async_fn, reason = "the future of an `async fn` has its arguments twice")]
-pub(crate) fn until<T>(changed: &Notify, look: impl Fn() -> Option<T>) -> impl Future<Output = T> {
-    async move {
+    pub(crate) async fn until<T>(&self, look: impl Fn() -> Option<T>) -> T {
         loop {
-            let mut told = pin!(changed.notified());
+            let mut told = pin!(self.0.notified());
             // Registered before the look, so that no change after the look is missed.
             told.as_mut().enable();
             if let Some(answer) = look() {

@@ -32,8 +32,8 @@ pub(crate) use self::tests::connected;
 /// [`shutdown`](Self::shutdown) to leave nothing behind.
 ///
 /// A child of `fork` has neither the thread nor the locks of its parent. In the child, calls fail with
-/// [`LockError::Forked`], guards are not held, and [`readiness`](Self::readiness) is [`Readiness::Closing`]. Dropping them
-/// there releases nothing.
+/// [`LockError::Forked`], guards are not held, [`readiness`](Self::readiness) is [`Readiness::Closing`], and there are no
+/// [`events`](Self::events). Dropping guards there releases nothing.
 ///
 /// # Examples
 ///
@@ -108,7 +108,7 @@ impl Client {
 
     /// Returns the name under which other participants see this client's contenders.
     pub fn identity(&self) -> &str {
-        &self.worker().settings().identity
+        &self.worker().settings.identity
     }
 
     /// Returns the longest wait of acquisitions that do not set their own.
@@ -140,12 +140,12 @@ impl Client {
         &self.owner.worker
     }
 
-    /// The slot for the candidates that belong to the client, and end with it.
+    /// Returns the slot for the candidates that belong to the client, and end with it.
     pub(crate) fn candidates(&self) -> &Slot {
         &self.owner.candidates
     }
 
-    /// The slot for the lines of calls at each lock.
+    /// Returns the slot for the local queues.
     pub(crate) fn local_queues(&self) -> &Slot {
         &self.owner.local_queues
     }
@@ -166,7 +166,7 @@ impl AsRef<Self> for Client {
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
-            .field("servers", &self.worker().settings().opening.servers)
+            .field("servers", &self.worker().settings.opening.servers)
             .field("root", &self.worker().root())
             .field("health", &self.health())
             .finish_non_exhaustive()

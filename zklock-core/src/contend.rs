@@ -95,7 +95,7 @@ impl Request {
         let (place, data) = match &self.wanted {
             // Boxed, because it is much larger than the others, which are the most.
             Wanted::Permits(wanted) => return Box::pin(permits::contend(self, &session, wanted)).await,
-            Wanted::Place(place) => (place, self.worker.identity()),
+            Wanted::Place(place) => (place, self.worker.settings.identity.clone()),
             Wanted::Candidacy { place, identity } => (place, identity.clone()),
         };
         let predicate = Predicate::Place(place.clone());

@@ -196,7 +196,7 @@ pub enum LockEventKind {
     Withdrawn,
 }
 
-/// The lock or the election that a life, or a span, is about.
+/// The lock or the election that an attempt, a candidate or a span is about.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Subject<'a> {
     pub(crate) path: &'a NodePath,

@@ -1,9 +1,8 @@
 //! The events of a client's locks and candidates, for logs, metrics and tests.
 //!
-//! The life of a call or of a candidate consists of parts, each of which is a value: [`Attempt`], [`Candidacy`] and
-//! [`Holding`]. Its methods that end the part consume it. A part that is dropped without a word tells its end as well: an
-//! attempt is cancelled, a hold is lost, a candidate has withdrawn. So each end is told exactly once. Nothing is allocated
-//! if nobody listens when the life begins, and nothing is counted.
+//! [`Attempt`], [`Candidacy`] and [`Holding`] are the parts of a call or of a candidate. The methods that end a part consume
+//! it. The drop of a part tells its end as well: an attempt is cancelled, a hold is lost, a candidate has withdrawn. So each
+//! end is told exactly once. Nothing is allocated if nobody listens at the beginning, and nothing is counted.
 //!
 //! * [`spans`]: the spans of calls for `tracing`, which are those of their callers' tasks.
 //!
@@ -152,7 +151,7 @@ impl EventSender {
         self.send(LockEvent { kind: LockEventKind::TickAhead { ahead }, ..self.begun(&subject) });
     }
 
-    /// Returns the first event of a life.
+    /// Returns the first event of an attempt or a candidate.
     fn begun(&self, subject: &Subject<'_>) -> LockEvent {
         LockEvent {
             id: self.new_id(),
@@ -190,7 +189,18 @@ pub(crate) struct Candidacy(Option<Arc<LockEvents>>);
 #[must_use = "a hold that is dropped is lost"]
 pub(crate) struct Holding(Option<Arc<LockEvents>>);
 
-/// An observer of a life, which tells what happens to it before its end.
+/// The end of the hold of one node.
+#[derive(Debug)]
+pub(crate) enum HoldEnd {
+    Released,
+    /// Another call of the client has the lock now.
+    PassedOn,
+    Lost(LossReason),
+    /// The release failed.
+    Failed(LockError),
+}
+
+/// Tells what happens to an attempt or a candidate before its end.
 #[derive(Clone, Debug)]
 pub(crate) struct Witness(Option<Arc<LockEvents>>);
 
@@ -286,36 +296,19 @@ impl Holding {
         Witness(self.0.clone())
     }
 
-    pub(crate) fn released(mut self) {
-        self.end(HoldEnd::Released);
-    }
-
-    /// Ends the hold of a call whose lock another call of the client has now.
-    pub(crate) fn passed_on(mut self) {
-        self.end(HoldEnd::PassedOn);
-    }
-
-    pub(crate) fn lost(mut self, reason: LossReason) {
-        self.end(HoldEnd::Lost(reason));
-    }
-
-    pub(crate) fn release_failed(mut self, error: &LockError) {
-        self.end(HoldEnd::Failed(error.clone()));
-    }
-
-    fn end(&mut self, end: HoldEnd) {
+    pub(crate) fn end(mut self, end: HoldEnd) {
         tell(&self.0.take(), |state| state.end_hold(end));
     }
 }
 
 impl Drop for Holding {
     fn drop(&mut self) {
-        self.end(HoldEnd::Lost(LossReason::SessionEnded));
+        tell(&self.0, |state| state.end_hold(HoldEnd::Lost(LossReason::SessionEnded)));
     }
 }
 
 impl Witness {
-    /// Returns whether somebody listened when the life began.
+    /// Returns whether somebody listened at the beginning.
     pub(crate) fn is_heard(&self) -> bool {
         self.0.as_ref().is_some_and(|events| events.is_heard)
     }
@@ -344,11 +337,11 @@ impl Witness {
     }
 }
 
-/// The events of one life.
+/// The events of one attempt or candidate.
 #[derive(Debug)]
 struct LockEvents {
     sender: EventSender,
-    /// Somebody listened when the life began.
+    /// Somebody listened at the beginning.
     is_heard: bool,
     /// The first event, from which the others differ in their kinds.
     begun: LockEvent,
@@ -358,7 +351,7 @@ struct LockEvents {
     counters: Arc<LockCounters>,
 }
 
-/// Makes a change to a life, and sends the event that follows from it.
+/// Makes a change, and sends the event that follows from it.
 fn tell(events: &Option<Arc<LockEvents>>, change: impl FnOnce(&mut State) -> Option<LockEventKind>) {
     let Some(events) = events else { return };
     let mut state = events.state.lock();
@@ -384,12 +377,11 @@ fn tell(events: &Option<Arc<LockEvents>>, change: impl FnOnce(&mut State) -> Opt
 
 impl LockEvents {
     fn begin(sender: EventSender, subject: Subject<'_>) -> Arc<Self> {
-        let kind = if subject.mode == Mode::Leader { Kind::Candidate } else { Kind::Attempt };
-        let unsent = VecDeque::new();
+        let (is_candidate, unsent) = (subject.mode == Mode::Leader, VecDeque::new());
         let events = Self {
             is_heard: sender.is_heard(),
             begun: sender.begun(&subject),
-            state: Mutex::new(State { kind, part: Part::Waits, since: Instant::now(), unsent }),
+            state: Mutex::new(State { is_candidate, part: Part::Waits, since: Instant::now(), unsent }),
             #[cfg(feature = "metrics")]
             counters: sender.counters().of(subject.label, subject.mode),
             sender,
@@ -407,22 +399,16 @@ impl LockEvents {
     }
 }
 
-/// The present part of a life, by which it is known which events may follow.
+/// The present part of an attempt or a candidate, by which it is known which events may follow.
 #[derive(Debug)]
 struct State {
-    kind: Kind,
+    /// A candidate goes on after a hold.
+    is_candidate: bool,
     part: Part,
     /// The beginning of the part.
     since: Instant,
     /// The events that a thread is sending now. No thread sends while this is empty.
     unsent: VecDeque<LockEventKind>,
-}
-
-/// Whether a life goes on after a hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Attempt,
-    Candidate,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -434,15 +420,6 @@ enum Part {
         nodes: usize,
     },
     Over,
-}
-
-/// The end of the hold of one node.
-#[derive(Debug)]
-enum HoldEnd {
-    Released,
-    PassedOn,
-    Lost(LossReason),
-    Failed(LockError),
 }
 
 impl State {
@@ -461,9 +438,9 @@ impl State {
             return None;
         }
         let (fencing_token, waited) = (token, self.enter(Part::Holds { token, nodes }));
-        Some(match self.kind {
-            Kind::Attempt => LockEventKind::Acquired { fencing_token, waited },
-            Kind::Candidate => LockEventKind::Elected { fencing_token, waited },
+        Some(match self.is_candidate {
+            true => LockEventKind::Elected { fencing_token, waited },
+            false => LockEventKind::Acquired { fencing_token, waited },
         })
     }
 
@@ -475,16 +452,13 @@ impl State {
             return None;
         }
         let fencing_token = *fencing_token;
-        let held = self.enter(match self.kind {
-            Kind::Attempt => Part::Over,
-            Kind::Candidate => Part::Waits,
-        });
-        Some(match (end, self.kind) {
-            (HoldEnd::Lost(reason), _) => LockEventKind::Lost { fencing_token, held, reason },
-            (HoldEnd::Failed(error), _) => LockEventKind::ReleaseFailed { fencing_token, held, error },
-            (_, Kind::Candidate) => LockEventKind::Resigned { fencing_token, held },
-            (HoldEnd::Released, Kind::Attempt) => LockEventKind::Released { fencing_token, held },
-            (HoldEnd::PassedOn, Kind::Attempt) => LockEventKind::PassedOn { fencing_token, held },
+        let held = self.enter(if self.is_candidate { Part::Waits } else { Part::Over });
+        Some(match end {
+            HoldEnd::Lost(reason) => LockEventKind::Lost { fencing_token, held, reason },
+            HoldEnd::Failed(error) => LockEventKind::ReleaseFailed { fencing_token, held, error },
+            _ if self.is_candidate => LockEventKind::Resigned { fencing_token, held },
+            HoldEnd::Released => LockEventKind::Released { fencing_token, held },
+            HoldEnd::PassedOn => LockEventKind::PassedOn { fencing_token, held },
         })
     }
 

@@ -161,7 +161,7 @@ impl<K> Guard<K> {
     pub fn on_revoke(&self, callback: impl FnOnce() + Send + 'static) {
         self.watch_revocation();
         let leases = self.holds.iter().map(|hold| hold.lease().clone()).collect();
-        self.client().worker().spawn(self.callbacks.keep(Box::new(callback), leases));
+        self.client().worker().tasks.spawn(self.callbacks.keep(Box::new(callback), leases));
     }
 
     /// Starts tasks that watch the nodes' data for a request to release, unless there are some already.

@@ -69,11 +69,11 @@ pub(crate) use self::queue::LocalQueues;
 /// front.
 ///
 /// Dropping the future leaves the line, which withdraws its contender if no other call needs it.
-pub(crate) fn enter<'a, P: Fn() -> Deadline + Sync>(
+pub(crate) fn enter<'a>(
     client: &'a Client,
     (path, wanted): (&'a NodePath, &'a Wanted),
-    waited: (&'a P, &'a Witness),
-) -> impl Future<Output = Result<Option<Grants>, LockError>> + Send + use<'a, P> {
+    waited: (Deadline, &'a Witness),
+) -> impl Future<Output = Result<Option<Grants>, LockError>> + Send + use<'a> {
     let queues: &LocalQueues = client.local_queues().get_or_default();
     let (queue, mode) = queues.of(client.worker(), path, wanted);
     queue.enter(mode, waited)

@@ -43,7 +43,7 @@ impl Counters {
         let name = if locks.len() < MOST_NAMES || locks.contains_key(label) { label } else { OTHERS };
         let known = locks.get(name).and_then(|all| all.iter().find(|counters| counters.mode == mode));
         known.cloned().unwrap_or_else(|| {
-            let new = Arc::new(LockCounters::new(name.into(), mode));
+            let new = Arc::new(LockCounters { label: name.into(), mode, counts: Mutex::default() });
             locks.entry(new.label.clone()).or_default().push(new.clone());
             new
         })
@@ -83,10 +83,6 @@ pub(crate) struct Counts {
 }
 
 impl LockCounters {
-    fn new(label: Arc<str>, mode: Mode) -> Self {
-        Self { label, mode, counts: Mutex::default() }
-    }
-
     /// Counts an event.
     pub(crate) fn note(&self, kind: &LockEventKind) {
         self.counts.lock().note(kind);
@@ -182,17 +178,17 @@ fn rounded(number: u64) -> u64 {
     (number >> others << others) + (1 << others) / 2
 }
 
-/// The state of a client that is not counted.
-pub(crate) struct State {
+/// What gauges show of a client's session.
+pub(crate) struct SessionGauges {
     pub(crate) health: Health,
     /// The bytes of the paths of the session's nodes.
     pub(crate) node_bytes: usize,
     /// `None` without held locks.
-    pub(crate) lease: Option<Lasting>,
+    pub(crate) lease: Option<LeaseGauges>,
 }
 
 /// The times for which held locks are certain to stay held.
-pub(crate) struct Lasting {
+pub(crate) struct LeaseGauges {
     pub(crate) remaining: Duration,
     /// The time right after a server has answered.
     pub(crate) full: Duration,
@@ -203,16 +199,17 @@ pub(crate) struct Lasting {
 pub(crate) struct Reports(Sender<Sender<()>>);
 
 impl Reports {
-    /// Starts the thread. `state` returns `None` for a client that is gone.
+    /// Starts the thread. `gauges` returns `None` for a client that is gone.
     pub(crate) fn start(
-        (counters, tally): (Arc<Counters>, Arc<Tally>),
+        counters: Arc<Counters>,
+        tally: Arc<Tally>,
         root: &str,
-        state: impl Fn() -> Option<State> + Send + 'static,
+        gauges: impl Fn() -> Option<SessionGauges> + Send + 'static,
     ) -> Option<Self> {
         let (reports, orders) = mpsc::channel();
         let exporter = Exporter::new(counters, tally, root);
         let thread = thread::Builder::new().name("zklock-metrics".into());
-        match thread.spawn(move || exporter.run(&orders, state)) {
+        match thread.spawn(move || exporter.run(&orders, gauges)) {
             Ok(_) => Some(Self(reports)),
             Err(error) => {
                 tracing::warn!(%error, "cannot start the thread that records metrics");
@@ -221,7 +218,7 @@ impl Reports {
         }
     }
 
-    /// Has the last report of the client's thread made, and waits for that a moment: the recorder may block.
+    /// Requests the last report for the client's thread, and waits for it a moment: the recorder may block.
     pub(crate) fn finish(&self) {
         let (done, told) = mpsc::channel();
         if self.0.send(done).is_ok() {
@@ -236,6 +233,7 @@ struct Exporter {
     counters: Arc<Counters>,
     tally: Arc<Tally>,
     namespace: SharedString,
+    /// The client is gone, or its thread has ended.
     is_over: bool,
     has_panicked: bool,
     /// The values of the counters, and the bits of those of the gauges, in the last report.
@@ -268,14 +266,12 @@ impl Exporter {
         Self { counters, tally, namespace, is_over: false, has_panicked: false, values, durations }
     }
 
-    fn run(mut self, orders: &Receiver<Sender<()>>, state: impl Fn() -> Option<State>) {
-        let mut is_over = false;
+    fn run(mut self, orders: &Receiver<Sender<()>>, gauges: impl Fn() -> Option<SessionGauges>) {
         loop {
             let order = orders.recv_timeout(PERIOD);
             // The order comes from the client's thread at its end. Handles may still count calls, all of which fail.
-            is_over |= order.is_ok();
-            let state = if is_over { None } else { state() };
-            self.record(|exporter| exporter.report(state));
+            let gauges = if self.is_over || order.is_ok() { None } else { gauges() };
+            self.record(|exporter| exporter.report(gauges));
             match order {
                 Ok(done) => drop(done.send(())),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -294,8 +290,8 @@ impl Exporter {
         }
     }
 
-    fn report(&mut self, state: Option<State>) {
-        self.is_over = state.is_none();
+    fn report(&mut self, gauges: Option<SessionGauges>) {
+        self.is_over = gauges.is_none();
         let counters = self.counters.clone();
         for lock in counters.all() {
             self.report_lock(&lock);
@@ -306,7 +302,7 @@ impl Exporter {
         self.count(RECONNECTS, &[], self.tally.reconnects.get());
         self.count(REQUESTS, &[Label::from_static_parts("kind", "read")], self.tally.reads.get());
         self.count(REQUESTS, &[Label::from_static_parts("kind", "write")], self.tally.writes.get());
-        self.report_state(state);
+        self.report_session(gauges);
     }
 
     fn report_lock(&mut self, lock: &LockCounters) {
@@ -349,18 +345,18 @@ impl Exporter {
         self.set(LEADERS, &[name], counts.held as f64);
     }
 
-    fn report_state(&mut self, state: Option<State>) {
-        let health = state.as_ref().map(|state| state.health);
+    fn report_session(&mut self, gauges: Option<SessionGauges>) {
+        let health = gauges.as_ref().map(|gauges| gauges.health);
         for (name, one) in
             [("connected", Health::Connected), ("suspended", Health::Suspended), ("lost", Health::Lost)]
         {
             let is_present = if health == Some(one) { 1.0 } else { 0.0 };
             self.set(SESSION_STATE, &[Label::from_static_parts("state", name)], is_present);
         }
-        let node_bytes = state.as_ref().map_or(0, |state| state.node_bytes);
+        let node_bytes = gauges.as_ref().map_or(0, |gauges| gauges.node_bytes);
         self.set(NODE_BYTES, &[], node_bytes as f64);
         // No comparison holds for `NAN`, so that no alert rests on a lock that is no longer held.
-        let lease = state.and_then(|state| state.lease);
+        let lease = gauges.and_then(|gauges| gauges.lease);
         let (remaining, full) = lease
             .map_or((f64::NAN, f64::NAN), |lease| (lease.remaining.as_secs_f64(), lease.full.as_secs_f64()));
         self.set(LEASE_REMAINING, &[], remaining);

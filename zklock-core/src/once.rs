@@ -141,7 +141,7 @@ impl Client {
         let (mut begun, sender) = self.worker().periods.join(&polled);
         if let Some(begun) = sender {
             let poller = PeriodPoller { worker: self.worker().clone(), polled, begun };
-            self.worker().spawn(poller.run());
+            self.worker().tasks.spawn(poller.run());
         }
         if begun.wait_for(|begun| *begun).await.is_err() {
             pending().await
@@ -256,7 +256,7 @@ impl PeriodPoller {
         loop {
             tokio::select! {
                 biased;
-                () = self.worker.closing().cancelled() => return,
+                () = self.worker.closing.cancelled() => return,
                 () = self.begun.closed() => {}
                 () = sleep(LOOK_EVERY) => {}
             }

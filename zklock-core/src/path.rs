@@ -11,11 +11,12 @@ use std::sync::Arc;
 
 use crate::error::LockError;
 
-/// A validated absolute path under the root (chroot and namespace) of one client.
+/// A validated absolute path below the root (chroot and namespace) of one client, or the root itself.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct NodePath {
     full: Arc<str>,
-    root: usize,
+    /// The number of bytes of the root, with which `full` begins.
+    root_len: usize,
 }
 
 impl NodePath {
@@ -29,36 +30,36 @@ impl NodePath {
         if root.len() + path.len() > MAX_BYTES {
             return Err(invalid(format!("longer than {MAX_BYTES} bytes with its namespace")));
         }
-        let full: Arc<str> = if root.is_empty() { path.into() } else { [root, path].concat().into() };
+        let full: Arc<str> = [root, path].concat().into();
         if &*full == RESERVED || full.strip_prefix(RESERVED).is_some_and(|rest| rest.starts_with('/')) {
             return Err(invalid(format!("{RESERVED} belongs to the servers")));
         }
-        Ok(Self { full, root: root.len() })
+        Ok(Self { full, root_len: root.len() })
     }
 
-    /// Validates the top of a tree: a path, or the root itself.
-    pub(crate) fn top(root: &str, path: &str) -> Result<Self, LockError> {
-        if path == "/" { Ok(Self { full: root.into(), root: root.len() }) } else { Self::new(root, path) }
+    /// Validates `path`, which may be `/`: the root itself.
+    pub(crate) fn or_root(root: &str, path: &str) -> Result<Self, LockError> {
+        if path == "/" { Ok(Self { full: root.into(), root_len: root.len() }) } else { Self::new(root, path) }
     }
 
-    /// Tells whether the node and those below it belong to the servers.
+    /// Tells whether this is the node whose tree belongs to the servers.
     pub(crate) fn is_reserved(&self) -> bool {
         &*self.full == RESERVED
     }
 
-    /// Returns the path on the server, which is empty for a top that is the server's root.
+    /// Returns the path on the server, which is empty for the server's root.
     pub(crate) fn full(&self) -> &str {
         &self.full
     }
 
-    /// Returns the path as the user wrote it, relative to the namespace.
+    /// Returns the path below the root, as the user wrote it. It is empty for the root itself.
     pub(crate) fn relative(&self) -> &str {
-        &self.full[self.root..]
+        &self.full[self.root_len..]
     }
 
     /// Returns the path of the child with this name, which must be valid.
     pub(crate) fn below(&self, name: &str) -> Self {
-        Self { full: self.child(name).into(), root: self.root }
+        Self { full: self.child(name).into(), root_len: self.root_len }
     }
 
     /// Returns the parent's path on the server, which is empty if the parent is the root.

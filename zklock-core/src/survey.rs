@@ -125,7 +125,7 @@ impl Client {
     ///
     /// Those of [`mutex`](Self::mutex), except that `/` is valid.
     pub fn survey(&self, path: impl AsRef<str>) -> Result<Survey, LockError> {
-        let top = NodePath::top(self.worker().root(), path.as_ref())?;
+        let top = NodePath::or_root(self.worker().root(), path.as_ref())?;
         Ok(Survey { client: self.clone(), top, nodes: NODES, depth: DEPTH, participants: 1 })
     }
 }

@@ -28,7 +28,7 @@ struct Thread {
     arrived: Notify,
     /// Told of each panic of a task.
     panics: Notify,
-    /// Tells the process that has the thread from its forks.
+    /// Detects that this process is a fork of the one that has the thread.
     fork: forkguard::Guard,
 }
 

@@ -68,7 +68,7 @@ impl FencingToken {
     }
 
     /// Returns the token after this many hand-offs within its node.
-    pub(crate) fn handed_on(self, handoff: u32) -> Self {
+    pub(crate) fn with_handoffs(self, handoff: u32) -> Self {
         Self { handoff, ..self }
     }
 
@@ -93,7 +93,7 @@ pub struct InvalidToken {
 
 impl InvalidToken {
     /// Shortens the value if it is very long.
-    pub(crate) fn new(value: impl ToString, reason: &'static str) -> Self {
+    fn new(value: impl ToString, reason: &'static str) -> Self {
         let mut value = value.to_string();
         if let Some((end, _)) = value.char_indices().nth(SHOWN) {
             value.truncate(end);
@@ -118,9 +118,9 @@ const SHOWN: usize = 64;
 /// The number of bits for the hand-offs in the form of 64 bits.
 const HANDOFF_BITS: u32 = 15;
 
-/// The number of grants under one node, all of whose tokens have a count of hand-offs that fits the form of 64
-/// bits. It is so large that the requests for the next node do not matter.
-pub(crate) const GRANTS: u32 = 1 << HANDOFF_BITS;
+/// The greatest number of grants under one node: the form of 64 bits then has room for each count of hand-offs. It is so
+/// large that the requests for the next node do not matter.
+pub(crate) const MAX_GRANTS: u32 = 1 << HANDOFF_BITS;
 
 /// The number of bits for the zxid in the form of 64 bits, which leaves the sign out.
 const ZXID_BITS: u32 = 63 - HANDOFF_BITS;
@@ -134,13 +134,13 @@ impl FencingToken {
     /// number has a zero, 16 bits of the zxid's epoch, the 32 bits of its counter, and 15 bits of the count of
     /// hand-offs. A lock is handed on fewer than 32,768 times within its node.
     pub fn to_i64(&self) -> Option<i64> {
-        let fits = self.zxid < 1 << ZXID_BITS && self.handoff < GRANTS;
+        let fits = self.zxid < 1 << ZXID_BITS && self.handoff < MAX_GRANTS;
         // The number is not negative, because the zxid is less than 2^48.
         fits.then_some((self.zxid << HANDOFF_BITS | u64::from(self.handoff)) as i64)
     }
 
     /// Returns the token of a zxid and a count, which come from a `form` that anybody may have written.
-    fn of(zxid: u64, handoff: u32, form: impl ToString) -> Result<Self, InvalidToken> {
+    fn checked(zxid: u64, handoff: u32, form: impl ToString) -> Result<Self, InvalidToken> {
         if i64::try_from(zxid).is_err() {
             return Err(InvalidToken::new(form, "its zxid is greater than any of ZooKeeper"));
         }
@@ -154,7 +154,7 @@ impl TryFrom<i64> for FencingToken {
     /// Reads the form of [`to_i64`](Self::to_i64).
     fn try_from(number: i64) -> Result<Self, InvalidToken> {
         let bits = u64::try_from(number).map_err(|_| InvalidToken::new(number, NEGATIVE))?;
-        let handoff = bits as u32 & (GRANTS - 1);
+        let handoff = bits as u32 & (MAX_GRANTS - 1);
         Ok(Self { zxid: bits >> HANDOFF_BITS, handoff })
     }
 }
@@ -197,7 +197,7 @@ impl TryFrom<u128> for FencingToken {
     fn try_from(number: u128) -> Result<Self, InvalidToken> {
         let zxid = u64::try_from(number >> 32);
         let zxid = zxid.map_err(|_| InvalidToken::new(number, "it has more than 96 bits"))?;
-        Self::of(zxid, number as u32, number)
+        Self::checked(zxid, number as u32, number)
     }
 }
 
@@ -233,7 +233,7 @@ impl FromStr for FencingToken {
         }
         let zxid = zxid.parse().map_err(|_| invalid("its zxid has more than 64 bits"))?;
         let handoff = handoff.parse().map_err(|_| invalid("its count of hand-offs has more than 32 bits"))?;
-        Self::of(zxid, handoff, text)
+        Self::checked(zxid, handoff, text)
     }
 }
 

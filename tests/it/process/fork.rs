@@ -90,6 +90,7 @@ impl Parent {
         assert!(!guard.is_held() && matches!(guard.state(), LeaseState::Lost(_)));
         assert!(!latch.is_leader() && latch.current().is_none());
         guard.lost().await;
+        assert!(client.events().next().await.is_none());
         report("fork: the state is told");
         let mut refused = 0;
         let mut is_refused = |outcome: Result<(), LockError>| {

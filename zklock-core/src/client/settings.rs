@@ -1,4 +1,4 @@
-//! The settings of a client: a configuration that has been validated; and the warning about waits that are long by them.
+//! A configuration that has been validated, and the warning about long waits.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -110,8 +110,8 @@ const WINDOW: Duration = Duration::from_secs(10);
 
 /// Logs waits that are long, once each, by the timer of the task that watches their deadlines.
 ///
-/// The calls of a line share a warning, which is about the one that waits longest. That of the next one comes no sooner
-/// than as long again after it.
+/// The calls of a local queue share a warning, which is about the call that waits longest. The next warning comes no sooner
+/// than the same time later.
 pub(crate) struct WaitWarning {
     after: Duration,
     bound: Arc<WarningBound>,

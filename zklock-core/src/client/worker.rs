@@ -15,7 +15,7 @@ use crate::error::{LockError, Phase};
 use crate::events::{EventSender, Events};
 use crate::last_start::PeriodCache;
 #[cfg(feature = "metrics")]
-use crate::metrics::{Lasting, Reports, State};
+use crate::metrics::{LeaseGauges, Reports, SessionGauges};
 use crate::path::NodePath;
 use crate::session::request_error::RequestError;
 use crate::session::{CLOSE_WITHIN, Health, OpenError, Session};
@@ -26,18 +26,17 @@ use super::settings::Settings;
 
 /// The state that the tasks and handles of one client share.
 pub(crate) struct Worker {
-    settings: Settings,
-    /// The data of this client's contenders, to which each of them has a pointer of one word.
-    identity: Arc<Vec<u8>>,
+    pub(crate) settings: Settings,
     current: watch::Sender<Current>,
-    tasks: Tasks,
+    /// The tasks on the client's thread.
+    pub(crate) tasks: Tasks,
     events: EventSender,
     #[cfg(feature = "metrics")]
     reports: OnceLock<Reports>,
     /// The periods that are known not to be over.
     pub(crate) periods: PeriodCache,
     /// Cancelled when no new acquisitions are accepted.
-    closing: CancellationToken,
+    pub(crate) closing: CancellationToken,
     /// Cancelled when the client no longer waits for guards.
     stopping: CancellationToken,
     /// Cancelled when the thread ends, after it has closed the session.
@@ -48,7 +47,7 @@ pub(crate) struct Worker {
 #[derive(Clone)]
 enum Current {
     /// No session is open; the error is that of the last attempt to open one, if any.
-    Opening(Option<OpenError>),
+    Connecting(Option<OpenError>),
     Open(Arc<Session>),
 }
 
@@ -58,14 +57,15 @@ impl Worker {
         let worker = Arc::new(Self::new(settings));
         let (own, thread) = (worker.clone(), std::thread::Builder::new().name("zklock-session".into()));
         thread.spawn(move || {
-            // Dropped after the tasks, some of which may still wait for servers that do not answer, and after the last
-            // report.
+            // Dropped last: after the tasks, some of which may still wait for servers that do not answer, the last report,
+            // and the thread's own handle on the worker.
             let _done = own.done.clone().drop_guard();
-            // The tasks that are left tell their ends to listeners, which need the worker for that.
             let worker = own;
             worker.tasks.run_until(worker.supervise());
             #[cfg(feature = "metrics")]
-            worker.reports.get().into_iter().for_each(Reports::finish);
+            if let Some(reports) = worker.reports.get() {
+                reports.finish();
+            }
         })?;
         #[cfg(feature = "metrics")]
         worker.start_reports();
@@ -76,29 +76,27 @@ impl Worker {
     fn start_reports(self: &Arc<Self>) {
         let (counters, tally) = (self.events.counters().clone(), self.settings.opening.tally.clone());
         let worker = Arc::downgrade(self);
-        let state = move || worker.upgrade().map(|worker| worker.state());
-        if let Some(reports) = Reports::start((counters, tally), &self.settings.root, state) {
+        let gauges = move || worker.upgrade().map(|worker| worker.gauges());
+        if let Some(reports) = Reports::start(counters, tally, &self.settings.root, gauges) {
             self.reports.set(reports).ok();
         }
     }
 
-    /// Returns what metrics show of the session.
     #[cfg(feature = "metrics")]
-    fn state(&self) -> State {
+    fn gauges(&self) -> SessionGauges {
         let session = self.current_session();
         let node_bytes = session.as_ref().map_or(0, |session| session.bounds().bytes());
         let lease = session.filter(|session| session.is_attended()).map(|session| {
             let (clock, terms) = (session.clock(), session.clock().terms());
-            Lasting { remaining: clock.remaining(), full: terms.term(terms.heartbeat_kind) }
+            LeaseGauges { remaining: clock.remaining(), full: terms.term(terms.heartbeat_kind) }
         });
-        State { health: self.health(), node_bytes, lease }
+        SessionGauges { health: self.health(), node_bytes, lease }
     }
 
     fn new(settings: Settings) -> Self {
         Self {
-            identity: Arc::new(settings.identity.as_bytes().to_vec()),
             settings,
-            current: watch::Sender::new(Current::Opening(None)),
+            current: watch::Sender::new(Current::Connecting(None)),
             tasks: Tasks::new(),
             events: EventSender::new(),
             #[cfg(feature = "metrics")]
@@ -110,10 +108,6 @@ impl Worker {
         }
     }
 
-    pub(crate) fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
     pub(crate) fn root(&self) -> &str {
         &self.settings.root
     }
@@ -122,13 +116,9 @@ impl Worker {
         self.settings.default_wait
     }
 
-    /// The data of this client's contenders.
-    pub(crate) fn identity(&self) -> Arc<Vec<u8>> {
-        self.identity.clone()
-    }
-
+    /// Returns the events from now on. A fork has none: another thread of the parent may have had the mutex of the channel.
     pub(crate) fn listen(&self) -> Events {
-        self.events.listen()
+        if self.tasks.is_forked() { EventSender::new().listen() } else { self.events.listen() }
     }
 
     /// Returns the sender of events, or `None` if nobody listens and nothing is counted.
@@ -175,19 +165,6 @@ impl Worker {
         }
     }
 
-    pub(crate) fn closing(&self) -> &CancellationToken {
-        &self.closing
-    }
-
-    /// Runs a task on the client's thread. The task is dropped at once if the thread has ended.
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.tasks.spawn(task);
-    }
-
-    pub(crate) fn tasks(&self) -> &Tasks {
-        &self.tasks
-    }
-
     /// Performs requests about `path` on the client's thread for up to `within`, even if the caller stops waiting for
     /// them.
     pub(crate) async fn call<T: Send + 'static>(
@@ -197,7 +174,7 @@ impl Worker {
         requests: impl Future<Output = Result<T, LockError>> + Send + 'static,
     ) -> Result<T, LockError> {
         let (reply, answer) = oneshot::channel();
-        self.spawn(async move {
+        self.tasks.spawn(async move {
             reply.send(timeout(within, requests).await).ok();
         });
         answer.await.map_err(|_| self.closed(path))?.unwrap_or_else(|Elapsed| {
@@ -218,7 +195,7 @@ impl Worker {
     {
         let (worker, about) = (self.clone(), path.clone());
         let asked = async move {
-            let session = worker.session(&about, worker.closing()).await?;
+            let session = worker.session(&about, &worker.closing).await?;
             request(session).await.map_err(|error| error.into_error(about.relative()))
         };
         self.call(path, self.default_wait(), asked).await
@@ -237,7 +214,7 @@ impl Worker {
         let (worker, about) = (self.clone(), path.clone());
         let asked = async move {
             loop {
-                let session = worker.session(&about, worker.closing()).await?;
+                let session = worker.session(&about, &worker.closing).await?;
                 match request(session).await {
                     Err(LockError::OutcomeUnknown { .. }) => sleep(UNANSWERED_PAUSE).await,
                     answer => return answer,
@@ -254,7 +231,7 @@ impl Worker {
     /// Returns the last failure to open a session, while none is open.
     pub(crate) fn failure(&self) -> Option<String> {
         match &*self.current.borrow() {
-            Current::Opening(error) => error.as_ref().map(ToString::to_string),
+            Current::Connecting(error) => error.as_ref().map(ToString::to_string),
             Current::Open(_) => None,
         }
     }
@@ -277,8 +254,10 @@ impl Worker {
     ) -> Result<Arc<Session>, LockError> {
         match cancel.run_until_cancelled(self.settled()).await {
             Some(Current::Open(session)) => Ok(session),
-            Some(Current::Opening(Some(error))) => Err(self.settings.opening.failure(&error, Duration::ZERO)),
-            Some(Current::Opening(None)) | None => {
+            Some(Current::Connecting(Some(error))) => {
+                Err(self.settings.opening.failure(&error, Duration::ZERO))
+            }
+            Some(Current::Connecting(None)) | None => {
                 Err(LockError::Closed { path: path.relative().to_owned() })
             }
         }
@@ -289,9 +268,9 @@ impl Worker {
         let mut current = self.current.subscribe();
         let is_settled = |current: &Current| match current {
             Current::Open(session) => !session.is_over(),
-            Current::Opening(error) => error.as_ref().is_some_and(OpenError::is_final),
+            Current::Connecting(error) => error.as_ref().is_some_and(OpenError::is_final),
         };
-        current.wait_for(is_settled).await.map_or(Current::Opening(None), |settled| settled.clone())
+        current.wait_for(is_settled).await.map_or(Current::Connecting(None), |settled| settled.clone())
     }
 
     /// Waits until a session is open, for at most `within`.
@@ -299,8 +278,8 @@ impl Worker {
         let settled = timeout(within, self.settled()).await;
         let error = match settled.unwrap_or_else(|Elapsed| self.current.borrow().clone()) {
             Current::Open(_) => return Ok(()),
-            Current::Opening(Some(error)) => error,
-            Current::Opening(None) => OpenError::Unreachable("no server answered".into()),
+            Current::Connecting(Some(error)) => error,
+            Current::Connecting(None) => OpenError::Unreachable("no server answered".into()),
         };
         Err(self.settings.opening.failure(&error, within))
     }
@@ -377,12 +356,12 @@ impl Worker {
     fn note_end(&self, open_for: Duration) {
         let is_failure = open_for <= LONGEST_PAUSE && !self.stopping.is_cancelled();
         let reason = || OpenError::Unreachable("the session ended as soon as it was open".into());
-        self.current.send_replace(Current::Opening(is_failure.then(reason)));
+        self.current.send_replace(Current::Connecting(is_failure.then(reason)));
     }
 
     fn tell_failure(&self, error: OpenError) {
         tracing::warn!(%error, servers = self.settings.opening.servers, "cannot open a session");
-        self.current.send_replace(Current::Opening(Some(error)));
+        self.current.send_replace(Current::Connecting(Some(error)));
     }
 
     /// Waits until the session is over. Closes it if the client is stopped.

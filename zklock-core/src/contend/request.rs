@@ -21,7 +21,7 @@ pub(crate) enum Wanted {
     /// Permits of a semaphore, all or none.
     Permits(Permits),
     /// A place in the queue of an election, with the candidate's identity as the data of its node.
-    Candidacy { place: Place, identity: Arc<Vec<u8>> },
+    Candidacy { place: Place, identity: Arc<str> },
 }
 
 /// A number of permits of one semaphore.
@@ -64,7 +64,7 @@ pub(super) struct Request {
 
 impl Request {
     pub(super) fn parameters(&self, path: NodePath, predicate: Predicate) -> Parameters {
-        let (lock, data) = (self.path.clone(), self.worker.identity());
+        let (lock, data) = (self.path.clone(), self.worker.settings.identity.clone());
         Parameters { lock, path, predicate, data, counter: None }
     }
 
@@ -75,7 +75,7 @@ impl Request {
         cancel: &CancellationToken,
     ) -> Result<Claim, NotAcquired> {
         let node = driver.acquire(self.contention, cancel, |progress| (self.listener)(progress)).await?;
-        Ok(Claim::begin(driver, self.path.clone(), &node, self.worker.tasks()))
+        Ok(Claim::begin(driver, self.path.clone(), &node, &self.worker.tasks))
     }
 
     pub(super) fn closed(&self) -> LockError {

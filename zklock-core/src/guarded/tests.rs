@@ -38,7 +38,7 @@ async fn a_write_is_under_way_from_its_first_step_until_it_is_answered() {
     let held = proxy.on_reply(Opcode::MULTI).hold();
     // The client's thread stands still, so the write's task does not run yet.
     let (go_on, stopped) = mpsc::channel::<()>();
-    guard.client().worker().spawn(async move {
+    guard.client().worker().tasks.spawn(async move {
         stopped.recv().ok();
     });
     let mut write = Box::pin(guard.create("/data", "x"));
@@ -145,7 +145,7 @@ async fn a_write_of_a_term_that_ends_while_it_waits_for_a_connection_is_not_appl
     // The client's thread stands still, so that the write begins before the broken connection is noticed.
     let (go_on, stopped) = mpsc::channel::<()>();
     let (stop, stands_still) = tokio::sync::oneshot::channel();
-    client.worker().spawn(async move {
+    client.worker().tasks.spawn(async move {
         stop.send(()).ok();
         stopped.recv().ok();
     });

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Client;
@@ -46,7 +45,7 @@ pub struct Election {
 
 impl Election {
     pub(crate) fn new(client: Client, path: NodePath) -> Self {
-        let (worker, identity) = (client.worker().clone(), client.worker().identity());
+        let (worker, identity) = (client.worker().clone(), client.worker().settings.identity.clone());
         let place = Place { role: Role::Latch, also_behind: [].into() };
         let lock = LockRef::new(path, Access::Leader, Wanted::Candidacy { place, identity });
         let (policy, hold_down, handover) = Default::default();
@@ -79,7 +78,7 @@ impl Election {
         let own = identity.into();
         check_identity(&own)?;
         if let Wanted::Candidacy { identity, .. } = &mut self.config.lock.wanted {
-            *identity = Arc::new(own.into_bytes());
+            *identity = own.into();
         }
         Ok(self)
     }
@@ -119,13 +118,13 @@ impl Election {
     /// The latch runs from now on, even while no server can be reached, and needs no separate start. Another
     /// latch of the same client at the same path is another candidate.
     pub fn latch(self) -> LeaderLatch {
-        let close = self.config.worker.closing().child_token();
+        let close = self.config.worker.closing.child_token();
         LeaderLatch::join(Some(self.client), self.config, close)
     }
 
     /// Enters the election as a latch that belongs to its client, and ends with it.
     pub(super) fn latch_of_client(self) -> LeaderLatch {
-        let close = self.config.worker.closing().child_token();
+        let close = self.config.worker.closing.child_token();
         LeaderLatch::join(None, self.config, close)
     }
 

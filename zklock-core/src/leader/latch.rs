@@ -62,7 +62,7 @@ impl LeaderLatch {
         let (own, since) = (config.clone(), Instant::now());
         let latch = Self { config: own, position, close: close.clone(), _client: client, since };
         let worker = config.worker.clone();
-        worker.spawn(async move {
+        worker.tasks.spawn(async move {
             let candidacy = config.candidacy();
             Candidate { candidacy, config, told, close }.run().await;
         });
@@ -377,7 +377,7 @@ impl Candidate {
             let started = Instant::now();
             // A panic costs the session, and not the candidate.
             if panics(self.stand()).await {
-                self.config.worker.tasks().note_panic();
+                self.config.worker.tasks.note_panic();
             }
             let pause = backoff.lengthen_after(started.elapsed());
             self.close.run_until_cancelled(sleep(pause)).await;

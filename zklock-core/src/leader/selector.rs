@@ -73,7 +73,7 @@ impl LeaderSelector {
         F: Fn(Leadership) -> R + Send + Sync + 'static,
         R: Future<Output: Verdict> + Send + 'static,
     {
-        let close = config.worker.closing().child_token();
+        let close = config.worker.closing.child_token();
         let (is_queued, latch, last_failure) =
             (watch::Sender::new(false), Mutex::default(), Mutex::default());
         let candidate = Arc::new(Candidate { config, requeue, close, is_queued, latch, last_failure });

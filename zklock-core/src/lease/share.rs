@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures_util::future::select_all;
 
 use crate::error::{LockError, LossReason};
-use crate::events::Holding;
+use crate::events::{HoldEnd, Holding};
 use crate::session::request_error::RequestError;
 use crate::session::requests::Guards;
 use crate::token::FencingToken;
@@ -33,7 +33,7 @@ impl Share {
     }
 
     pub(crate) fn token(&self) -> FencingToken {
-        self.lease.token().handed_on(self.handoff)
+        self.lease.token().with_handoffs(self.handoff)
     }
 
     /// Fails if the lease is lost, or the holder has given it back.
@@ -47,14 +47,14 @@ impl Share {
     /// Reports the end of this hold to the event listeners from now on.
     pub(crate) fn announce(&self, holding: Holding) {
         if let Some(lost) = self.lease.holders.enter(self.handoff, holding) {
-            lost.lost(self.lease.loss().unwrap_or(LossReason::SessionEnded));
+            lost.end(HoldEnd::Lost(self.lease.loss().unwrap_or(LossReason::SessionEnded)));
         }
     }
 
     /// Reports that the holder lost the lock for a reason that is not one of the lease.
     pub(crate) fn forfeit(&self, reason: LossReason) {
         if let Some(lost) = self.lease.holders.remove(self.handoff) {
-            lost.lost(reason);
+            lost.end(HoldEnd::Lost(reason));
         }
     }
 
@@ -67,13 +67,13 @@ impl Share {
     /// Reports to the listeners that the holders before this one have passed the lock on to it.
     pub(crate) fn report_handoff(&self) {
         let earlier = self.lease.holders.remove_returned(|other| other < self.handoff);
-        earlier.into_iter().for_each(Holding::passed_on);
+        earlier.into_iter().for_each(|holding| holding.end(HoldEnd::PassedOn));
     }
 
     /// Reports the release of this holder to the listeners, while others hold the lock.
     pub(crate) fn report_release(&self) {
         let own = self.lease.holders.remove_returned(|other| other == self.handoff);
-        own.into_iter().for_each(Holding::released);
+        own.into_iter().for_each(|holding| holding.end(HoldEnd::Released));
     }
 
     /// Waits until another holder has the lock, or until its release has ended, and returns the outcome.

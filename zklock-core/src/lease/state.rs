@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::change::{Mutex, Signal};
 use crate::error::{LockError, LossReason};
-use crate::events::Witness;
+use crate::events::{HoldEnd, Witness};
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
 use crate::session::Session;
@@ -198,7 +198,7 @@ impl Lease {
             tracing::warn!(path = %self.path, %reason, "lock lost");
             self.changed().notify();
             // Listeners are told after the state has changed, so that they see it.
-            self.holders.lose().into_iter().for_each(|holding| holding.lost(reason));
+            self.holders.lose().into_iter().for_each(|holding| holding.end(HoldEnd::Lost(reason)));
         }
         first
     }

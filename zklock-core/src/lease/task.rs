@@ -11,7 +11,7 @@ use futures_util::future::{Fuse, FutureExt};
 use tokio::task::yield_now;
 
 use crate::error::{LockError, LossReason};
-use crate::events::Witness;
+use crate::events::{HoldEnd, Witness};
 use crate::queue::acquisition::End;
 use crate::session::drive::{Driver, Undone};
 use crate::session::{Attendance, Health};
@@ -161,12 +161,12 @@ fn finish(lease: &Lease, end: End, refusal: Option<LockError>) {
     let is_deleted = matches!(end, End::Withdrawn);
     // Those that held the lock when it was lost have been told. The others have given it back.
     for holding in lease.holders.clear() {
-        match &outcome {
-            Ok(()) => holding.released(),
-            Err(LockError::Lost { reason: LossReason::SessionEnded, .. }) if is_deleted => holding.released(),
-            Err(LockError::Lost { reason, .. }) => holding.lost(*reason),
-            Err(error) => holding.release_failed(error),
-        }
+        holding.end(match &outcome {
+            Ok(()) => HoldEnd::Released,
+            Err(LockError::Lost { reason: LossReason::SessionEnded, .. }) if is_deleted => HoldEnd::Released,
+            Err(LockError::Lost { reason, .. }) => HoldEnd::Lost(*reason),
+            Err(error) => HoldEnd::Failed(error.clone()),
+        });
     }
     lease.holders.end(outcome);
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::client::settings::Queueing;
 use crate::lease::Readiness;
-use crate::token::GRANTS;
+use crate::token::MAX_GRANTS;
 
 /// The mode in which a call wants the lock, or in which a node holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -151,7 +151,7 @@ impl<L: Handle> HeldNode<L> {
         if self.keeps_out(mode) {
             return Admission::Never;
         }
-        if is_batch && self.handoffs < GRANTS {
+        if is_batch && self.handoffs < MAX_GRANTS {
             return Admission::Now(Counted::InBatch);
         }
         let Look { readiness, contended_since } = self.look();
@@ -252,6 +252,6 @@ impl<L: Handle> HeldNode<L> {
         let is_over = contended_since.is_some_and(|others| {
             self.grants >= queueing.turns || now.duration_since(self.turn_since(others)) >= queueing.within
         });
-        self.handoffs == GRANTS || (self.handoffs > 0 && is_over)
+        self.handoffs == MAX_GRANTS || (self.handoffs > 0 && is_over)
     }
 }

@@ -210,7 +210,7 @@ impl LocalQueues {
             let queue = Arc::new(LocalQueue {
                 worker: worker.clone(),
                 path: path.clone(),
-                state: Mutex::new(State::new(worker.settings().queueing, kind(&key))),
+                state: Mutex::new(State::new(worker.settings.queueing, kind(&key))),
                 key,
                 front: Mutex::default(),
                 changed: Notify::new(),

@@ -31,7 +31,7 @@ impl LocalQueue {
     pub(super) fn start(self: &Arc<Self>) {
         // Made here rather than in the future, which may be dropped before its first poll.
         let task = Task { queue: self.clone(), is_over: false };
-        self.worker.spawn(async move {
+        self.worker.tasks.spawn(async move {
             task.queue.run().await;
             task.end();
         });
@@ -39,11 +39,11 @@ impl LocalQueue {
 
     /// Does what the calls need until nobody waits.
     async fn run(self: &Arc<Self>) {
-        let closing = self.worker.closing();
+        let closing = &self.worker.closing;
         // In the memory of the task: most tasks have a contender from the beginning.
         let mut contest = pin!(None);
         let mut cancel: Option<CancellationToken> = None;
-        let mut warning = WaitWarning::new(self.worker.settings());
+        let mut warning = WaitWarning::new(&self.worker.settings);
         let mut seen_vacant = None;
         loop {
             let log = self.log_long_wait(&mut warning);

@@ -139,7 +139,7 @@ impl Scene {
         life(&self.source, Subject { path: &path, label: &label, mode, group: None });
     }
 
-    fn report(&mut self, state: Option<State>) -> Vec<String> {
+    fn report(&mut self, state: Option<SessionGauges>) -> Vec<String> {
         with_local_recorder(&self.recorder, || self.exporter.report(state));
         self.recorder.asked()
     }
@@ -149,8 +149,8 @@ impl Scene {
     }
 }
 
-fn connected() -> Option<State> {
-    Some(State { health: Health::Connected, node_bytes: 7, lease: None })
+fn connected() -> Option<SessionGauges> {
+    Some(SessionGauges { health: Health::Connected, node_bytes: 7, lease: None })
 }
 
 #[test]

@@ -67,7 +67,7 @@ pub(crate) struct Parameters {
     pub(crate) path: NodePath,
     pub(crate) predicate: Predicate,
     /// The data of the contender's node.
-    pub(crate) data: Arc<Vec<u8>>,
+    pub(crate) data: Arc<str>,
     /// The node from which the number of permits is read, if the number may change.
     pub(crate) counter: Option<Counter>,
 }
@@ -88,7 +88,7 @@ pub(crate) struct Driver {
     session: Arc<Session>,
     lock: NodePath,
     path: NodePath,
-    data: Arc<Vec<u8>>,
+    data: Arc<str>,
     counter: Option<Counter>,
     machine: Acquisition,
     action: Action,

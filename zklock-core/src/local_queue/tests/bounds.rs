@@ -1,7 +1,7 @@
 //! The bounds of a turn.
 
 use super::*;
-use crate::token::GRANTS;
+use crate::token::MAX_GRANTS;
 
 #[test]
 fn while_others_wait_a_turn_ends_after_64_grants_of_which_the_present_holders_is_the_first() {
@@ -77,15 +77,15 @@ fn no_time_at_all_hands_over_after_each_grant_while_others_wait() {
 #[test]
 fn a_node_whose_numbers_are_used_up_leaves() {
     let mut scene = Scene::held(Shared);
-    scene.state.held.first_mut().unwrap().handoffs = GRANTS - 1;
-    assert_eq!(scene.wait(Shared), [(2, GRANTS - 1)]);
+    scene.state.held.first_mut().unwrap().handoffs = MAX_GRANTS - 1;
+    assert_eq!(scene.wait(Shared), [(2, MAX_GRANTS - 1)]);
     assert_eq!(scene.wait(Shared), []);
     scene.enter(Shared);
     // Nor does a batch go on.
     let mut scene = Scene::held(Exclusive);
-    scene.state.held.first_mut().unwrap().handoffs = GRANTS - 1;
+    scene.state.held.first_mut().unwrap().handoffs = MAX_GRANTS - 1;
     scene.wait(Shared);
     scene.wait(Shared);
-    assert_eq!(scene.give_back().0, [(2, GRANTS - 1)]);
+    assert_eq!(scene.give_back().0, [(2, MAX_GRANTS - 1)]);
     assert!(matches!(scene.state.next(scene.now), Need::Downgrade(_)));
 }

@@ -60,7 +60,7 @@ impl Driver {
         self.set_out();
         let (session, path, data) = (self.session.clone(), self.path.clone(), self.data.clone());
         let role = self.machine.predicate().role();
-        let new = NewNode { dir: path.full(), id, role, data: &data };
+        let new = NewNode { dir: path.full(), id, role, data: data.as_bytes() };
         if self.counted == 0 {
             let bytes = new.path().len() + DIGITS;
             if let Err(refusal) = session.bounds().add_node(bytes) {
