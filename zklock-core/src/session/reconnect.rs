@@ -2,7 +2,7 @@
 //! when the lease clock runs out.
 //!
 //! All addresses are tried in random order, each within the time for which a server may be silent. That of the connection
-//! before comes last: a silent server costs no time then, and gets no request that it could answer late (`session::late`).
+//! before comes last: a silent server costs no time then, and gets no request that it could answer late (`drive::entering`).
 //! A pause of half a second to a second follows each round, or a shorter one in short sessions, so that a lease survives as
 //! long an outage as possible.
 
