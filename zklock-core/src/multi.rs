@@ -7,7 +7,7 @@
 mod sim;
 
 use std::borrow::Cow;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::client::Client;
 use crate::deadline::{Contention, Deadline};
@@ -181,18 +181,16 @@ impl MultiLock {
     /// Enters all members, and starts over with the first one if one is lost while others are waited for. Returns the
     /// contended member if the attempt does not wait for it.
     async fn enter(&self, deadline: Deadline) -> Result<Result<MultiGuard, &LockRef>, LockError> {
-        let started = Instant::now();
-        let left = || deadline.spent(started.elapsed());
         let group = self.client.worker().events().map(|events| events.new_id());
         loop {
-            let guard = match self.enter_each(left, group).await? {
+            let guard = match self.enter_each(deadline, group).await? {
                 Ok(holds) => MultiGuard::new(holds),
                 Err(contended) => return Ok(Err(contended)),
             };
             let Err(lost) = guard.check() else { return Ok(Ok(guard)) };
             // A member kept from this round would not prove that all were held at one time.
-            self.give_back(guard.into_holds(), left()).await;
-            if left().left().is_zero() {
+            self.give_back(guard.into_holds(), deadline).await;
+            if deadline.left().is_zero() {
                 return Err(lost);
             }
         }
@@ -201,15 +199,15 @@ impl MultiLock {
     /// Enters one member after the other. If one of them cannot be had, gives those in front of it back.
     async fn enter_each(
         &self,
-        left: impl Fn() -> Deadline,
+        deadline: Deadline,
         group: Option<u64>,
     ) -> Result<Result<Vec<Hold>, &LockRef>, LockError> {
         let mut held = Vec::new();
         for lock in &self.locks {
-            match hold::enter(&self.client, lock, left(), group).await {
+            match hold::enter(&self.client, lock, deadline, group).await {
                 Ok(Some(holds)) => held.extend(holds),
                 failed => {
-                    self.give_back(held, left()).await;
+                    self.give_back(held, deadline).await;
                     return failed.map(|_| Err(lock));
                 }
             }

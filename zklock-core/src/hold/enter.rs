@@ -25,7 +25,6 @@ pub(crate) async fn enter(
     group: Option<u64>,
 ) -> Result<Option<Vec<Hold>>, LockError> {
     client.worker().check_process(&lock.path)?;
-    let left = deadline.running();
     while let Some((outer, reentry)) = nearest(client, lock) {
         let path = || lock.path.relative().to_owned();
         let permits = match reentry {
@@ -33,7 +32,7 @@ pub(crate) async fn enter(
             Reentry::Upgrade => return Err(LockError::Upgrade { path: path() }),
             Reentry::Deadlock => return Err(LockError::Reentrant { path: path() }),
         };
-        let permit = admit((&outer, permits), &left).await?;
+        let permit = admit((&outer, permits), deadline).await?;
         // If the outer entry has ended meanwhile, another one may be around it.
         let Some(permit) = permit else { if outer.is_over() { continue } else { return Ok(None) } };
         if let Some(hold) = outer.join(lock.access, permit) {
@@ -42,17 +41,17 @@ pub(crate) async fn enter(
         }
     }
     // Boxed, so that the futures of calls that enter again are small.
-    Box::pin(acquire(client, lock, &left, group)).await
+    Box::pin(acquire(client, lock, deadline, group)).await
 }
 
 async fn acquire(
     client: &Client,
     lock: &LockRef,
-    deadline: &(impl Fn() -> Deadline + Sync),
+    deadline: Deadline,
     group: Option<u64>,
 ) -> Result<Option<Vec<Hold>>, LockError> {
     let attempt = Attempt::begin(client.worker().events(), lock.subject(group));
-    match local_queue::enter(client, (&lock.path, &lock.wanted), (deadline, &attempt.witness())).await {
+    match local_queue::enter(client, (&lock.path, &lock.wanted), deadline, &attempt.witness()).await {
         Ok(Some(grants)) => Ok(Some(first_holds(client, lock, attempt, grants.into_iter().collect()))),
         Ok(None) => {
             attempt.contended();
@@ -80,13 +79,12 @@ fn first_holds(client: &Client, lock: &LockRef, attempt: Attempt, grants: Vec<Ar
 /// The wait does not keep the lock. The end of the outer entry does not end the wait: the caller looks again behind it.
 pub(super) async fn admit(
     (outer, permits): (&Entry, u32),
-    deadline: impl FnOnce() -> Deadline,
+    deadline: Deadline,
 ) -> Result<Option<OwnedSemaphorePermit>, LockError> {
     let gate = outer.gate().clone();
     if let Ok(permit) = gate.clone().try_acquire_many_owned(permits) {
         return Ok(Some(permit));
     }
-    let deadline = deadline();
     if deadline.contention == Contention::Leave {
         return Ok(None);
     }

@@ -54,13 +54,11 @@ fn ends(holds: &[Hold]) -> impl Iterator<Item = End> {
 /// Waits for at most `within` until the servers have confirmed the release, or another call of this client has the lock. The
 /// outcome is the first failure, and the others are logged.
 pub(crate) async fn released(ends: Vec<End>, within: Duration) -> Result<(), LockError> {
-    let left = Deadline::new(within, Contention::Wait).running();
-    // The time runs from now on, and not from the first wait.
-    left();
+    let deadline = Deadline::new(within, Contention::Wait);
     let mut first = Ok(());
     // All of them are under way, so that one wait after the other takes as long as the longest.
     for end in ends {
-        match (&first, end.released(&left).await) {
+        match (&first, end.released(deadline).await) {
             (Ok(()), outcome) => first = outcome,
             (Err(_), Err(error)) => log(&error),
             (Err(_), Ok(())) => {}
@@ -102,21 +100,21 @@ fn log(error: &LockError) {
 }
 
 impl End {
-    async fn released(self, left: impl Fn() -> Deadline) -> Result<(), LockError> {
+    async fn released(self, deadline: Deadline) -> Result<(), LockError> {
         let Self { outstanding, share, alive } = self;
         let outcome = match outstanding {
             Outstanding::Nothing => {
                 return share.lease().check_process().and_then(|()| share.lease().check());
             }
             // Boxed, so that the futures of calls, which have room for a release, are small.
-            Outstanding::Downgrade(downgrade) => Box::pin(answered(&share, (downgrade, left()))).await,
+            Outstanding::Downgrade(downgrade) => Box::pin(answered(&share, (downgrade, deadline))).await,
             Outstanding::Release(release) => {
                 // Lets the call that has the lock now run first, because it may wait for this thread. Unlike Tokio's
                 // `yield_now`, this one resumes the present task right behind it, and not when the thread is idle.
                 yield_now().await;
                 match release.outcome() {
                     Some(outcome) => outcome,
-                    None => Box::pin(answered(&share, (release.done(), left()))).await,
+                    None => Box::pin(answered(&share, (release.done(), deadline))).await,
                 }
             }
         };
@@ -155,13 +153,12 @@ async fn answered(
 
 /// Turns a writer's hold into a reader's. Waits for writers inside, and then for the servers to apply it.
 pub(crate) async fn downgraded(hold: &mut Hold, deadline: Deadline) -> Result<(), LockError> {
-    let left = deadline.running();
-    let inside = admit((hold.entry(), 1), &left).await?;
+    let inside = admit((hold.entry(), 1), deadline).await?;
     let downgrade = hold.become_reader();
     drop(inside);
     let Some(downgrade) = downgrade else { return hold.lease().check() };
     let share = hold.share().clone();
-    let outcome = answered(&share, (downgrade, left())).await;
+    let outcome = answered(&share, (downgrade, deadline)).await;
     if let (Some(span), Err(error)) = (hold.span(), &outcome) {
         span.note(error);
     }

@@ -21,17 +21,17 @@ impl LocalQueue {
     pub(super) fn enter(
         self: Arc<Self>,
         mode: Mode,
-        (deadline, witness): (&(impl Fn() -> Deadline + Sync), &Witness),
+        deadline: Deadline,
+        witness: &Witness,
     ) -> impl Future<Output = Result<Option<Grants>, LockError>> + Send {
         async move {
             let mut before = None;
             loop {
                 let (reply, answer) = oneshot::channel();
-                let present = deadline();
                 // Nobody is told that a call waits which does not.
-                let is_told = witness.is_heard() && present.contention == Contention::Wait;
+                let is_told = witness.is_heard() && deadline.contention == Contention::Wait;
                 let untold = is_told.then(|| witness.clone());
-                let waiting = match self.arrive((mode, present), before, (reply, untold)) {
+                let waiting = match self.arrive((mode, deadline), before, (reply, untold)) {
                     Ok((id, since)) => Waiting { queue: &self, id, since },
                     Err(Rejected::Contended) => return Ok(None),
                     Err(Rejected::Closed) => return Err(self.closed()),
@@ -53,7 +53,7 @@ impl LocalQueue {
                             }
                             // It was lost before the caller could see it, such as during a pause of the process. The
                             // call goes back to its place in line.
-                            Some(lost) if deadline().left().is_zero() => return Err(lost),
+                            Some(lost) if deadline.left().is_zero() => return Err(lost),
                             Some(_) => {}
                         }
                     }
