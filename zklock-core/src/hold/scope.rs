@@ -135,13 +135,11 @@ pub(crate) fn is_in_term(share: &Arc<Share>) -> bool {
 /// Returns the innermost entry of the present call into this lock, and what it means to enter the lock inside of it. Locks
 /// that are independent of it are passed over.
 pub(super) fn nearest(client: &Client, lock: &LockRef) -> Option<(Arc<Entry>, Reentry)> {
-    let is_same = |entry: &Entry| {
-        entry.worker.as_ptr() == Arc::as_ptr(client.worker()) && entry.lease().path() == &lock.path
-    };
     Scope::present(|frames| {
         frames.iter().flat_map(Frame::entries).find_map(|entry| {
             let reentry = entry.access.reentry(lock.access)?;
-            (is_same(entry) && !entry.is_over()).then(|| (entry.clone(), reentry))
+            let is_same = entry.lease().path() == &lock.path && entry.is_of(client);
+            is_same.then(|| (entry.clone(), reentry))
         })
     })
 }
