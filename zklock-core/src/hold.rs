@@ -46,6 +46,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -54,7 +55,7 @@ use crate::client::Client;
 use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason};
 use crate::events::HoldSpan;
-use crate::lease::{Lease, Share};
+use crate::lease::{Lease, LeaseState, Share};
 use crate::local_queue::Grant;
 use crate::token::FencingToken;
 
@@ -68,8 +69,7 @@ pub(crate) use self::release::{begin_release, downgraded, finish, give_up, relea
 #[cfg(test)]
 pub(crate) use self::scope::length;
 pub(crate) use self::scope::{
-    Entries, Frame, LeaderTerm, entries, frames, is_in_term, scope, scope_blocking, scope_blocking_in_term,
-    scope_in_term,
+    Part, Parts, held, parts, scope, scope_blocking, scope_blocking_in_term, scope_in_term,
 };
 pub use self::scope::{inherit, inherit_blocking};
 
@@ -178,17 +178,8 @@ impl Drop for Hold {
 }
 
 impl Entry {
-    pub(crate) fn share(&self) -> &Arc<Share> {
-        &self.share
-    }
-
     pub(crate) fn lease(&self) -> &Arc<Lease> {
         self.share.lease()
-    }
-
-    /// Returns the worker of the client that holds the lock, or `None` if this entry has ended.
-    pub(crate) fn worker(&self) -> Option<Arc<Worker>> {
-        self.alive.lock().as_ref().map(|alive| alive.owner.client().worker().clone())
     }
 
     /// Returns whether this client has the lock by this entry, which has not ended.
@@ -198,25 +189,6 @@ impl Entry {
 
     pub(crate) fn is_over(&self) -> bool {
         self.alive.lock().is_none()
-    }
-
-    /// Fails if the lock is lost, or this entry has ended.
-    pub(crate) fn check(&self) -> Result<(), LockError> {
-        match self.is_over() {
-            true => Err(self.lease().lost_error(LossReason::Resigned)),
-            false => self.share.check(),
-        }
-    }
-
-    /// Waits until the lock is lost, or this entry has ended.
-    pub(crate) async fn lost(&self) -> LossReason {
-        let reason = tokio::select! {
-            biased;
-            () = self.ended.cancelled() => LossReason::Resigned,
-            reason = self.lease().lost() => reason,
-        };
-        // The loss may be that of a later holder.
-        if self.is_over() { LossReason::Resigned } else { reason }
     }
 
     fn end(&self) -> Option<Alive> {
@@ -240,5 +212,38 @@ impl Entry {
         let permits = around.chain([own]).collect();
         let alive = Alive { owner: owner.clone(), permits, span: span.clone() };
         Some(Hold::new(access, self.share.clone(), alive))
+    }
+}
+
+impl Part for Entry {
+    fn share(&self) -> &Arc<Share> {
+        &self.share
+    }
+
+    fn worker(&self) -> Option<Arc<Worker>> {
+        self.alive.lock().as_ref().map(|alive| alive.owner.client().worker().clone())
+    }
+
+    fn check(&self) -> Result<(), LockError> {
+        match self.is_over() {
+            true => Err(self.lease().lost_error(LossReason::Resigned)),
+            false => self.share.check(),
+        }
+    }
+
+    fn is_held(&self) -> bool {
+        self.check().is_ok() && self.lease().state() == LeaseState::Held
+    }
+
+    fn lost(&self) -> BoxFuture<'_, LossReason> {
+        Box::pin(async {
+            let reason = tokio::select! {
+                biased;
+                () = self.ended.cancelled() => LossReason::Resigned,
+                reason = self.lease().lost() => reason,
+            };
+            // The loss may be that of a later holder.
+            if self.is_over() { LossReason::Resigned } else { reason }
+        })
     }
 }

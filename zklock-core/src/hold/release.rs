@@ -12,9 +12,9 @@ use crate::events::HoldSpan;
 use crate::lease::Share;
 use crate::time::{Elapsed, timeout};
 
-use super::Hold;
 use super::enter::admit;
 use super::owner::{Owner, Remaining};
+use super::{Hold, Part};
 
 /// The end of one hold, whose release or downgrade may still be under way.
 pub(crate) struct End {

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::ops::Deref;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -17,8 +18,8 @@ use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason};
 use crate::events::{Candidacy, HoldSpan};
 use crate::guard::run_while;
-use crate::held::Held;
-use crate::hold::{self, LeaderTerm, LockRef};
+use crate::held::{Held, held};
+use crate::hold::{self, LockRef, Part};
 use crate::lease::{Lease, LeaseState, Share};
 use crate::participant::{self, Participant, Standing};
 use crate::time::timeout;
@@ -299,7 +300,7 @@ impl Leadership {
 
     /// Returns whether the present call is inside of a body under this term.
     pub(super) fn is_around(&self) -> bool {
-        hold::is_in_term(&self.term.share)
+        held().iter().any(|held| held.shares().iter().any(|share| Arc::ptr_eq(share, &self.term.share)))
     }
 
     #[cfg(test)]
@@ -329,13 +330,13 @@ impl Term {
     }
 }
 
-impl LeaderTerm for Term {
+impl Part for Term {
     fn share(&self) -> &Arc<Share> {
         &self.share
     }
 
-    fn worker(&self) -> &Arc<Worker> {
-        &self.config.worker
+    fn worker(&self) -> Option<Arc<Worker>> {
+        Some(self.config.worker.clone())
     }
 
     /// Fails if this term is over. The first failure ends the term, so that a term that was once seen as over
@@ -351,7 +352,11 @@ impl LeaderTerm for Term {
         Err(self.share.lease().lost_error(reason))
     }
 
-    fn over(&self) -> Pin<Box<dyn Future<Output = LossReason> + Send + '_>> {
+    fn is_held(&self) -> bool {
+        self.check().is_ok()
+    }
+
+    fn lost(&self) -> BoxFuture<'_, LossReason> {
         Box::pin(async {
             tokio::select! {
                 biased;
@@ -396,6 +401,7 @@ fn noted<T>(span: Option<HoldSpan>, outcome: Result<T, LockError>) -> Result<T, 
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::pin::Pin;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
 
