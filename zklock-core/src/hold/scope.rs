@@ -153,13 +153,15 @@ pub(super) fn nearest(client: &Client, lock: &LockRef) -> Option<(Arc<Entry>, Re
 /// do not multiply in size.
 pub(crate) struct Scoped<F> {
     scope: Scope,
-    /// The future, and the body under a term that it is. `None` once it has ended.
-    running: Option<(Pin<Box<F>>, Option<Arc<TermBody>>)>,
+    /// `None` once it has ended.
+    future: Option<Pin<Box<F>>>,
+    /// If the future is the body under a term. It ends behind the future.
+    body: Option<Arc<TermBody>>,
 }
 
 impl<F> Scoped<F> {
     fn new(scope: Scope, future: F, body: Option<Arc<TermBody>>) -> Self {
-        Self { scope, running: Some((Box::pin(future), body)) }
+        Self { scope, future: Some(Box::pin(future)), body }
     }
 }
 
@@ -167,12 +169,13 @@ impl<F: Future> Future for Scoped<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let Self { scope, running } = &mut *self;
+        let Self { scope, future, body } = &mut *self;
         let _entered = scope.enter();
-        let (future, _) = running.as_mut().expect("a future is not polled after its end");
-        let outcome = future.as_mut().poll(context);
+        let running = future.as_mut().expect("a future is not polled after its end");
+        let outcome = running.as_mut().poll(context);
         if outcome.is_ready() {
-            *running = None;
+            *future = None;
+            *body = None;
         }
         outcome
     }
@@ -181,7 +184,7 @@ impl<F: Future> Future for Scoped<F> {
 impl<F> Drop for Scoped<F> {
     fn drop(&mut self) {
         let _entered = self.scope.enter();
-        self.running = None;
+        self.future = None;
     }
 }
 
