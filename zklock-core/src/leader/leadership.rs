@@ -48,6 +48,9 @@ pub(super) struct CandidateConfig {
     pub(super) policy: Policy,
     pub(super) hold_down: Duration,
     pub(super) handover: Duration,
+    /// Whether a selector runs again after each term, and also after it was refused. Otherwise it does after
+    /// [`LeaderSelector::requeue`](super::LeaderSelector::requeue).
+    pub(super) auto_requeue: bool,
 }
 
 impl CandidateConfig {

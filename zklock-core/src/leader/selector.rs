@@ -41,19 +41,9 @@ pub struct LeaderSelector {
     ended: Shared<BoxFuture<'static, Ended>>,
 }
 
-/// When a selector runs again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Requeue {
-    /// After [`LeaderSelector::requeue`].
-    WhenAsked,
-    /// After each term. It also stays in the election if it is refused.
-    Always,
-}
-
 /// What the handle of a selector and its task share.
 struct Candidate {
     config: CandidateConfig,
-    requeue: Requeue,
     /// Cancelled when the candidate is to leave. A callback that runs then goes on until it, or its term, has ended.
     close: CancellationToken,
     /// Whether the candidate is to run once more.
@@ -64,19 +54,14 @@ struct Candidate {
 }
 
 impl LeaderSelector {
-    pub(super) fn start<F, R>(
-        client: Client,
-        (config, requeue): (CandidateConfig, Requeue),
-        callback: F,
-    ) -> Self
+    pub(super) fn start<F, R>(client: Client, config: CandidateConfig, callback: F) -> Self
     where
         F: Fn(Leadership) -> R + Send + Sync + 'static,
         R: Future<Output: Verdict> + Send + 'static,
     {
         let close = config.worker.closing().child_token();
-        let (is_queued, latch, last_failure) =
-            (watch::Sender::new(false), Mutex::default(), Mutex::default());
-        let candidate = Arc::new(Candidate { config, requeue, close, is_queued, latch, last_failure });
+        let (is_queued, latch, last_failure) = Default::default();
+        let candidate = Arc::new(Candidate { config, close, is_queued, latch, last_failure });
         let task = tokio::spawn(candidate.clone().run(candidate.join(), Arc::new(callback)));
         // Without an end of its own, the task has ended with its runtime.
         let ended = task.map(|ended| ended.unwrap_or(Ended::Closed)).boxed().shared();
@@ -275,7 +260,7 @@ impl Candidate {
                         return Ok(Some((term, call)));
                     }
                 }
-                Position::Refused(error) if self.requeue == Requeue::WhenAsked => {
+                Position::Refused(error) if !self.config.auto_requeue => {
                     self.leave();
                     latch.ended().await;
                     return Err(Ended::Failed(error));
@@ -313,7 +298,7 @@ impl Candidate {
     /// Waits for `pause`, and then until the candidate is to run again.
     async fn queued(&self, pause: Duration) {
         sleep(pause).await;
-        if self.requeue == Requeue::WhenAsked {
+        if !self.config.auto_requeue {
             self.is_queued.subscribe().wait_for(|is_queued| *is_queued).await.ok();
         }
         self.is_queued.send_replace(false);
