@@ -152,10 +152,13 @@ impl MultiLock {
         Ok(self.enter(Deadline::new(self.client.default_wait(), Contention::Leave)).await?.ok())
     }
 
-    /// Acquires all of the locks if no other contender is in the way. The error of a contended call names the member
-    /// that is. For generated code.
+    /// Acquires all of the locks within `wait`, or at once. The error of a contended call names the member that is. For
+    /// generated code.
     #[doc(hidden)]
-    pub async fn lock_now(&self) -> Result<MultiGuard, LockError> {
+    pub async fn take(&self, wait: Option<Duration>) -> Result<MultiGuard, LockError> {
+        if let Some(wait) = wait {
+            return self.lock_timeout(wait).await;
+        }
         let entered = self.enter(Deadline::new(self.client.default_wait(), Contention::Leave)).await?;
         entered.map_err(|lock| lock.contended(&self.client))
     }

@@ -186,10 +186,10 @@ impl Mutex {
         guard::try_enter(&self.lock, &self.client).await
     }
 
-    /// Returns the error of a try that found the lock taken, for generated code.
+    /// Acquires the lock within `wait`, or at once. For generated code.
     #[doc(hidden)]
-    pub fn contended(&self) -> LockError {
-        self.lock.contended(&self.client)
+    pub async fn take(&self, wait: Option<Duration>) -> Result<MutexGuard, LockError> {
+        guard::take(&self.lock, &self.client, wait).await
     }
 
     /// Acquires the lock, runs `body` under it, and releases it.

@@ -233,10 +233,10 @@ impl Semaphore {
         participant::list_with_line(&self.client, &self.lock_ref(1)?).await
     }
 
-    /// Returns the error of a try that found no permit, for generated code.
+    /// Acquires permits within `wait`, or at once. For generated code.
     #[doc(hidden)]
-    pub fn contended(&self) -> LockError {
-        self.lock_ref(1).map_or_else(|error| error, |lock| lock.contended(&self.client))
+    pub async fn take(&self, permits: u32, wait: Option<Duration>) -> Result<SemaphoreGuard, LockError> {
+        guard::take(&self.lock_ref(permits)?, &self.client, wait).await
     }
 
     fn lock_ref(&self, wanted: u32) -> Result<LockRef, LockError> {
