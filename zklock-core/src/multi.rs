@@ -225,11 +225,6 @@ impl MultiLock {
 }
 
 impl MultiGuard {
-    /// Returns the paths of the locks, in the order in which they were acquired.
-    pub fn paths(&self) -> impl Iterator<Item = &str> {
-        self.holds().iter().map(|hold| hold.lease().path().relative())
-    }
-
     /// Returns the number by which the resource behind the lock at `path` can tell this holder from earlier
     /// ones.
     ///

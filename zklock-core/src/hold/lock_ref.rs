@@ -57,14 +57,6 @@ impl LockRef {
         Subject { path: &self.path, label: &self.label, mode: self.access.mode(), group }
     }
 
-    /// Returns the name patterns of other clients' contenders that calls for this lock wait for.
-    pub(crate) fn strangers(&self) -> &[String] {
-        match &self.wanted {
-            Wanted::Place(place) => &place.also_behind,
-            Wanted::Permits(_) | Wanted::Candidacy { .. } => &[],
-        }
-    }
-
     /// Returns the error of a call that has waited this long for others.
     pub(crate) fn timeout(&self, waited: Duration, holder: Option<Holder>) -> LockError {
         let path = self.path.relative().to_owned();
