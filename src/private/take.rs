@@ -73,22 +73,34 @@ impl<H> Future for Taking<H> {
 }
 
 impl<H> Taking<H> {
-    /// Describes a call that takes the lock at one path.
-    fn one<F>(
+    /// Describes a call that takes the locks at these paths.
+    fn new<F>(
         client: Result<Client, LockError>,
         paths: Paths,
-        take: impl FnOnce(&Client, &LockPath) -> Result<F, LockError>,
+        take: impl FnOnce(&Client, Vec<LockPath>) -> Result<F, LockError>,
     ) -> Self
     where
         F: Future<Output = Result<H, LockError>> + Send + 'static,
     {
-        Self(paths.finish().and_then(|mut paths| {
-            // An attribute has at least one path.
-            let at = paths.swap_remove(0);
-            let client = client.map_err(|error| about(error, &at.path))?;
-            let taken = Box::pin(take(&client, &at)?);
-            Ok(Asked { path: at.path, client, taken })
+        Self(paths.finish().and_then(|paths| {
+            let path = paths.first().map_or("", |first| &first.path).to_owned();
+            let client = client.map_err(|error| about(error, &path))?;
+            let taken = Box::pin(take(&client, paths)?);
+            Ok(Asked { path, client, taken })
         }))
+    }
+
+    /// Describes a call that takes the lock at one path.
+    fn one<F>(
+        client: Result<Client, LockError>,
+        paths: Paths,
+        take: impl FnOnce(&Client, LockPath) -> Result<F, LockError>,
+    ) -> Self
+    where
+        F: Future<Output = Result<H, LockError>> + Send + 'static,
+    {
+        // An attribute has at least one path.
+        Self::new(client, paths, |client, mut paths| take(client, paths.swap_remove(0)))
     }
 
     /// Adds steps to the call, which take the value, the client and the future. If there is no value, the call fails before
@@ -163,14 +175,11 @@ pub fn all(
     member: fn(String) -> Member,
     wait: Wait,
 ) -> Taking<MultiGuard> {
-    let path = paths.first().to_owned();
-    Taking(paths.finish().and_then(|paths| {
-        let client = client.map_err(|error| about(error, &path))?;
+    Taking::new(client, paths, |client, paths| {
         let all = client.multi(paths.into_iter().map(|at| member(at.path).named(at.label)))?;
-        let wait = wait.bound(&client);
-        let taken = Box::pin(async move { all.take(wait).await });
-        Ok(Asked { path, client, taken })
-    }))
+        let wait = wait.bound(client);
+        Ok(async move { all.take(wait).await })
+    })
 }
 
 /// Takes the term of a function that the leader runs. The first call joins the election; later calls that do not wait
