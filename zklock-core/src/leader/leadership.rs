@@ -15,14 +15,14 @@ use tracing::{Instrument, Span};
 
 use crate::change::Mutex;
 use crate::client::worker::Worker;
-use crate::error::{LockError, LossReason};
+use crate::error::{LockError, LossReason, Phase};
 use crate::events::{Candidacy, HoldSpan};
 use crate::guard::run_while;
 use crate::held::{Held, held};
 use crate::hold::{self, LockRef, Part};
 use crate::lease::{Lease, LeaseState, Share};
 use crate::participant::{self, Participant, Standing};
-use crate::time::timeout;
+use crate::time::{Elapsed, timeout};
 
 /// The reaction of a leader to a broken connection, which does not yet mean that leadership is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,9 +63,16 @@ impl CandidateConfig {
         self.worker.check_process(&self.lock.path)
     }
 
-    /// Joins the election.
-    pub(super) fn candidacy(&self) -> Candidacy {
-        Candidacy::begin(self.worker.events(), self.lock.subject(None))
+    /// Waits for an answer for at most `wait`.
+    pub(super) async fn within<T>(
+        &self,
+        wait: Duration,
+        phase: Phase,
+        answer: impl Future<Output = Result<T, LockError>>,
+    ) -> Result<T, LockError> {
+        timeout(wait, answer).await.unwrap_or_else(|Elapsed| {
+            Err(LockError::Timeout { path: self.path().to_owned(), waited: wait, phase, holder: None })
+        })
     }
 
     pub(super) async fn participants(&self) -> Result<Vec<Participant>, LockError> {
@@ -304,11 +311,6 @@ impl Leadership {
     /// Returns whether the present call is inside of a body under this term.
     pub(super) fn is_around(&self) -> bool {
         held().iter().any(|held| held.shares().iter().any(|share| Arc::ptr_eq(share, &self.term.share)))
-    }
-
-    #[cfg(test)]
-    pub(super) fn lease(&self) -> &Arc<Lease> {
-        self.term.share.lease()
     }
 }
 
