@@ -293,7 +293,7 @@ impl Member {
             Kind::Read => client.rwlock(&self.path)?.into_locks().0,
             Kind::Write => client.rwlock(&self.path)?.into_locks().1,
         };
-        Ok(lock.named(self.label.clone()))
+        Ok(LockRef { label: self.label.clone(), ..lock })
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Client;
-use crate::contend::{self, Count};
+use crate::contend::{self, Count, Wanted};
 use crate::error::LockError;
 use crate::guard::{self, Guard};
 use crate::hold::{Access, LockRef, UNNAMED};
@@ -247,9 +247,9 @@ impl Semaphore {
             }
             _ => {}
         }
-        let permits = contend::Permits { wanted, count: self.count.clone() };
-        let lock = LockRef::to_permits(self.path.clone(), Access::Permits, permits);
-        Ok(lock.named(self.label.clone()))
+        let wanted = Wanted::Permits(contend::Permits { wanted, count: self.count.clone() });
+        let (path, label) = (self.path.clone(), self.label.clone());
+        Ok(LockRef { path, access: Access::Permits, wanted, label })
     }
 }
 
