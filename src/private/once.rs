@@ -6,7 +6,6 @@ use std::ptr;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use percent_encoding::utf8_percent_encode;
 use zklock_core::{Client, Guard, LockError};
 
@@ -144,22 +143,17 @@ pub fn begin<K: 'static>(Once { tick, period }: Once, taking: Taking<Guard<K>>) 
 where
     Guard<K>: Send + Sync,
 {
-    taking.then(tick, async move |tick, client, taking| begin_under((&tick, period), client, taking).await)
-}
-
-async fn begin_under<K>(
-    (tick, period): (&str, Duration),
-    client: Client,
-    taking: BoxFuture<'static, Result<Guard<K>, LockError>>,
-) -> Result<Option<Guard<K>>, LockError> {
-    let Some(held) = client.unless_begun((tick, period), taking).await? else { return Ok(None) };
-    match held.once_per(tick, period).await {
-        Ok(true) => Ok(Some(held)),
-        outcome => {
-            held.finish().await;
-            outcome.map(|_| None)
+    taking.then(tick, async move |tick: String, client: Client, taking| {
+        let Some(held) = client.unless_begun((&tick, period), taking).await? else { return Ok(None) };
+        let held: Guard<K> = held;
+        match held.once_per(&tick, period).await {
+            Ok(true) => Ok(Some(held)),
+            outcome => {
+                held.finish().await;
+                outcome.map(|_| None)
+            }
         }
-    }
+    })
 }
 
 /// Takes the term of a function that the leader runs, and begins the period. The result is `None` if it has begun already.
