@@ -120,6 +120,7 @@ impl Client {
         taking: impl Future<Output = Result<G, LockError>>,
     ) -> Result<Option<G>, LockError> {
         let (worker, polled) = (self.worker(), (self.path(tick)?, Period::new(period)?));
+        worker.check_process(&polled.0)?;
         let taken = async { Some(taking.await) };
         let begun = async {
             until_begun(worker, &polled).await;
