@@ -144,8 +144,8 @@ where
     Guard<K>: Send + Sync,
 {
     taking.then(tick, async move |tick: String, client: Client, taking| {
-        let Some(held) = client.unless_begun((&tick, period), taking).await? else { return Ok(None) };
-        let held: Guard<K> = held;
+        let taken: Option<Guard<K>> = client.unless_begun((&tick, period), taking).await?;
+        let Some(held) = taken else { return Ok(None) };
         match held.once_per(&tick, period).await {
             Ok(true) => Ok(Some(held)),
             outcome => {

@@ -129,11 +129,10 @@ impl Client {
         let is_known = worker.periods.is_closed(&polled.0, polled.1);
         match if is_known { None } else { or(taken, begun).await } {
             // The holder may have begun the period, may have died before, or may hold the lock for other work.
-            Some(Err(error)) if error.is_contended() => {
-                if !has_begun(worker, &polled).await.unwrap_or(false) {
-                    return Err(error);
-                }
-            }
+            Some(Err(error)) if error.is_contended() => match has_begun(worker, &polled).await {
+                Ok(true) => {}
+                Ok(false) | Err(_) => return Err(error),
+            },
             Some(held) => return held.map(Some),
             None => {}
         }
