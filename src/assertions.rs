@@ -59,10 +59,10 @@ macro_rules! assert_not_held {
 #[track_caller]
 pub fn assert_held(path: &str) {
     let held = zklock_core::held();
-    match standing(&held, path) {
-        Standing::Held => {}
-        Standing::Lost(error) => panic!("the current call does not hold {path} any more: {error}"),
-        Standing::Elsewhere => panic!("the current call does not hold {path}: it holds {}", list(&held)),
+    match check(&held, path) {
+        Some(Ok(())) => {}
+        Some(Err(error)) => panic!("the current call does not hold {path} any more: {error}"),
+        None => panic!("the current call does not hold {path}: it holds {}", list(&held)),
     }
 }
 
@@ -70,27 +70,15 @@ pub fn assert_held(path: &str) {
 #[track_caller]
 pub fn assert_not_held(path: &str) {
     let held = zklock_core::held();
-    if let Standing::Held = standing(&held, path) {
+    if let Some(Ok(())) = check(&held, path) {
         panic!("the current call holds {path}: it holds {}", list(&held));
     }
 }
 
-/// Whether a call holds a lock.
-enum Standing {
-    Held,
-    Lost(LockError),
-    Elsewhere,
-}
-
-fn standing(held: &[Held], path: &str) -> Standing {
-    let mut standing = Standing::Elsewhere;
-    for one in held.iter().filter(|one| one.paths().any(|held| held == path)) {
-        match one.check() {
-            Ok(()) => return Standing::Held,
-            Err(error) => standing = Standing::Lost(error),
-        }
-    }
-    standing
+/// Returns whether the lock is still held, or `None` if the call did not take it.
+fn check(held: &[Held], path: &str) -> Option<Result<(), LockError>> {
+    let entries = held.iter().filter(|one| one.paths().any(|held| held == path));
+    entries.map(Held::check).reduce(Result::or)
 }
 
 /// Lists the paths of the locks, from the innermost to the outermost, each once.

@@ -15,7 +15,7 @@ mod paths;
 #[path = "private/take.rs"]
 mod take;
 
-pub use self::once::{Function, Once, begin, begin_term, unless_begun};
+pub use self::once::{Function, Once, begin, begin_term};
 pub use self::outcome::{Carries, OnFailure, OnSkip, given, instead, is_skipped, mapped, never};
 pub use self::paths::{LockPath, Paths, Text};
 pub use self::take::{Taking, Term, Wait, all, client_of, mutex, number, permits, read, term, write};

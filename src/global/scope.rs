@@ -117,33 +117,30 @@ impl Scope {
     ///
     /// The same as that of `future`.
     pub fn run<F: Future>(self, future: F) -> impl Future<Output = F::Output> {
-        let Scoped { scope, ambient } = scoped();
-        let mut clients = scope.map(|scope| scope.clients.clone()).unwrap_or_default();
-        clients.extend(self.clients);
-        SCOPED.scope(Scoped { scope: Some(Arc::new(Self { clients })), ambient }, future)
+        let mut scoped = scoped();
+        Arc::make_mut(&mut scoped.clients).extend(self.clients);
+        SCOPED.scope(scoped, future)
     }
 }
 
 /// The clients that are found at a place in the program before the installed ones.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoped {
-    scope: Option<Arc<Scope>>,
+    /// Those of the scopes around the place.
+    clients: Arc<Clients>,
     ambient: Option<Ambient>,
 }
 
 impl Scoped {
     /// Returns the client of this name; the default client has no name.
     pub(super) fn get(&self, name: Option<&str>) -> Option<Client> {
-        let scoped = self.scope.as_ref().and_then(|scope| scope.clients.get(name));
-        scoped.or_else(|| self.ambient.as_ref()?.clients().get(name))
+        self.clients.get(name).or_else(|| self.ambient.as_ref()?.clients().get(name))
     }
 
     /// Returns all clients.
     pub(super) fn all(&self) -> Clients {
         let mut clients = self.ambient.as_ref().map(Ambient::clients).unwrap_or_default();
-        if let Some(scope) = &self.scope {
-            clients.extend(scope.clients.clone());
-        }
+        clients.extend((*self.clients).clone());
         clients
     }
 }
@@ -196,7 +193,7 @@ impl Ambient {
         }
 
         let _before = Before(AMBIENT.replace(Some(self.clone())));
-        SCOPED.sync_scope(Scoped { scope: None, ambient: Some(self.clone()) }, run)
+        SCOPED.sync_scope(Scoped { clients: Arc::default(), ambient: Some(self.clone()) }, run)
     }
 
     fn write<T>(&self, change: impl FnOnce(&mut Clients) -> T) -> T {

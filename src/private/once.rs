@@ -6,8 +6,6 @@ use std::ptr;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures_lite::future::or;
-use futures_util::future::BoxFuture;
 use percent_encoding::utf8_percent_encode;
 use zklock_core::{Client, Guard, LockError};
 
@@ -145,49 +143,17 @@ pub fn begin<K: 'static>(Once { tick, period }: Once, taking: Taking<Guard<K>>) 
 where
     Guard<K>: Send + Sync,
 {
-    taking.then(tick, async move |tick, client, taking| begin_under((&tick, period), client, taking).await)
-}
-
-async fn begin_under<K>(
-    (tick, period): (&str, Duration),
-    client: Client,
-    taking: BoxFuture<'static, Result<Guard<K>, LockError>>,
-) -> Result<Option<Guard<K>>, LockError> {
-    let Some(held) = unless_begun(&client, (tick, period), taking).await? else { return Ok(None) };
-    match held.once_per(tick, period).await {
-        Ok(true) => Ok(Some(held)),
-        outcome => {
-            held.finish().await;
-            outcome.map(|_| None)
+    taking.then(tick, async move |tick: String, client: Client, taking| {
+        let taken: Option<Guard<K>> = client.unless_begun((&tick, period), taking).await?;
+        let Some(held) = taken else { return Ok(None) };
+        match held.once_per(&tick, period).await {
+            Ok(true) => Ok(Some(held)),
+            outcome => {
+                held.finish().await;
+                outcome.map(|_| None)
+            }
         }
-    }
-}
-
-/// Takes a lock, whose holder then asks whether the period begins with it. The result is `None` if the period is known to
-/// have begun, or begins during the wait: the holder's work, which may be long, is not waited for.
-pub async fn unless_begun<G>(
-    client: &Client,
-    (tick, period): (&str, Duration),
-    taking: impl Future<Output = Result<G, LockError>>,
-) -> Result<Option<G>, LockError> {
-    // This checks the path and the period without a request.
-    if client.is_begun(tick, period)? {
-        return Ok(None);
-    }
-    let taken = async { Some(taking.await) };
-    let begun = async {
-        client.until_begun(tick, period).await;
-        None
-    };
-    match or(taken, begun).await {
-        None => Ok(None),
-        // The holder may have begun the period, may have died before, or may hold the lock for other work.
-        Some(Err(error)) if error.is_contended() => {
-            let has_begun = client.has_begun(tick, period).await;
-            if has_begun.unwrap_or(false) { Ok(None) } else { Err(error) }
-        }
-        Some(held) => held.map(Some),
-    }
+    })
 }
 
 /// Takes the term of a function that the leader runs, and begins the period. The result is `None` if it has begun already.

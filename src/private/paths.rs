@@ -96,11 +96,6 @@ impl Paths {
         self
     }
 
-    /// Returns the first path; empty if there is none.
-    pub(super) fn first(&self) -> &str {
-        self.paths.first().map_or("", |first| &first.path)
-    }
-
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
         self.paths.iter().map(|path| &*path.path)
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::ops::Deref;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -72,22 +73,34 @@ impl<H> Future for Taking<H> {
 }
 
 impl<H> Taking<H> {
-    /// Describes a call that takes the lock at one path.
-    fn one<F>(
+    /// Describes a call that takes the locks at these paths.
+    fn new<F>(
         client: Result<Client, LockError>,
         paths: Paths,
-        take: impl FnOnce(&Client, &LockPath) -> Result<F, LockError>,
+        take: impl FnOnce(&Client, Vec<LockPath>) -> Result<F, LockError>,
     ) -> Self
     where
         F: Future<Output = Result<H, LockError>> + Send + 'static,
     {
-        Self(paths.finish().and_then(|mut paths| {
-            // An attribute has at least one path.
-            let at = paths.swap_remove(0);
-            let client = client.map_err(|error| about(error, &at.path))?;
-            let taken = Box::pin(take(&client, &at)?);
-            Ok(Asked { path: at.path, client, taken })
+        Self(paths.finish().and_then(|paths| {
+            let path = paths.first().map_or("", |first| &first.path).to_owned();
+            let client = client.map_err(|error| about(error, &path))?;
+            let taken = Box::pin(take(&client, paths)?);
+            Ok(Asked { path, client, taken })
         }))
+    }
+
+    /// Describes a call that takes the lock at one path.
+    fn one<F>(
+        client: Result<Client, LockError>,
+        paths: Paths,
+        take: impl FnOnce(&Client, LockPath) -> Result<F, LockError>,
+    ) -> Self
+    where
+        F: Future<Output = Result<H, LockError>> + Send + 'static,
+    {
+        // An attribute has at least one path.
+        Self::new(client, paths, |client, mut paths| take(client, paths.swap_remove(0)))
     }
 
     /// Adds steps to the call, which take the value, the client and the future. If there is no value, the call fails before
@@ -116,39 +129,24 @@ pub fn client_of(client: &Client) -> Result<Client, LockError> {
 /// Takes the mutex of an annotated function.
 pub fn mutex(client: Result<Client, LockError>, paths: Paths, wait: Wait) -> Taking<MutexGuard> {
     Taking::one(client, paths, |client, at| {
-        let (mutex, bound) = (client.mutex(&at.path)?.named(at.label), wait.bound(client));
-        Ok(async move {
-            match bound {
-                Some(wait) => mutex.lock_timeout(wait).await,
-                None => mutex.try_lock().await?.ok_or_else(|| mutex.contended()),
-            }
-        })
+        let (mutex, wait) = (client.mutex(&at.path)?.named(at.label), wait.bound(client));
+        Ok(async move { mutex.take(wait).await })
     })
 }
 
 /// Takes the read-write lock of an annotated function, for reading.
 pub fn read(client: Result<Client, LockError>, paths: Paths, wait: Wait) -> Taking<ReadGuard> {
     Taking::one(client, paths, |client, at| {
-        let (lock, bound) = (client.rwlock(&at.path)?.named(at.label), wait.bound(client));
-        Ok(async move {
-            match bound {
-                Some(wait) => lock.read_timeout(wait).await,
-                None => lock.try_read().await?.ok_or_else(|| lock.contended()),
-            }
-        })
+        let (lock, wait) = (client.rwlock(&at.path)?.named(at.label), wait.bound(client));
+        Ok(async move { lock.take_read(wait).await })
     })
 }
 
 /// Takes the read-write lock of an annotated function, for writing.
 pub fn write(client: Result<Client, LockError>, paths: Paths, wait: Wait) -> Taking<WriteGuard> {
     Taking::one(client, paths, |client, at| {
-        let (lock, bound) = (client.rwlock(&at.path)?.named(at.label), wait.bound(client));
-        Ok(async move {
-            match bound {
-                Some(wait) => lock.write_timeout(wait).await,
-                None => lock.try_write().await?.ok_or_else(|| lock.contended()),
-            }
-        })
+        let (lock, wait) = (client.rwlock(&at.path)?.named(at.label), wait.bound(client));
+        Ok(async move { lock.take_write(wait).await })
     })
 }
 
@@ -165,13 +163,8 @@ pub fn permits(
     wait: Wait,
 ) -> Taking<SemaphoreGuard> {
     Taking::one(client, paths, |client, at| {
-        let (semaphore, bound) = (client.semaphore(&at.path, of)?.named(at.label), wait.bound(client));
-        Ok(async move {
-            match bound {
-                Some(wait) => semaphore.acquire_many_timeout(wanted, wait).await,
-                None => semaphore.try_acquire_many(wanted).await?.ok_or_else(|| semaphore.contended()),
-            }
-        })
+        let (semaphore, wait) = (client.semaphore(&at.path, of)?.named(at.label), wait.bound(client));
+        Ok(async move { semaphore.take(wanted, wait).await })
     })
 }
 
@@ -182,19 +175,11 @@ pub fn all(
     member: fn(String) -> Member,
     wait: Wait,
 ) -> Taking<MultiGuard> {
-    let path = paths.first().to_owned();
-    Taking(paths.finish().and_then(|paths| {
-        let client = client.map_err(|error| about(error, &path))?;
+    Taking::new(client, paths, |client, paths| {
         let all = client.multi(paths.into_iter().map(|at| member(at.path).named(at.label)))?;
-        let bound = wait.bound(&client);
-        let taken = Box::pin(async move {
-            match bound {
-                Some(wait) => all.lock_timeout(wait).await,
-                None => all.lock_now().await,
-            }
-        });
-        Ok(Asked { path, client, taken })
-    }))
+        let wait = wait.bound(client);
+        Ok(async move { all.take(wait).await })
+    })
 }
 
 /// Takes the term of a function that the leader runs. The first call joins the election; later calls that do not wait
@@ -230,28 +215,14 @@ impl Term {
         &self.leadership
     }
 
-    /// Runs a body, and drops it if leadership is lost.
-    pub fn run<F: Future>(&self, body: F) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F> {
-        self.leadership.run(body)
-    }
-
-    /// Runs a body to its end.
-    pub fn run_to_end<F: Future>(
-        &self,
-        body: F,
-    ) -> impl Future<Output = Result<F::Output, LockError>> + use<'_, F> {
-        self.leadership.run_to_end(body)
-    }
-
-    /// Calls a body.
-    ///
-    /// # Errors
-    ///
-    /// [`LockError::Lost`] if a loss is known when the body returns.
-    pub fn run_blocking<T>(&self, body: impl FnOnce() -> T) -> Result<T, LockError> {
-        self.leadership.run_blocking(body)
-    }
-
     /// Ends the call.
     pub async fn finish(self) {}
+}
+
+impl Deref for Term {
+    type Target = Leadership;
+
+    fn deref(&self) -> &Leadership {
+        &self.leadership
+    }
 }

@@ -3,6 +3,7 @@
 mod attributes;
 mod fleet;
 
+use std::future::ready;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -130,8 +131,8 @@ async fn question_costs_two_requests_and_nothing_once_the_answer_is_known() {
         for _ in 0..100 {
             asks().await;
         }
-        assert!(client.has_begun(TICK, HOUR).await.unwrap());
-        client.until_begun(TICK, HOUR).await;
+        let mutex = client.mutex("/contended").unwrap();
+        assert!(client.unless_begun((TICK, HOUR), mutex.lock()).await.unwrap().is_none());
     };
     assert_eq!(requests(&server, again).await, 0);
 }
@@ -204,15 +205,23 @@ async fn a_question_that_nobody_waits_for_any_more_tells_no_loss() {
 #[tokio::test]
 async fn a_question_that_another_one_overtakes_is_answered_by_it_and_not_written_again() {
     let (space, proxy, client) = Space::with_proxy().await;
-    let other = space.client().await;
-    assert!(start(&other, TICK, HOUR).await.unwrap());
+    let holder = lock(&space.client().await, PATH).await;
+    assert!(holder.once_per(TICK, HOUR).await.unwrap());
+    let contended = failed(client.mutex(PATH).unwrap().take(None).await);
+    // A call asks if its lock is contended.
+    let ask = async |client: Client| {
+        let taking = ready(Err::<(), _>(contended.clone()));
+        client.unless_begun((TICK, HOUR), taking).await.unwrap().is_none()
+    };
     let written = proxy.requests(Opcode::MULTI);
     let held = proxy.on_request(Opcode::MULTI).hold();
-    let asks = tokio::spawn(async move { client.has_begun(TICK, HOUR).await });
-    soon(held.struck()).await;
-    assert!(other.has_begun(TICK, HOUR).await.unwrap());
-    held.release();
-    assert!(soon(asks).await.unwrap().unwrap());
+    let overtaken = async {
+        soon(held.struck()).await;
+        assert!(ask(space.client().await).await);
+        held.release();
+    };
+    let (has_begun, ()) = tokio::join!(soon(ask(client)), overtaken);
+    assert!(has_begun);
     assert_eq!(proxy.requests(Opcode::MULTI), written + 1);
 }
 

@@ -14,17 +14,16 @@ pub(crate) enum Contention {
 /// The time that a call may take, and whether it waits for other clients.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline {
-    started: Instant,
-    /// The wait requested by the caller. A duration too long for the clock, such as
-    /// `Duration::MAX`, means no limit.
+    /// The wait requested by the caller. `Duration::MAX` means no limit.
     pub(crate) wait: Duration,
+    started: Instant,
     pub(crate) contention: Contention,
 }
 
 impl Deadline {
-    /// Returns the deadline of a call that starts now.
+    /// Returns the deadline of a call that begins now.
     pub(crate) fn new(wait: Duration, contention: Contention) -> Self {
-        Self { started: Instant::now(), wait, contention }
+        Self { wait, started: Instant::now(), contention }
     }
 
     /// Returns the deadline of a call that waits for the lock at `path` for at most `wait`, which must not be zero.
@@ -38,6 +37,6 @@ impl Deadline {
 
     /// Returns the part of the wait that is left.
     pub(crate) fn left(self) -> Duration {
-        self.wait.saturating_sub(self.started.elapsed())
+        if self.wait == Duration::MAX { self.wait } else { self.wait.saturating_sub(self.started.elapsed()) }
     }
 }

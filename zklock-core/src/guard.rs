@@ -258,6 +258,18 @@ pub(crate) async fn try_enter<K>(lock: &LockRef, client: &Client) -> Result<Opti
     Ok(hold::enter(client, lock, deadline, None).await?.map(Guard::new))
 }
 
+/// Enters a lock within `wait`. Without one, a contended lock is an error at once.
+pub(crate) async fn take<K>(
+    lock: &LockRef,
+    client: &Client,
+    wait: Option<Duration>,
+) -> Result<Guard<K>, LockError> {
+    match wait {
+        Some(wait) => enter(lock, client, wait).await,
+        None => try_enter(lock, client).await?.ok_or_else(|| lock.contended(client)),
+    }
+}
+
 /// Takes a lock, runs `body` under it, and releases it.
 pub(crate) async fn run<K, T>(
     taken: impl Future<Output = Result<Guard<K>, LockError>>,

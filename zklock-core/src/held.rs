@@ -10,7 +10,7 @@ use futures_util::future::{join_all, select_all};
 
 use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason};
-use crate::hold::{self, Entries, Frame, Hold, LeaderTerm};
+use crate::hold::{self, Hold, Part, Parts};
 use crate::lease::{LeaseState, Share, WritePermit};
 use crate::token::FencingToken;
 
@@ -22,14 +22,8 @@ use crate::token::FencingToken;
 /// hold it then.
 #[derive(Clone)]
 pub struct Held {
-    basis: Basis,
+    parts: Parts,
     worker: Arc<Worker>,
-}
-
-#[derive(Clone)]
-enum Basis {
-    Locks(Entries),
-    Term(Arc<dyn LeaderTerm>),
 }
 
 /// Returns the innermost lock or term of leadership that the current call holds, or `None` if it holds none.
@@ -63,35 +57,23 @@ pub fn current() -> Option<Held> {
 /// Returns all locks and terms that the current call holds, from the innermost to the outermost, for assertions.
 #[doc(hidden)]
 pub fn held() -> Vec<Held> {
-    hold::frames().into_iter().filter_map(Held::from_frame).collect()
+    hold::held().into_iter().filter_map(Held::new).collect()
 }
 
 impl Held {
+    /// Returns `None` if what is held was given back.
+    fn new(parts: Parts) -> Option<Self> {
+        let worker = parts[0].worker()?;
+        Some(Self { parts, worker })
+    }
+
     /// Returns what these holds have, of which there is at least one.
     pub(crate) fn of_holds(holds: &[Hold]) -> Self {
-        let worker = holds[0].entry().worker().expect("a hold keeps its client");
-        Self { basis: Basis::Locks(hold::entries(holds)), worker }
+        Self::new(hold::parts(holds)).expect("a hold has not ended")
     }
 
-    pub(crate) fn of_term(term: Arc<dyn LeaderTerm>) -> Self {
-        let worker = term.worker().clone();
-        Self { basis: Basis::Term(term), worker }
-    }
-
-    /// Returns what is held, or `None` if a part of it has ended: a write that checks only what is left would not be
-    /// guarded by all of it.
-    fn from_frame(frame: Frame) -> Option<Self> {
-        match frame {
-            Frame::Locks(entries) => {
-                let worker = entries.first()?.worker()?;
-                let is_whole = !entries.iter().any(|entry| entry.is_over());
-                is_whole.then(|| Self { basis: Basis::Locks(entries), worker })
-            }
-            Frame::Term { body, term } => {
-                body.upgrade()?;
-                Some(Self::of_term(term.upgrade()?))
-            }
-        }
+    pub(crate) fn of_term(term: Arc<dyn Part>) -> Self {
+        Self::new([term].into()).expect("a term keeps its worker")
     }
 
     pub(crate) fn worker(&self) -> &Arc<Worker> {
@@ -99,10 +81,7 @@ impl Held {
     }
 
     pub(crate) fn shares(&self) -> Vec<Arc<Share>> {
-        match &self.basis {
-            Basis::Locks(entries) => entries.iter().map(|entry| entry.share().clone()).collect(),
-            Basis::Term(term) => vec![term.share().clone()],
-        }
+        self.parts.iter().map(|part| part.share().clone()).collect()
     }
 
     /// Returns the path of the lock or election below the client's namespace.
@@ -116,12 +95,7 @@ impl Held {
     ///
     /// The path of a semaphore is there once for each permit.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
-        let (entries, term) = match &self.basis {
-            Basis::Locks(entries) => (&entries[..], None),
-            Basis::Term(term) => (&[][..], Some(term.share())),
-        };
-        let shares = entries.iter().map(|entry| entry.share()).chain(term);
-        shares.map(|share| share.lease().path().relative())
+        self.parts.iter().map(|part| part.share().lease().path().relative())
     }
 
     /// Returns the number by which a resource can tell this holder from earlier ones.
@@ -143,10 +117,7 @@ impl Held {
     /// connection is broken, it is `false` for a lock, see [`state`](Self::state), and for a term it depends on the
     /// [`Policy`](crate::Policy).
     pub fn is_held(&self) -> bool {
-        match &self.basis {
-            Basis::Locks(_) => self.state() == LeaseState::Held,
-            Basis::Term(_) => self.check().is_ok(),
-        }
+        self.check().is_ok() && self.parts.iter().all(|part| part.is_held())
     }
 
     /// Returns the state of the lock or term as this client knows it at this instant, without a request.
@@ -195,14 +166,8 @@ impl Held {
     /// Fails if the lock is lost or given back, or the term is over. A broken connection is no failure.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), LockError> {
-        match &self.basis {
-            Basis::Locks(entries) => entries[0].lease().check_process()?,
-            Basis::Term(term) => term.share().lease().check_process()?,
-        }
-        match &self.basis {
-            Basis::Locks(entries) => entries.iter().try_for_each(|entry| entry.check()),
-            Basis::Term(term) => term.check(),
-        }
+        self.parts[0].share().lease().check_process()?;
+        self.parts.iter().try_for_each(|part| part.check())
     }
 
     /// Asks the servers whether the lock is still held, or the term still lasts, in one round trip.
@@ -239,13 +204,10 @@ impl Held {
     /// Nothing is lost. Afterwards every call returns at once.
     pub async fn lost(&self) -> LossReason {
         // Another thread of the parent may have had a mutex at the fork.
-        if self.shares()[0].lease().is_forked() {
+        if self.parts[0].share().lease().is_forked() {
             return LossReason::SessionEnded;
         }
-        match &self.basis {
-            Basis::Locks(entries) => select_all(entries.iter().map(|entry| Box::pin(entry.lost()))).await.0,
-            Basis::Term(term) => term.over().await,
-        }
+        select_all(self.parts.iter().map(|part| part.lost())).await.0
     }
 
     /// Returns a permit for one write, unless the lock is lost or given back, or the term is over.

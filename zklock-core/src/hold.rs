@@ -44,8 +44,9 @@ mod scope;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -54,12 +55,13 @@ use crate::client::Client;
 use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason};
 use crate::events::HoldSpan;
-use crate::lease::{Lease, Share};
+use crate::lease::{Lease, LeaseState, Share};
 use crate::local_queue::Grant;
 use crate::token::FencingToken;
 
 use self::lock_ref::GATE_PERMITS;
 use self::owner::{Downgrade, Owner, Remaining};
+use self::release::End;
 
 pub(crate) use self::enter::enter;
 pub(crate) use self::lock_ref::{Access, LockRef, UNNAMED};
@@ -67,8 +69,7 @@ pub(crate) use self::release::{begin_release, downgraded, finish, give_up, relea
 #[cfg(test)]
 pub(crate) use self::scope::length;
 pub(crate) use self::scope::{
-    Entries, Frame, LeaderTerm, entries, frames, is_in_term, scope, scope_blocking, scope_blocking_in_term,
-    scope_in_term,
+    Part, Parts, held, parts, scope, scope_blocking, scope_blocking_in_term, scope_in_term,
 };
 pub use self::scope::{inherit, inherit_blocking};
 
@@ -80,12 +81,10 @@ pub(crate) struct Entry {
     access: Access,
     /// The part of this lock in the lease, which the entries inside have, too.
     share: Arc<Share>,
-    /// The identity of the client, which this does not keep.
-    worker: Weak<Worker>,
-    /// Admits the entries inside of this one: either one, or several that read. Made for the first one.
-    gate: OnceLock<Arc<Semaphore>>,
-    /// Made for the first that waits for the end.
-    ended: OnceLock<CancellationToken>,
+    /// Admits the entries inside of this one: either one, or several that read.
+    gate: Arc<Semaphore>,
+    /// Cancelled when the entry has ended.
+    ended: CancellationToken,
     /// `None` once the entry has ended.
     alive: Mutex<Option<Alive>>,
 }
@@ -107,21 +106,15 @@ struct ChildPermit {
 
 impl Hold {
     /// Returns the first entry into a lock.
-    fn first(client: &Client, access: Access, (grant, span): (Arc<Grant>, Option<Arc<HoldSpan>>)) -> Self {
-        let (share, worker) = (grant.share().clone(), Arc::downgrade(client.worker()));
+    fn first(client: &Client, access: Access, grant: Arc<Grant>, span: Option<Arc<HoldSpan>>) -> Self {
+        let share = grant.share().clone();
         let owner = Arc::new(Owner::new(client.clone(), access, grant));
-        Self::new(access, (share, worker), Alive { owner, permits: Vec::new(), span })
+        Self::new(access, share, Alive { owner, permits: Vec::new(), span })
     }
 
-    fn new(access: Access, (share, worker): (Arc<Share>, Weak<Worker>), alive: Alive) -> Self {
-        Self(Arc::new(Entry {
-            access,
-            share,
-            worker,
-            gate: OnceLock::new(),
-            ended: OnceLock::new(),
-            alive: Mutex::new(Some(alive)),
-        }))
+    fn new(access: Access, share: Arc<Share>, alive: Alive) -> Self {
+        let (gate, ended) = (Arc::new(Semaphore::new(GATE_PERMITS as usize)), CancellationToken::new());
+        Self(Arc::new(Entry { access, share, gate, ended, alive: Mutex::new(Some(alive)) }))
     }
 
     pub(crate) fn entry(&self) -> &Arc<Entry> {
@@ -149,15 +142,17 @@ impl Hold {
         self.0.alive.lock().as_ref()?.span.clone()
     }
 
-    /// Ends the entry. Returns what remains of its lock, unless it has ended before. If the pair is dropped, the grant goes
-    /// first, and then the client.
-    fn end(&self) -> Option<(Remaining, Alive)> {
-        let alive = self.0.end()?;
+    /// Ends the entry, and gives the lock back if this was its last hold. Returns `None` if the entry has ended before.
+    fn end(&self) -> Option<End> {
+        let Alive { owner, permits, span } = self.0.end()?;
         // Noted now, because later holders may lose the lease, too.
-        if let (Some(span), Some(reason)) = (&alive.span, self.lease().loss()) {
+        if let (Some(span), Some(reason)) = (&span, self.lease().loss()) {
             span.note(&self.lease().lost_error(reason));
         }
-        Some((alive.owner.remove_hold(self.0.access), alive))
+        let remaining = owner.remove_hold(self.0.access);
+        // A sibling that waits for this entry does not wait for the servers.
+        drop(permits);
+        Some(End { remaining, share: self.share().clone(), span, _owner: owner })
     }
 
     /// Makes this hold, which writes, one that reads. It gets an entry of its own: scopes inside of the writer refer to the
@@ -167,8 +162,7 @@ impl Hold {
         // Counted first, so that the lock has a reader and is not given back.
         owner.add_hold(Access::Read);
         let remaining = owner.remove_hold(Access::Write);
-        let (share, worker) = (self.0.share.clone(), self.0.worker.clone());
-        *self = Self::new(Access::Read, (share, worker), Alive { owner, permits, span });
+        *self = Self::new(Access::Read, self.share().clone(), Alive { owner, permits, span });
         match remaining {
             Remaining::Readers(downgrade) => Some(downgrade),
             // `Nobody` cannot be, because the new reader counts.
@@ -184,55 +178,22 @@ impl Drop for Hold {
 }
 
 impl Entry {
-    pub(crate) fn share(&self) -> &Arc<Share> {
-        &self.share
-    }
-
     pub(crate) fn lease(&self) -> &Arc<Lease> {
         self.share.lease()
     }
 
-    pub(crate) fn worker(&self) -> Option<Arc<Worker>> {
-        self.worker.upgrade()
+    /// Returns whether this client has the lock by this entry, which has not ended.
+    fn is_of(&self, client: &Client) -> bool {
+        self.alive.lock().as_ref().is_some_and(|alive| alive.owner.client().is_same(client))
     }
 
     pub(crate) fn is_over(&self) -> bool {
         self.alive.lock().is_none()
     }
 
-    /// Fails if the lock is lost, or this entry has ended.
-    pub(crate) fn check(&self) -> Result<(), LockError> {
-        match self.is_over() {
-            true => Err(self.lease().lost_error(LossReason::Resigned)),
-            false => self.share.check(),
-        }
-    }
-
-    /// Waits until the lock is lost, or this entry has ended.
-    pub(crate) async fn lost(&self) -> LossReason {
-        let ended = self.ended.get_or_init(CancellationToken::new);
-        // An end before this line is seen here, and a later one sees the token.
-        if self.is_over() {
-            return LossReason::Resigned;
-        }
-        let reason = tokio::select! {
-            biased;
-            () = ended.cancelled() => LossReason::Resigned,
-            reason = self.lease().lost() => reason,
-        };
-        // The loss may be that of a later holder.
-        if self.is_over() { LossReason::Resigned } else { reason }
-    }
-
-    fn gate(&self) -> &Arc<Semaphore> {
-        self.gate.get_or_init(|| Arc::new(Semaphore::new(GATE_PERMITS as usize)))
-    }
-
     fn end(&self) -> Option<Alive> {
         let alive = self.alive.lock().take();
-        if let Some(ended) = self.ended.get() {
-            ended.cancel();
-        }
+        self.ended.cancel();
         alive
     }
 
@@ -250,6 +211,39 @@ impl Entry {
         let own = Arc::new(ChildPermit { outer: self.clone(), _permit: permit });
         let permits = around.chain([own]).collect();
         let alive = Alive { owner: owner.clone(), permits, span: span.clone() };
-        Some(Hold::new(access, (self.share.clone(), self.worker.clone()), alive))
+        Some(Hold::new(access, self.share.clone(), alive))
+    }
+}
+
+impl Part for Entry {
+    fn share(&self) -> &Arc<Share> {
+        &self.share
+    }
+
+    fn worker(&self) -> Option<Arc<Worker>> {
+        self.alive.lock().as_ref().map(|alive| alive.owner.client().worker().clone())
+    }
+
+    fn check(&self) -> Result<(), LockError> {
+        match self.is_over() {
+            true => Err(self.lease().lost_error(LossReason::Resigned)),
+            false => self.share.check(),
+        }
+    }
+
+    fn is_held(&self) -> bool {
+        self.check().is_ok() && self.lease().state() == LeaseState::Held
+    }
+
+    fn lost(&self) -> BoxFuture<'_, LossReason> {
+        Box::pin(async {
+            let reason = tokio::select! {
+                biased;
+                () = self.ended.cancelled() => LossReason::Resigned,
+                reason = self.lease().lost() => reason,
+            };
+            // The loss may be that of a later holder.
+            if self.is_over() { LossReason::Resigned } else { reason }
+        })
     }
 }

@@ -255,8 +255,9 @@ impl Leader {
         let mut candidates = self.candidates().lock();
         let join = || {
             let election = Election::new(self.client.clone(), self.path.clone()).named(self.label.clone());
+            let close = self.client.worker().closing.child_token();
             // Its own task tells the listeners, so that none of them is woken under this lock.
-            Arc::new(election.latch_of_client())
+            Arc::new(LeaderLatch::join(None, election.config, close))
         };
         Ok(candidates.entry(self.path().to_owned()).or_insert_with(join).clone())
     }

@@ -69,14 +69,15 @@ pub(crate) use self::queue::LocalQueues;
 /// front.
 ///
 /// Dropping the future leaves the line, which withdraws its contender if no other call needs it.
-pub(crate) fn enter<'a>(
-    client: &'a Client,
-    (path, wanted): (&'a NodePath, &'a Wanted),
-    waited: (Deadline, &'a Witness),
-) -> impl Future<Output = Result<Option<Grants>, LockError>> + Send + use<'a> {
+pub(crate) fn enter(
+    client: &Client,
+    (path, wanted): (&NodePath, &Wanted),
+    deadline: Deadline,
+    witness: &Witness,
+) -> impl Future<Output = Result<Option<Grants>, LockError>> + Send {
     let queues: &LocalQueues = client.local_queues().get_or_default();
     let (queue, mode) = queues.of(client.worker(), path, wanted);
-    queue.enter(mode, waited)
+    queue.enter(mode, deadline, witness)
 }
 
 /// Returns the number of this client's calls that wait in line for what is at this path.

@@ -152,10 +152,13 @@ impl MultiLock {
         Ok(self.enter(Deadline::new(self.client.default_wait(), Contention::Leave)).await?.ok())
     }
 
-    /// Acquires all of the locks if no other contender is in the way. The error of a contended call names the member
-    /// that is. For generated code.
+    /// Acquires all of the locks within `wait`, or at once. The error of a contended call names the member that is. For
+    /// generated code.
     #[doc(hidden)]
-    pub async fn lock_now(&self) -> Result<MultiGuard, LockError> {
+    pub async fn take(&self, wait: Option<Duration>) -> Result<MultiGuard, LockError> {
+        if let Some(wait) = wait {
+            return self.lock_timeout(wait).await;
+        }
         let entered = self.enter(Deadline::new(self.client.default_wait(), Contention::Leave)).await?;
         entered.map_err(|lock| lock.contended(&self.client))
     }
@@ -222,11 +225,6 @@ impl MultiLock {
 }
 
 impl MultiGuard {
-    /// Returns the paths of the locks, in the order in which they were acquired.
-    pub fn paths(&self) -> impl Iterator<Item = &str> {
-        self.holds().iter().map(|hold| hold.lease().path().relative())
-    }
-
     /// Returns the number by which the resource behind the lock at `path` can tell this holder from earlier
     /// ones.
     ///
@@ -295,7 +293,7 @@ impl Member {
             Kind::Read => client.rwlock(&self.path)?.into_locks().0,
             Kind::Write => client.rwlock(&self.path)?.into_locks().1,
         };
-        Ok(lock.named(self.label.clone()))
+        Ok(LockRef { label: self.label.clone(), ..lock })
     }
 }
 

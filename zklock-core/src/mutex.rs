@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Client;
-use crate::contend::{Count, Permits};
+use crate::contend::{Count, Permits, Wanted};
 use crate::error::LockError;
 use crate::guard::{self, Guard};
 use crate::hold::{Access, LockRef};
@@ -67,8 +67,8 @@ impl Client {
     ///
     /// Those of [`mutex`](Self::mutex).
     pub fn exclusive(&self, path: impl AsRef<str>) -> Result<Mutex, LockError> {
-        let permit = Permits { wanted: 1, count: Count::Agreed(1) };
-        let lock = LockRef::to_permits(self.path(path)?, Access::NonReentrantMutex, permit);
+        let permit = Wanted::Permits(Permits { wanted: 1, count: Count::Agreed(1) });
+        let lock = LockRef::new(self.path(path)?, Access::NonReentrantMutex, permit);
         Ok(Mutex { client: self.clone(), lock: Arc::new(lock) })
     }
 }
@@ -186,10 +186,10 @@ impl Mutex {
         guard::try_enter(&self.lock, &self.client).await
     }
 
-    /// Returns the error of a try that found the lock taken, for generated code.
+    /// Acquires the lock within `wait`, or at once. For generated code.
     #[doc(hidden)]
-    pub fn contended(&self) -> LockError {
-        self.lock.contended(&self.client)
+    pub async fn take(&self, wait: Option<Duration>) -> Result<MutexGuard, LockError> {
+        guard::take(&self.lock, &self.client, wait).await
     }
 
     /// Acquires the lock, runs `body` under it, and releases it.

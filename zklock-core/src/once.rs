@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use boot_time::Instant;
+use futures_lite::future::or;
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -103,50 +104,55 @@ impl Held {
 }
 
 impl Client {
-    /// Returns `true` if this client remembers that no start is possible yet at `tick`. No request is sent.
-    #[doc(hidden)]
-    pub fn is_begun(&self, tick: &str, period: Duration) -> Result<bool, LockError> {
-        let is_begun = self.worker().periods.is_closed(&self.path(tick)?, Period::new(period)?);
-        if is_begun {
-            self.worker().note_skip();
-        }
-        Ok(is_begun)
-    }
-
     /// Forgets which periods are not over yet. A test that has set the servers' clock forward calls this.
     #[doc(hidden)]
     pub fn forget_periods(&self) {
         self.worker().periods.forget();
     }
 
-    /// Returns `true` if no start is possible yet at `tick`. Asks the servers unless this client remembers it.
+    /// Takes a lock, whose holder then asks whether the period at `tick` begins with it. The result is `None` if the period is
+    /// known to have begun, or begins during the wait: the holder's work, which may be long, is not waited for. For generated
+    /// code.
     #[doc(hidden)]
-    pub async fn has_begun(&self, tick: &str, period: Duration) -> Result<bool, LockError> {
-        let has_begun = has_begun(self.worker(), &self.path(tick)?, Period::new(period)?).await?;
-        if has_begun {
-            self.worker().note_skip();
+    pub async fn unless_begun<G>(
+        &self,
+        (tick, period): (&str, Duration),
+        taking: impl Future<Output = Result<G, LockError>>,
+    ) -> Result<Option<G>, LockError> {
+        let (worker, polled) = (self.worker(), (self.path(tick)?, Period::new(period)?));
+        worker.check_process(&polled.0)?;
+        let taken = async { Some(taking.await) };
+        let begun = async {
+            until_begun(worker, &polled).await;
+            None
+        };
+        let is_known = worker.periods.is_closed(&polled.0, polled.1);
+        match if is_known { None } else { or(taken, begun).await } {
+            // The holder may have begun the period, may have died before, or may hold the lock for other work.
+            Some(Err(error)) if error.is_contended() => match has_begun(worker, &polled).await {
+                Ok(true) => {}
+                Ok(false) | Err(_) => return Err(error),
+            },
+            Some(held) => return held.map(Some),
+            None => {}
         }
-        Ok(has_begun)
+        worker.note_skip();
+        Ok(None)
     }
+}
 
-    /// Waits until the servers confirm that the period at `tick` has begun.
-    ///
-    /// A waiter for the lock calls this to learn of another client's start before the lock is free. All
-    /// waiters of this client share one poller. The caller bounds the time: if the servers refuse
-    /// the requests, the future stays pending.
-    #[doc(hidden)]
-    pub async fn until_begun(&self, tick: &str, period: Duration) {
-        let (Ok(tick), Ok(period)) = (self.path(tick), Period::new(period)) else { return pending().await };
-        let polled = (tick, period);
-        let (mut begun, sender) = self.worker().periods.join(&polled);
-        if let Some(begun) = sender {
-            let poller = PeriodPoller { worker: self.worker().clone(), polled, begun };
-            self.worker().tasks.spawn(poller.run());
-        }
-        if begun.wait_for(|begun| *begun).await.is_err() {
-            pending().await
-        }
-        self.worker().note_skip();
+/// Waits until the servers confirm that the period has begun.
+///
+/// A waiter for the lock thus learns of another client's start before the lock is free. All waiters of this client share one
+/// poller. The caller bounds the time: if the servers refuse the requests, the future stays pending.
+async fn until_begun(worker: &Arc<Worker>, polled: &Polled) {
+    let (mut begun, sender) = worker.periods.join(polled);
+    if let Some(begun) = sender {
+        let poller = PeriodPoller { worker: worker.clone(), polled: polled.clone(), begun };
+        worker.tasks.spawn(poller.run());
+    }
+    if begun.wait_for(|begun| *begun).await.is_err() {
+        pending().await
     }
 }
 
@@ -207,7 +213,8 @@ fn note(worker: &Worker, path: &NodePath, last: LastStart, period: Period, asked
 }
 
 /// Asks the servers whether no start is possible yet at the tick, unless the client remembers it.
-async fn has_begun(worker: &Arc<Worker>, tick: &NodePath, period: Period) -> Result<bool, LockError> {
+async fn has_begun(worker: &Arc<Worker>, (tick, period): &Polled) -> Result<bool, LockError> {
+    let period = *period;
     if worker.periods.is_closed(tick, period) {
         return Ok(true);
     }
@@ -288,7 +295,7 @@ impl PeriodPoller {
         if last == *known {
             return Ok(false);
         }
-        let has_begun = has_begun(worker, tick, *period).await?;
+        let has_begun = has_begun(worker, &self.polled).await?;
         *known = last;
         Ok(has_begun)
     }

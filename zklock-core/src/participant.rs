@@ -108,7 +108,7 @@ async fn ask(session: &Session, lock: &LockRef) -> Result<Vec<Participant>, Lock
             let also_behind = &place.also_behind;
             let predicate =
                 |role| Predicate::Place(predicate::Place { role, also_behind: also_behind.clone() });
-            let queue = Queue::list(requests, path, lock.strangers(), predicate).await;
+            let queue = Queue::list(requests, path, also_behind, predicate).await;
             (vec![queue.map_err(failed)?], None)
         }
         Wanted::Permits(permits) => {

@@ -100,12 +100,6 @@ impl RwLock {
         self
     }
 
-    /// Returns the error of a try that found the lock taken, for generated code.
-    #[doc(hidden)]
-    pub fn contended(&self) -> LockError {
-        self.read.contended(&self.client)
-    }
-
     /// Names this lock in events and metrics; see [`Mutex::named`](crate::Mutex::named).
     #[must_use]
     pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
@@ -206,6 +200,18 @@ impl RwLock {
     /// Dropping the future withdraws the contender in the background, if no other call needs it.
     pub async fn try_write(&self) -> Result<Option<WriteGuard>, LockError> {
         guard::try_enter(&self.write, &self.client).await
+    }
+
+    /// Acquires the lock for reading within `wait`, or at once. For generated code.
+    #[doc(hidden)]
+    pub async fn take_read(&self, wait: Option<Duration>) -> Result<ReadGuard, LockError> {
+        guard::take(&self.read, &self.client, wait).await
+    }
+
+    /// Acquires the lock for writing within `wait`, or at once. For generated code.
+    #[doc(hidden)]
+    pub async fn take_write(&self, wait: Option<Duration>) -> Result<WriteGuard, LockError> {
+        guard::take(&self.write, &self.client, wait).await
     }
 
     /// Acquires the lock for reading, runs `body` under it, and releases it.

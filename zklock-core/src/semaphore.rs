@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Client;
-use crate::contend::{self, Count};
+use crate::contend::{self, Count, Wanted};
 use crate::error::LockError;
 use crate::guard::{self, Guard};
 use crate::hold::{Access, LockRef, UNNAMED};
@@ -233,10 +233,10 @@ impl Semaphore {
         participant::list_with_line(&self.client, &self.lock_ref(1)?).await
     }
 
-    /// Returns the error of a try that found no permit, for generated code.
+    /// Acquires permits within `wait`, or at once. For generated code.
     #[doc(hidden)]
-    pub fn contended(&self) -> LockError {
-        self.lock_ref(1).map_or_else(|error| error, |lock| lock.contended(&self.client))
+    pub async fn take(&self, permits: u32, wait: Option<Duration>) -> Result<SemaphoreGuard, LockError> {
+        guard::take(&self.lock_ref(permits)?, &self.client, wait).await
     }
 
     fn lock_ref(&self, wanted: u32) -> Result<LockRef, LockError> {
@@ -247,9 +247,9 @@ impl Semaphore {
             }
             _ => {}
         }
-        let permits = contend::Permits { wanted, count: self.count.clone() };
-        let lock = LockRef::to_permits(self.path.clone(), Access::Permits, permits);
-        Ok(lock.named(self.label.clone()))
+        let wanted = Wanted::Permits(contend::Permits { wanted, count: self.count.clone() });
+        let (path, label) = (self.path.clone(), self.label.clone());
+        Ok(LockRef { path, access: Access::Permits, wanted, label })
     }
 }
 

@@ -30,7 +30,7 @@ fn a_fork_is_answered_at_once_and_leaves_locks_to_its_parent() {
     Process::start(FORKS, &Space::new(), []).output().read_to_string(&mut output).unwrap();
     let told: Vec<_> =
         output.lines().filter_map(|line| line.split_once("fork: ")).map(|(_, told)| told).collect();
-    let expected = ["the state is told", "26 calls are refused", "all is dropped", "the parent holds"];
+    let expected = ["the state is told", "27 calls are refused", "all is dropped", "the parent holds"];
     assert_eq!(told, expected, "{output}");
 }
 
@@ -54,6 +54,7 @@ impl Parent {
         let writer = client.rwlock("/written").unwrap().write().await.unwrap();
         let latch = client.leader_latch("/led").unwrap();
         latch.leadership().await.unwrap();
+        assert!(guard.once_per("/tick", LONG).await.unwrap());
         assert!(client.leader("/joined").unwrap().join().await.unwrap());
         Self { client, guard, inner, released, writer, latch }
     }
@@ -109,6 +110,8 @@ impl Parent {
             is_refused(client.lock_all([path, "/more"]).await.map(drop));
             is_refused(mutex.participants().await.map(drop));
         }
+        let mutex = client.mutex("/held").unwrap();
+        is_refused(client.unless_begun(("/tick", LONG), mutex.lock()).await.map(drop));
         is_refused(guard.verify().await);
         is_refused(guard.set_data("/data", "").await);
         is_refused(guard.get("/data").await.map(drop));

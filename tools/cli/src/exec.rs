@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::json;
-use zklock::__private::unless_begun;
 use zklock::{Client, Config, LockError};
 
 use crate::arguments::Exec;
@@ -102,7 +101,7 @@ impl Once {
 async fn take(client: &Client, options: &Exec, once: Option<&Once>) -> Result<Option<Lock>, Failure> {
     let taking = lock::take(client, options);
     let taken = match once {
-        Some(once) => unless_begun(client, (&once.tick, once.period), taking).await,
+        Some(once) => client.unless_begun((&once.tick, once.period), taking).await,
         None => taking.await.map(Some),
     };
     taken.map_err(|error| match options.patience.no_wait && error.is_contended() {

@@ -51,7 +51,7 @@ async fn acquire(
     group: Option<u64>,
 ) -> Result<Option<Vec<Hold>>, LockError> {
     let attempt = Attempt::begin(client.worker().events(), lock.subject(group));
-    match local_queue::enter(client, (&lock.path, &lock.wanted), (deadline, &attempt.witness())).await {
+    match local_queue::enter(client, (&lock.path, &lock.wanted), deadline, &attempt.witness()).await {
         Ok(Some(grants)) => Ok(Some(first_holds(client, lock, attempt, grants.into_iter().collect()))),
         Ok(None) => {
             attempt.contended();
@@ -71,7 +71,7 @@ fn first_holds(client: &Client, lock: &LockRef, attempt: Attempt, grants: Vec<Ar
         grant.share().announce(holding);
     }
     let span = HoldSpan::begin(&lock.subject(None), token).map(Arc::new);
-    grants.into_iter().map(|grant| Hold::first(client, lock.access, (grant, span.clone()))).collect()
+    grants.into_iter().map(|grant| Hold::first(client, lock.access, grant, span.clone())).collect()
 }
 
 /// Waits until the siblings in front have ended. Returns `None` if there are some and the caller does not want to wait.
@@ -81,7 +81,7 @@ pub(super) async fn admit(
     (outer, permits): (&Entry, u32),
     deadline: Deadline,
 ) -> Result<Option<OwnedSemaphorePermit>, LockError> {
-    let gate = outer.gate().clone();
+    let gate = outer.gate.clone();
     if let Ok(permit) = gate.clone().try_acquire_many_owned(permits) {
         return Ok(Some(permit));
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Client;
-use crate::contend::{Permits, Wanted};
+use crate::contend::Wanted;
 use crate::error::{Holder, LockError, Phase};
 use crate::event::Subject;
 use crate::local_queue;
@@ -35,11 +35,6 @@ impl LockRef {
         Self::new(path, access, Wanted::Place(place))
     }
 
-    /// Returns permits of a semaphore.
-    pub(crate) fn to_permits(path: NodePath, access: Access, permits: Permits) -> Self {
-        Self::new(path, access, Wanted::Permits(permits))
-    }
-
     /// Makes the calls for this lock also wait for contenders of other clients with these name patterns.
     pub(crate) fn wait_behind(&mut self, names: &[String]) {
         if let Wanted::Place(place) = &mut self.wanted {
@@ -47,22 +42,9 @@ impl LockRef {
         }
     }
 
-    /// Returns the same lock with a name for events and metrics.
-    pub(crate) fn named(self, label: impl Into<Cow<'static, str>>) -> Self {
-        Self { label: label.into(), ..self }
-    }
-
     /// Returns the description of this lock for events.
     pub(crate) fn subject(&self, group: Option<u64>) -> Subject<'_> {
         Subject { path: &self.path, label: &self.label, mode: self.access.mode(), group }
-    }
-
-    /// Returns the name patterns of other clients' contenders that calls for this lock wait for.
-    pub(crate) fn strangers(&self) -> &[String] {
-        match &self.wanted {
-            Wanted::Place(place) => &place.also_behind,
-            Wanted::Permits(_) | Wanted::Candidacy { .. } => &[],
-        }
     }
 
     /// Returns the error of a call that has waited this long for others.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::change::Mutex;
 use crate::client::Client;
 use crate::error::LockError;
-use crate::local_queue::Grant;
+use crate::local_queue::{Grant, Release};
 
 use super::lock_ref::Access;
 
@@ -35,8 +35,8 @@ pub(super) enum Remaining {
     Others,
     /// The last writer has ended, and readers are left.
     Readers(Downgrade),
-    /// It was the last hold. Dropping the grant gives the lock back, and [`Grant::give_back`] also lets the caller wait for it.
-    Nobody(Grant),
+    /// It was the last hold, and the lock has been given back.
+    Nobody(Release),
 }
 
 impl Owner {
@@ -59,7 +59,7 @@ impl Owner {
         counts.writers += usize::from(access == Access::Write);
     }
 
-    /// Stops counting a hold.
+    /// Stops counting a hold. The last one gives the lock back.
     pub(super) fn remove_hold(&self, access: Access) -> Remaining {
         // Ordered while this hold counts: nobody else has the lock yet, and the release will be behind it.
         let downgrade = if access == Access::Write { self.stop_writing() } else { None };
@@ -70,7 +70,7 @@ impl Owner {
         drop(counts);
         // This is the only reference: a writer that orders a downgrade drops its own before its hold stops counting.
         match (grant.and_then(Arc::into_inner), downgrade) {
-            (Some(grant), _) => Remaining::Nobody(grant),
+            (Some(grant), _) => Remaining::Nobody(grant.give_back()),
             (None, Some(downgrade)) => Remaining::Readers(downgrade),
             (None, None) => Remaining::Others,
         }

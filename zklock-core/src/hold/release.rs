@@ -8,47 +8,26 @@ use futures_lite::future::yield_now;
 use crate::client::settings::Release;
 use crate::deadline::{Contention, Deadline};
 use crate::error::{LockError, Phase};
+use crate::events::HoldSpan;
 use crate::lease::Share;
-use crate::local_queue::{self, Grant};
 use crate::time::{Elapsed, timeout};
 
 use super::enter::admit;
-use super::owner::{Downgrade, Remaining};
-use super::{Alive, Hold};
+use super::owner::{Owner, Remaining};
+use super::{Hold, Part};
 
-/// The end of one hold. The span and the client are kept until the release has ended.
+/// The end of one hold, whose release or downgrade may still be under way.
 pub(crate) struct End {
-    outstanding: Outstanding,
-    share: Arc<Share>,
-    alive: Alive,
-}
-
-/// What has to be done for the end of a hold.
-enum Outstanding {
-    /// Others hold the lock as before.
-    Nothing,
-    Downgrade(Downgrade),
-    Release(local_queue::Release),
+    pub(super) remaining: Remaining,
+    pub(super) share: Arc<Share>,
+    pub(super) span: Option<Arc<HoldSpan>>,
+    /// Keeps the client until the release has ended.
+    pub(super) _owner: Arc<Owner>,
 }
 
 /// Ends these holds, beginning with the last one, and gives back the locks whose last holds they were.
 pub(crate) fn begin_release(holds: Vec<Hold>) -> Vec<End> {
-    ends(&holds).collect()
-}
-
-/// Ends one hold after the other, beginning with the last one.
-fn ends(holds: &[Hold]) -> impl Iterator<Item = End> {
-    holds.iter().rev().filter_map(|hold| {
-        let (remaining, mut alive) = hold.end()?;
-        let outstanding = match remaining {
-            Remaining::Others => Outstanding::Nothing,
-            Remaining::Readers(downgrade) => Outstanding::Downgrade(downgrade),
-            Remaining::Nobody(grant) => Outstanding::Release(Grant::give_back(grant)),
-        };
-        // A sibling that waits for this entry does not wait for the servers.
-        alive.permits.clear();
-        Some(End { outstanding, share: hold.share().clone(), alive })
-    })
+    holds.iter().rev().filter_map(Hold::end).collect()
 }
 
 /// Waits for at most `within` until the servers have confirmed the release, or another call of this client has the lock. The
@@ -87,8 +66,7 @@ pub(crate) async fn finish(holds: Vec<Hold>) {
         }
         Release::Background => {
             // All of them are ordered before the first one is waited for.
-            let releases: Vec<_> = ends(&holds).filter(End::is_release).collect();
-            for end in releases {
+            for end in begin_release(holds) {
                 end.handed_over().await;
             }
         }
@@ -101,14 +79,14 @@ fn log(error: &LockError) {
 
 impl End {
     async fn released(self, deadline: Deadline) -> Result<(), LockError> {
-        let Self { outstanding, share, alive } = self;
-        let outcome = match outstanding {
-            Outstanding::Nothing => {
+        let Self { remaining, share, span, _owner } = self;
+        let outcome = match remaining {
+            Remaining::Others => {
                 return share.lease().check_process().and_then(|()| share.lease().check());
             }
             // Boxed, so that the futures of calls, which have room for a release, are small.
-            Outstanding::Downgrade(downgrade) => Box::pin(answered(&share, (downgrade, deadline))).await,
-            Outstanding::Release(release) => {
+            Remaining::Readers(downgrade) => Box::pin(answered(&share, (downgrade, deadline))).await,
+            Remaining::Nobody(release) => {
                 // Lets the call that has the lock now run first, because it may wait for this thread. Unlike Tokio's
                 // `yield_now`, this one resumes the present task right behind it, and not when the thread is idle.
                 yield_now().await;
@@ -118,20 +96,16 @@ impl End {
                 }
             }
         };
-        if let (Some(span), Err(error)) = (&alive.span, &outcome) {
+        if let (Some(span), Err(error)) = (&span, &outcome) {
             span.note(error);
         }
         outcome
     }
 
-    fn is_release(&self) -> bool {
-        matches!(self.outstanding, Outstanding::Release(_))
-    }
-
     /// Waits until the request that gives the lock back has been handed to the connection. A downgrade is not waited for,
     /// because the lock is still held.
     async fn handed_over(self) {
-        if let Outstanding::Release(release) = self.outstanding {
+        if let Remaining::Nobody(release) = self.remaining {
             yield_now().await;
             release.handed_over().await;
         }

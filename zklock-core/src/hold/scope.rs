@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
+use futures_util::future::BoxFuture;
 use tracing::{Instrument, Span};
 
 use crate::client::Client;
@@ -29,48 +30,48 @@ struct Scope(Vec<Frame>);
 
 /// The locks that were taken as one, or the term, around a body.
 #[derive(Clone)]
-pub(crate) enum Frame {
-    Locks(Entries),
-    Term {
-        /// The scope of the body, which ends while the term may last.
-        body: Weak<()>,
-        term: Weak<dyn LeaderTerm>,
-    },
+enum Frame {
+    Locks(Arc<[Arc<Entry>]>),
+    Term(Weak<TermBody>),
 }
 
-/// A term of leadership, as the calls inside of it see it. The module `leader`, which is above this one, implements it.
-pub(crate) trait LeaderTerm: Send + Sync {
+/// The body under a term, which may end while the term lasts.
+struct TermBody(Arc<dyn Part>);
+
+/// A lock or a term of leadership, as its holder and the calls inside of it see it. The module `leader`, which is above this
+/// one, implements it for terms.
+pub(crate) trait Part: Send + Sync {
     fn share(&self) -> &Arc<Share>;
 
-    fn worker(&self) -> &Arc<Worker>;
+    /// Returns the worker of the client that has it, or `None` if it was given back.
+    fn worker(&self) -> Option<Arc<Worker>>;
 
-    /// Fails if the term is over.
+    /// Fails if it is lost, given back or over.
     fn check(&self) -> Result<(), LockError>;
 
-    /// Waits until the term is over.
-    fn over(&self) -> Pin<Box<dyn Future<Output = LossReason> + Send + '_>>;
+    /// Returns whether it is held, or lasts, at this instant. A broken connection suspends a lock.
+    fn is_held(&self) -> bool;
+
+    /// Waits until it is lost, given back or over.
+    fn lost(&self) -> BoxFuture<'_, LossReason>;
 }
 
-/// The entries into locks that were taken as one, one for each node on the servers; at least one.
-pub(crate) type Entries = Arc<[Arc<Entry>]>;
+/// The locks that were taken as one, one part for each node on the servers, or a term; at least one part.
+pub(crate) type Parts = Arc<[Arc<dyn Part>]>;
 
-pub(crate) fn entries(holds: &[Hold]) -> Entries {
-    holds.iter().map(|hold| hold.entry().clone()).collect()
+pub(crate) fn parts(holds: &[Hold]) -> Parts {
+    holds.iter().map(|hold| hold.entry().clone() as _).collect()
 }
 
 impl Frame {
     fn of_locks(holds: &[Hold]) -> Self {
-        Self::Locks(entries(holds))
-    }
-
-    fn of_term(term: &Arc<dyn LeaderTerm>, body: &Arc<()>) -> Self {
-        Self::Term { body: Arc::downgrade(body), term: Arc::downgrade(term) }
+        Self::Locks(holds.iter().map(|hold| hold.entry().clone()).collect())
     }
 
     fn is_over(&self) -> bool {
         match self {
             Self::Locks(entries) => entries.iter().all(|entry| entry.is_over()),
-            Self::Term { body, .. } => body.strong_count() == 0,
+            Self::Term(body) => body.strong_count() == 0,
         }
     }
 
@@ -78,7 +79,19 @@ impl Frame {
     fn entries(&self) -> &[Arc<Entry>] {
         match self {
             Self::Locks(entries) => entries,
-            Self::Term { .. } => &[],
+            Self::Term(_) => &[],
+        }
+    }
+
+    /// Returns what is held, or `None` if a part of it has ended: a write that checks only what is left would not be guarded by
+    /// all of it.
+    fn parts(&self) -> Option<Parts> {
+        match self {
+            Self::Locks(entries) => {
+                let is_whole = !entries.iter().any(|entry| entry.is_over());
+                is_whole.then(|| entries.iter().map(|entry| entry.clone() as _).collect())
+            }
+            Self::Term(body) => Some([body.upgrade()?.0.clone()].into()),
         }
     }
 }
@@ -91,11 +104,11 @@ impl Scope {
 
     /// Returns the scope of the present call, with this frame in it. Frames that are over are forgotten, so that a function can
     /// spawn itself inside of its lock any number of times.
-    fn around(frame: Option<&Frame>) -> Self {
-        let lasting = |frames: &[Frame]| {
-            frame.into_iter().chain(frames.iter().filter(|frame| !frame.is_over())).cloned().collect()
+    fn around(frame: Option<Frame>) -> Self {
+        let lasting = |frames: &[Frame]| -> Vec<_> {
+            frames.iter().filter(|frame| !frame.is_over()).cloned().collect()
         };
-        Self(Self::present(lasting))
+        Self(frame.into_iter().chain(Self::present(lasting)).collect())
     }
 
     /// Makes this the scope of this thread until the returned value is dropped, and keeps the scope before meanwhile.
@@ -120,65 +133,58 @@ impl Drop for Entered<'_> {
 }
 
 /// Returns the locks and terms of the present call that have not ended, the innermost first.
-pub(crate) fn frames() -> Vec<Frame> {
-    Scope::around(None).0
-}
-
-/// Returns whether the present call is inside of the term with this share.
-pub(crate) fn is_in_term(share: &Arc<Share>) -> bool {
-    frames().iter().any(|frame| match frame {
-        Frame::Term { term, .. } => term.upgrade().is_some_and(|term| Arc::ptr_eq(term.share(), share)),
-        Frame::Locks(_) => false,
-    })
+pub(crate) fn held() -> Vec<Parts> {
+    Scope::around(None).0.iter().filter_map(Frame::parts).collect()
 }
 
 /// Returns the innermost entry of the present call into this lock, and what it means to enter the lock inside of it. Locks
 /// that are independent of it are passed over.
 pub(super) fn nearest(client: &Client, lock: &LockRef) -> Option<(Arc<Entry>, Reentry)> {
-    let is_same = |entry: &Entry| {
-        entry.worker.as_ptr() == Arc::as_ptr(client.worker()) && entry.lease().path() == &lock.path
-    };
     Scope::present(|frames| {
         frames.iter().flat_map(Frame::entries).find_map(|entry| {
             let reentry = entry.access.reentry(lock.access)?;
-            (is_same(entry) && !entry.is_over()).then(|| (entry.clone(), reentry))
+            let is_same = entry.lease().path() == &lock.path && entry.is_of(client);
+            is_same.then(|| (entry.clone(), reentry))
         })
     })
 }
 
 /// Polls and drops a future inside of a scope. The future is boxed, so that the futures of nested bodies
 /// do not multiply in size.
-pub(crate) struct Scoped<F, K = ()> {
+pub(crate) struct Scoped<F> {
     scope: Scope,
-    /// The future, and what is kept until it is dropped. `None` once it has ended.
-    running: Option<(Pin<Box<F>>, K)>,
+    /// `None` once it has ended.
+    future: Option<Pin<Box<F>>>,
+    /// If the future is the body under a term. It ends behind the future.
+    body: Option<Arc<TermBody>>,
 }
 
-impl<F, K> Scoped<F, K> {
-    fn new(scope: Scope, future: F, kept: K) -> Self {
-        Self { scope, running: Some((Box::pin(future), kept)) }
+impl<F> Scoped<F> {
+    fn new(scope: Scope, future: F, body: Option<Arc<TermBody>>) -> Self {
+        Self { scope, future: Some(Box::pin(future)), body }
     }
 }
 
-impl<F: Future, K: Unpin> Future for Scoped<F, K> {
+impl<F: Future> Future for Scoped<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let Self { scope, running } = &mut *self;
+        let Self { scope, future, body } = &mut *self;
         let _entered = scope.enter();
-        let (future, _) = running.as_mut().expect("a future is not polled after its end");
-        let outcome = future.as_mut().poll(context);
+        let running = future.as_mut().expect("a future is not polled after its end");
+        let outcome = running.as_mut().poll(context);
         if outcome.is_ready() {
-            *running = None;
+            *future = None;
+            *body = None;
         }
         outcome
     }
 }
 
-impl<F, K> Drop for Scoped<F, K> {
+impl<F> Drop for Scoped<F> {
     fn drop(&mut self) {
         let _entered = self.scope.enter();
-        self.running = None;
+        self.future = None;
     }
 }
 
@@ -188,14 +194,14 @@ pub(crate) fn scope<F: Future>(
     future: F,
 ) -> Scoped<impl Future<Output = F::Output> + use<F>> {
     let span = span_of(holds).map_or_else(Span::none, |span| span.span().clone());
-    Scoped::new(Scope::around(Some(&Frame::of_locks(holds))), future.instrument(span), ())
+    Scoped::new(Scope::around(Some(Frame::of_locks(holds))), future.instrument(span), None)
 }
 
 /// Calls a function inside of these holds, and of their span.
 pub(crate) fn scope_blocking<T>(holds: &[Hold], function: impl FnOnce() -> T) -> T {
     let span = span_of(holds);
     let _spanned = span.as_ref().map(|span| span.span().enter());
-    let mut scope = Scope::around(Some(&Frame::of_locks(holds)));
+    let mut scope = Scope::around(Some(Frame::of_locks(holds)));
     let _entered = scope.enter();
     function()
 }
@@ -206,19 +212,15 @@ fn span_of(holds: &[Hold]) -> Option<Arc<HoldSpan>> {
 }
 
 /// Runs a future inside of this term. Calls find the term until the future ends.
-pub(crate) fn scope_in_term<F: Future>(
-    term: Arc<dyn LeaderTerm>,
-    future: F,
-) -> impl Future<Output = F::Output> + use<F> {
-    let body = Arc::new(());
-    let scope = Scope::around(Some(&Frame::of_term(&term, &body)));
-    Scoped::new(scope, future, (term, body))
+pub(crate) fn scope_in_term<F: Future>(term: Arc<dyn Part>, future: F) -> Scoped<F> {
+    let body = Arc::new(TermBody(term));
+    Scoped::new(Scope::around(Some(Frame::Term(Arc::downgrade(&body)))), future, Some(body))
 }
 
 /// Calls a function inside of this term. Calls find the term until the function returns.
-pub(crate) fn scope_blocking_in_term<T>(term: Arc<dyn LeaderTerm>, function: impl FnOnce() -> T) -> T {
-    let body = Arc::new(());
-    let mut scope = Scope::around(Some(&Frame::of_term(&term, &body)));
+pub(crate) fn scope_blocking_in_term<T>(term: Arc<dyn Part>, function: impl FnOnce() -> T) -> T {
+    let body = Arc::new(TermBody(term));
+    let mut scope = Scope::around(Some(Frame::Term(Arc::downgrade(&body))));
     let _entered = scope.enter();
     function()
 }
@@ -232,7 +234,7 @@ pub(crate) fn scope_blocking_in_term<T>(term: Arc<dyn LeaderTerm>, function: imp
 ///
 /// The same as that of `future`.
 pub fn inherit<F: Future>(future: F) -> impl Future<Output = F::Output> {
-    Scoped::new(Scope::around(None), future, ())
+    Scoped::new(Scope::around(None), future, None)
 }
 
 /// Returns a function that is called with the holds of the current call, for a thread that works on behalf of that

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::mem;
 use std::time::Duration;
 
 use boot_time::Instant;
@@ -81,21 +80,18 @@ impl PeriodCache {
         {
             return None;
         }
-        let is_full = known.seen.len() >= MOST && before.is_none();
-        let forgotten = if is_full { mem::take(&mut known.seen) } else { HashMap::new() };
+        if known.seen.len() >= MOST && before.is_none() {
+            known.seen.clear();
+        }
         known.seen.insert(path.full().to_owned(), seen);
-        // They are many, and other calls do not wait for their drop.
-        drop(known);
-        drop(forgotten);
         let was_ahead = before.is_some_and(|seen| seen.last.ahead(seen.period).is_some());
         last.ahead(period).filter(|_| !was_ahead)
     }
 
     /// Forgets every start, so that the servers are asked again.
     pub(crate) fn forget(&self) {
-        let none = Known { forgotten: Some(Instant::now()), ..Known::default() };
-        let before = mem::replace(&mut *self.known.lock(), none);
-        drop(before);
+        let seen = HashMap::new();
+        *self.known.lock() = Known { seen, forgotten: Some(Instant::now()) };
     }
 
     /// Returns a receiver of the answer, and if nobody polls for it yet, the sender.

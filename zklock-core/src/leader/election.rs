@@ -15,7 +15,7 @@ use crate::queue::predicate::{Place, Role};
 
 use super::latch::LeaderLatch;
 use super::leadership::{CandidateConfig, Leadership, Policy};
-use super::selector::{LeaderSelector, Requeue, Verdict};
+use super::selector::{LeaderSelector, Verdict};
 
 /// An election at one path, with the settings of this client's candidate.
 ///
@@ -40,7 +40,6 @@ use super::selector::{LeaderSelector, Requeue, Verdict};
 pub struct Election {
     client: Client,
     pub(super) config: CandidateConfig,
-    requeue: Requeue,
 }
 
 impl Election {
@@ -48,9 +47,9 @@ impl Election {
         let (worker, identity) = (client.worker().clone(), client.worker().settings.identity.clone());
         let place = Place { role: Role::Latch, also_behind: [].into() };
         let lock = LockRef::new(path, Access::Leader, Wanted::Candidacy { place, identity });
-        let (policy, hold_down, handover) = Default::default();
-        let config = CandidateConfig { worker, lock, policy, hold_down, handover };
-        Self { client, config, requeue: Requeue::WhenAsked }
+        let (policy, hold_down, handover, auto_requeue) = Default::default();
+        let config = CandidateConfig { worker, lock, policy, hold_down, handover, auto_requeue };
+        Self { client, config }
     }
 
     /// Makes a selector run again after each term.
@@ -58,8 +57,9 @@ impl Election {
     /// After a failed callback it pauses first: for about 100 ms, and twice as long after each further failure, up
     /// to 30 s. It pauses in the same way if the servers refuse it, instead of ending.
     #[must_use]
-    pub fn auto_requeue(self) -> Self {
-        Self { requeue: Requeue::Always, ..self }
+    pub fn auto_requeue(mut self) -> Self {
+        self.config.auto_requeue = true;
+        self
     }
 
     /// Names this election in events and metrics; see [`Mutex::named`](crate::Mutex::named).
@@ -118,14 +118,8 @@ impl Election {
     /// The latch runs from now on, even while no server can be reached, and needs no separate start. Another
     /// latch of the same client at the same path is another candidate.
     pub fn latch(self) -> LeaderLatch {
-        let close = self.config.worker.closing.child_token();
+        let close = self.client.worker().closing.child_token();
         LeaderLatch::join(Some(self.client), self.config, close)
-    }
-
-    /// Enters the election as a latch that belongs to its client, and ends with it.
-    pub(super) fn latch_of_client(self) -> LeaderLatch {
-        let close = self.config.worker.closing.child_token();
-        LeaderLatch::join(None, self.config, close)
     }
 
     /// Lists the candidates in the order in which they will lead; the first is the leader.
@@ -159,7 +153,7 @@ impl Election {
         if let Wanted::Candidacy { place, .. } = &mut self.config.lock.wanted {
             place.role = Role::Exclusive;
         }
-        LeaderSelector::start(self.client, (self.config, self.requeue), callback)
+        LeaderSelector::start(self.client, self.config, callback)
     }
 }
 
@@ -168,7 +162,9 @@ impl fmt::Debug for Election {
         f.debug_struct("Election")
             .field("path", &self.config.path())
             .field("policy", &self.config.policy)
-            .field("requeue", &self.requeue)
+            .field("hold_down", &self.config.hold_down)
+            .field("handover", &self.config.handover)
+            .field("auto_requeue", &self.config.auto_requeue)
             .finish_non_exhaustive()
     }
 }

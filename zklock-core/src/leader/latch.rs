@@ -18,7 +18,7 @@ use crate::lease::Claim;
 use crate::participant::Participant;
 use crate::session::drive::Progress;
 use crate::tasks::panics;
-use crate::time::{Elapsed, sleep, timeout};
+use crate::time::sleep;
 
 use super::leadership::{CandidateConfig, Leadership};
 
@@ -63,7 +63,7 @@ impl LeaderLatch {
         let latch = Self { config: own, position, close: close.clone(), _client: client, since };
         let worker = config.worker.clone();
         worker.tasks.spawn(async move {
-            let candidacy = config.candidacy();
+            let candidacy = Candidacy::begin(config.worker.events(), config.lock.subject(None));
             Candidate { candidacy, config, told, close }.run().await;
         });
         latch
@@ -171,7 +171,7 @@ impl LeaderLatch {
     ///
     /// Nothing is lost; the candidate keeps its place.
     pub async fn leadership_timeout(&self, wait: Duration) -> Result<Leadership, LockError> {
-        self.spanned(self.within(wait, Phase::Queued, self.led())).await
+        self.spanned(self.config.within(wait, Phase::Queued, self.led())).await
     }
 
     /// Waits for the first answer of the election: that this candidate leads, or waits behind others.
@@ -200,7 +200,7 @@ impl LeaderLatch {
     ///
     /// Nothing is lost; the candidate keeps its place.
     pub async fn settled_timeout(&self, wait: Duration) -> Result<(), LockError> {
-        self.within(wait, Phase::Entering, self.settled()).await
+        self.config.within(wait, Phase::Entering, self.settled()).await
     }
 
     async fn led(&self) -> Result<Leadership, LockError> {
@@ -219,17 +219,6 @@ impl LeaderLatch {
             Err(error) => span.failed(error),
         }
         term
-    }
-
-    async fn within<T>(
-        &self,
-        wait: Duration,
-        phase: Phase,
-        answer: impl Future<Output = Result<T, LockError>>,
-    ) -> Result<T, LockError> {
-        timeout(wait, answer).await.unwrap_or_else(|Elapsed| {
-            Err(LockError::Timeout { path: self.path().to_owned(), waited: wait, phase, holder: None })
-        })
     }
 
     /// Returns the changes between leading and not leading, beginning with the present state.
@@ -280,7 +269,7 @@ impl LeaderLatch {
         self.config.check()?;
         self.leave();
         let waited = self.config.worker.default_wait();
-        self.within(waited, Phase::Releasing, self.ended().map(Ok)).await
+        self.config.within(waited, Phase::Releasing, self.ended().map(Ok)).await
     }
 }
 

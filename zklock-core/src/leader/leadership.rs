@@ -3,10 +3,11 @@
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::ops::Deref;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -14,14 +15,14 @@ use tracing::{Instrument, Span};
 
 use crate::change::Mutex;
 use crate::client::worker::Worker;
-use crate::error::{LockError, LossReason};
+use crate::error::{LockError, LossReason, Phase};
 use crate::events::{Candidacy, HoldSpan};
 use crate::guard::run_while;
-use crate::held::Held;
-use crate::hold::{self, LeaderTerm, LockRef};
+use crate::held::{Held, held};
+use crate::hold::{self, LockRef, Part};
 use crate::lease::{Lease, LeaseState, Share};
 use crate::participant::{self, Participant, Standing};
-use crate::time::timeout;
+use crate::time::{Elapsed, timeout};
 
 /// The reaction of a leader to a broken connection, which does not yet mean that leadership is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +48,9 @@ pub(super) struct CandidateConfig {
     pub(super) policy: Policy,
     pub(super) hold_down: Duration,
     pub(super) handover: Duration,
+    /// Whether a selector runs again after each term, and also after it was refused. Otherwise it does after
+    /// [`LeaderSelector::requeue`](super::LeaderSelector::requeue).
+    pub(super) auto_requeue: bool,
 }
 
 impl CandidateConfig {
@@ -59,9 +63,16 @@ impl CandidateConfig {
         self.worker.check_process(&self.lock.path)
     }
 
-    /// Joins the election.
-    pub(super) fn candidacy(&self) -> Candidacy {
-        Candidacy::begin(self.worker.events(), self.lock.subject(None))
+    /// Waits for an answer for at most `wait`.
+    pub(super) async fn within<T>(
+        &self,
+        wait: Duration,
+        phase: Phase,
+        answer: impl Future<Output = Result<T, LockError>>,
+    ) -> Result<T, LockError> {
+        timeout(wait, answer).await.unwrap_or_else(|Elapsed| {
+            Err(LockError::Timeout { path: self.path().to_owned(), waited: wait, phase, holder: None })
+        })
     }
 
     pub(super) async fn participants(&self) -> Result<Vec<Participant>, LockError> {
@@ -299,12 +310,7 @@ impl Leadership {
 
     /// Returns whether the present call is inside of a body under this term.
     pub(super) fn is_around(&self) -> bool {
-        hold::is_in_term(&self.term.share)
-    }
-
-    #[cfg(test)]
-    pub(super) fn lease(&self) -> &Arc<Lease> {
-        self.term.share.lease()
+        held().iter().any(|held| held.shares().iter().any(|share| Arc::ptr_eq(share, &self.term.share)))
     }
 }
 
@@ -329,13 +335,13 @@ impl Term {
     }
 }
 
-impl LeaderTerm for Term {
+impl Part for Term {
     fn share(&self) -> &Arc<Share> {
         &self.share
     }
 
-    fn worker(&self) -> &Arc<Worker> {
-        &self.config.worker
+    fn worker(&self) -> Option<Arc<Worker>> {
+        Some(self.config.worker.clone())
     }
 
     /// Fails if this term is over. The first failure ends the term, so that a term that was once seen as over
@@ -351,7 +357,11 @@ impl LeaderTerm for Term {
         Err(self.share.lease().lost_error(reason))
     }
 
-    fn over(&self) -> Pin<Box<dyn Future<Output = LossReason> + Send + '_>> {
+    fn is_held(&self) -> bool {
+        self.check().is_ok()
+    }
+
+    fn lost(&self) -> BoxFuture<'_, LossReason> {
         Box::pin(async {
             tokio::select! {
                 biased;
@@ -396,6 +406,7 @@ fn noted<T>(span: Option<HoldSpan>, outcome: Result<T, LockError>) -> Result<T, 
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::pin::Pin;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
 

@@ -17,7 +17,7 @@ use crate::client::Client;
 use crate::client::worker::Backoff;
 use crate::error::{LockError, LossReason, Phase};
 use crate::participant::Participant;
-use crate::time::{Elapsed, sleep, timeout};
+use crate::time::sleep;
 
 use super::latch::{LeaderLatch, Position, backoff};
 use super::leadership::{Call, CandidateConfig, Leadership};
@@ -37,55 +37,40 @@ use super::leadership::{Call, CandidateConfig, Leadership};
 /// [`Ended::Failed`].
 pub struct LeaderSelector {
     client: Client,
-    candidate: Arc<Candidate>,
+    inner: Arc<Inner>,
     ended: Shared<BoxFuture<'static, Ended>>,
 }
 
-/// When a selector runs again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Requeue {
-    /// After [`LeaderSelector::requeue`].
-    WhenAsked,
-    /// After each term. It also stays in the election if it is refused.
-    Always,
-}
-
 /// What the handle of a selector and its task share.
-struct Candidate {
+struct Inner {
     config: CandidateConfig,
-    requeue: Requeue,
     /// Cancelled when the candidate is to leave. A callback that runs then goes on until it, or its term, has ended.
     close: CancellationToken,
     /// Whether the candidate is to run once more.
     is_queued: watch::Sender<bool>,
-    /// The latch of the present stay in the election, which the task has.
+    /// The present latch, which the task has.
     latch: Mutex<Weak<LeaderLatch>>,
     last_failure: Mutex<Option<String>>,
 }
 
 impl LeaderSelector {
-    pub(super) fn start<F, R>(
-        client: Client,
-        (config, requeue): (CandidateConfig, Requeue),
-        callback: F,
-    ) -> Self
+    pub(super) fn start<F, R>(client: Client, config: CandidateConfig, callback: F) -> Self
     where
         F: Fn(Leadership) -> R + Send + Sync + 'static,
         R: Future<Output: Verdict> + Send + 'static,
     {
         let close = config.worker.closing.child_token();
-        let (is_queued, latch, last_failure) =
-            (watch::Sender::new(false), Mutex::default(), Mutex::default());
-        let candidate = Arc::new(Candidate { config, requeue, close, is_queued, latch, last_failure });
-        let task = tokio::spawn(candidate.clone().run(candidate.join(), Arc::new(callback)));
+        let (is_queued, latch, last_failure) = Default::default();
+        let inner = Arc::new(Inner { config, close, is_queued, latch, last_failure });
+        let task = tokio::spawn(inner.clone().run(inner.join(), Arc::new(callback)));
         // Without an end of its own, the task has ended with its runtime.
         let ended = task.map(|ended| ended.unwrap_or(Ended::Closed)).boxed().shared();
-        Self { client, candidate, ended }
+        Self { client, inner, ended }
     }
 
     /// The path of the election below the client's namespace.
     pub fn path(&self) -> &str {
-        self.candidate.config.path()
+        self.inner.config.path()
     }
 
     /// Returns whether this candidate leads at this instant, from memory and by the lease clock.
@@ -97,7 +82,7 @@ impl LeaderSelector {
     ///
     /// A selector that has [`ended`](Self::ended) does not run again.
     pub fn requeue(&self) -> bool {
-        !self.candidate.is_queued.send_replace(true)
+        !self.inner.is_queued.send_replace(true)
     }
 
     /// Ends the current term, if there is one; its callback is dropped at its next await, or does not begin any more.
@@ -111,15 +96,15 @@ impl LeaderSelector {
 
     fn led(&self) -> Option<(Arc<LeaderLatch>, Leadership)> {
         // A forked child takes no lock that another thread may have had.
-        self.candidate.config.check().ok()?;
-        let latch = self.candidate.latch()?;
+        self.inner.config.check().ok()?;
+        let latch = self.inner.latch()?;
         latch.current().map(|term| (latch, term))
     }
 
     /// Returns the last failure as text: the error or the panic of a callback, or the refusal of the servers
     /// after which the candidate tried again.
     pub fn last_failure(&self) -> Option<String> {
-        self.candidate.last_failure.lock().clone()
+        self.inner.last_failure.lock().clone()
     }
 
     /// Lists the candidates in the order in which they will lead; the first is the leader.
@@ -132,7 +117,7 @@ impl LeaderSelector {
     ///
     /// Nothing is lost.
     pub async fn participants(&self) -> Result<Vec<Participant>, LockError> {
-        self.candidate.config.participants().await
+        self.inner.config.participants().await
     }
 
     /// Returns the current leader, as the servers know it, or `None` if there is none.
@@ -145,7 +130,7 @@ impl LeaderSelector {
     ///
     /// Nothing is lost.
     pub async fn leader(&self) -> Result<Option<Participant>, LockError> {
-        self.candidate.config.leader().await
+        self.inner.config.leader().await
     }
 
     /// Waits until this candidate has ended, and returns the reason.
@@ -154,7 +139,7 @@ impl LeaderSelector {
     ///
     /// Nothing is lost.
     pub async fn ended(&self) -> Ended {
-        if self.candidate.config.check().is_err() {
+        if self.inner.config.check().is_err() {
             return Ended::Closed;
         }
         self.ended.clone().await
@@ -173,20 +158,17 @@ impl LeaderSelector {
     ///
     /// The selector is closed in the background.
     pub async fn close(self) -> Result<Ended, LockError> {
-        self.candidate.config.check()?;
-        self.candidate.leave();
+        self.inner.config.check()?;
+        self.inner.leave();
         let waited = self.client.default_wait();
-        timeout(waited, self.ended()).await.map_err(|Elapsed| {
-            let path = self.path().to_owned();
-            LockError::Timeout { path, waited, phase: Phase::Releasing, holder: None }
-        })
+        self.inner.config.within(waited, Phase::Releasing, self.ended().map(Ok)).await
     }
 }
 
 impl Drop for LeaderSelector {
     fn drop(&mut self) {
-        if self.candidate.config.check().is_ok() {
-            self.candidate.leave();
+        if self.inner.config.check().is_ok() {
+            self.inner.leave();
         }
     }
 }
@@ -200,9 +182,9 @@ impl fmt::Debug for LeaderSelector {
     }
 }
 
-impl Candidate {
+impl Inner {
     /// The task of a selector, on the runtime of its callback, which alone calls and drops what belongs to the user. It
-    /// stays in the election once, and again as often as the candidate is to run.
+    /// runs for one term, and again as often as the candidate is to run.
     async fn run<F, R>(self: Arc<Self>, mut latch: Arc<LeaderLatch>, callback: Arc<F>) -> Ended
     where
         F: Fn(Leadership) -> R + Send + Sync + 'static,
@@ -210,7 +192,7 @@ impl Candidate {
     {
         let mut failures = backoff();
         loop {
-            let pause = match self.stay(&latch, &callback, &mut failures).await {
+            let pause = match self.lead(&latch, &callback, &mut failures).await {
                 Ok(pause) => pause,
                 Err(ended) => return ended,
             };
@@ -221,8 +203,8 @@ impl Candidate {
         }
     }
 
-    /// Runs the callback for one term. The candidate has left the election when this returns the pause before the next stay.
-    async fn stay<F, R>(
+    /// Runs the callback for one term. The candidate has left the election when this returns the pause before the next term.
+    async fn lead<F, R>(
         &self,
         latch: &LeaderLatch,
         callback: &Arc<F>,
@@ -275,7 +257,7 @@ impl Candidate {
                         return Ok(Some((term, call)));
                     }
                 }
-                Position::Refused(error) if self.requeue == Requeue::WhenAsked => {
+                Position::Refused(error) if !self.config.auto_requeue => {
                     self.leave();
                     latch.ended().await;
                     return Err(Ended::Failed(error));
@@ -313,7 +295,7 @@ impl Candidate {
     /// Waits for `pause`, and then until the candidate is to run again.
     async fn queued(&self, pause: Duration) {
         sleep(pause).await;
-        if self.requeue == Requeue::WhenAsked {
+        if !self.config.auto_requeue {
             self.is_queued.subscribe().wait_for(|is_queued| *is_queued).await.ok();
         }
         self.is_queued.send_replace(false);

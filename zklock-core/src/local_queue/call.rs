@@ -21,7 +21,8 @@ impl LocalQueue {
     pub(super) fn enter(
         self: Arc<Self>,
         mode: Mode,
-        (deadline, witness): (Deadline, &Witness),
+        deadline: Deadline,
+        witness: &Witness,
     ) -> impl Future<Output = Result<Option<Grants>, LockError>> + Send {
         async move {
             let mut before = None;

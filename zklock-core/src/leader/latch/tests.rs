@@ -23,7 +23,7 @@ impl Unwatched {
         let (server, client) = connected().await;
         let watched = client.leader("/a").unwrap().leadership().await.unwrap();
         let config = client.election("/a").unwrap().config;
-        let term = Leadership::begin(&config, watched.lease(), 1);
+        let term = Leadership::begin(&config, watched.shares()[0].lease(), 1);
         Self { client, term, _server: server }
     }
 
@@ -42,7 +42,7 @@ impl Unwatched {
         let token = self.term.cancellation_token();
         let over = pin!(token.cancelled());
         assert!(over.poll(&mut Context::from_waker(&task.into())).is_pending());
-        self.term.lease().lose(LossReason::LeaseExpired);
+        self.term.shares()[0].lease().lose(LossReason::LeaseExpired);
         look();
         assert_eq!(told.try_recv().expect("the look ends the term"), Ok(()), "a lock is held");
     }
