@@ -53,8 +53,8 @@ pub(crate) struct Acquisition {
     session: i64,
     state: State,
     intent: Intent,
-    /// Whether nodes may exist that no reply has reported.
-    has_unknown_nodes: bool,
+    /// The number of requests for nodes whose outcome is unknown, without those whose node was found.
+    unknown: u32,
     /// Whether the contender has had a place in the queue before. Only a new contender leaves a queue of another recipe, because
     /// a later mismatch is the mistake of other clients.
     is_settled: bool,
@@ -97,7 +97,7 @@ impl Acquisition {
             session,
             state: State::Creating,
             intent: Intent::Acquire,
-            has_unknown_nodes: false,
+            unknown: 0,
             is_settled: false,
             first: None,
         };
@@ -128,7 +128,7 @@ impl Acquisition {
 
     /// Returns whether a node may have been created, or may be created later, that no reply has reported.
     pub(crate) fn has_unknown_nodes(&self) -> bool {
-        self.has_unknown_nodes
+        self.unknown > 0
     }
 
     /// Returns the contender's node while it is known and has a place in the queue.
@@ -180,7 +180,7 @@ impl Acquisition {
             (State::Creating, Event::QueueExists) => self.gone(),
             (State::Creating | State::Preparing, Event::Refused | Event::Skipped) => self.gone(),
             (State::Creating, _) => {
-                self.has_unknown_nodes = true;
+                self.unknown += 1;
                 self.locate()
             }
             (State::Preparing, Event::Prepared) if self.intent == Intent::Acquire => self.create(),
@@ -212,6 +212,10 @@ impl Acquisition {
 
     fn located(&mut self, mut nodes: Vec<Node>) -> Action {
         nodes.retain(|node| node.owner == self.session);
+        // An earlier attempt was looked for in vain, and this one has one request.
+        let is_of_attempt =
+            |node: &Node| Contender::parse(&node.name).is_some_and(|own| own.id == Some(self.id));
+        self.unknown = self.unknown.saturating_sub(u32::from(nodes.iter().any(is_of_attempt)));
         if self.intent != Intent::Acquire && !nodes.is_empty() {
             return self.delete(nodes.into_iter().map(|node| node.name).collect());
         }
@@ -320,7 +324,7 @@ impl Acquisition {
             }
             _ => {
                 // The reader's node may exist even if the next transaction is refused.
-                self.has_unknown_nodes = true;
+                self.unknown = self.unknown.max(1);
                 Action::Downgrade(replacement)
             }
         }
@@ -329,7 +333,7 @@ impl Acquisition {
     /// Goes on after the known nodes are gone. Others may exist if the outcome of a request is unknown.
     fn gone(&mut self) -> Action {
         match self.intent {
-            Intent::Withdraw(_) if self.has_unknown_nodes => self.locate(),
+            Intent::Withdraw(_) if self.has_unknown_nodes() => self.locate(),
             _ => self.none_left(),
         }
     }

@@ -122,13 +122,29 @@ fn what_is_needed_to_withdraw_is_not_skipped() {
 }
 
 #[test]
-fn a_withdrawal_after_an_unknown_create_sweeps_until_nothing_is_left() {
+fn a_withdrawal_after_an_unknown_create_is_done_when_the_node_was_found_and_deleted() {
     let mut machine = started();
     assert_eq!(machine.on(Event::Cancel), None);
     check(&mut machine, Event::Unknown, Action::Locate(id()));
     check(&mut machine, Event::Located(vec![node(4)]), delete(&node(4)));
-    check(&mut machine, Event::Deleted, Action::Locate(id()));
+    check(&mut machine, Event::Deleted, Action::Finish(End::Withdrawn));
+    assert!(!machine.has_unknown_nodes());
+}
+
+#[test]
+fn a_withdrawal_looks_for_the_node_of_an_earlier_attempt_until_none_is_left() {
+    let mut machine = started();
+    check(&mut machine, Event::Unknown, Action::Locate(id()));
+    let second = id().next_attempt();
+    check(&mut machine, Event::Located(vec![]), Action::Enter(second));
+    let own = Node { name: format!("{}0000000005", second.node_prefix(Role::Exclusive)), ..node(5) };
+    check(&mut machine, Event::Entered(own.clone(), Sight::Alone), Action::Hold(own.clone()));
+    check(&mut machine, Event::Cancel, delete(&own));
+    check(&mut machine, Event::Deleted, Action::Locate(second));
+    check(&mut machine, Event::Located(vec![node(4)]), delete(&node(4)));
+    check(&mut machine, Event::Deleted, Action::Locate(second));
     check(&mut machine, Event::Located(vec![]), Action::Finish(End::Withdrawn));
+    assert!(machine.has_unknown_nodes());
 }
 
 #[test]

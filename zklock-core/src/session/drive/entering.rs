@@ -180,11 +180,12 @@ impl Session {
 
     async fn look_for_late(&self, queue: &NodePath, id: ContenderId) {
         let (since, mut pause) = (Instant::now(), FIRST_PAUSE);
-        let mut links = self.links();
+        let (mut links, mut connection) = (self.links(), self.link().connection);
         loop {
-            let connection = links.borrow_and_update().connection;
             let next = links.wait_for(|link| link.connection != connection);
             let is_quiet = timeout(pause, next).await.is_err();
+            // Before the look, so that another connection behind it is noticed.
+            connection = links.borrow_and_update().connection;
             let is_last = since.elapsed() >= LATE;
             match self.delete_all(queue, id).await {
                 Err(RequestError::Unknown(_)) => {}
