@@ -44,13 +44,12 @@ mod scope;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use futures_util::future::BoxFuture;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_util::sync::CancellationToken;
 
-use crate::change::Mutex;
+use crate::change::{Mutex, Signal};
 use crate::client::Client;
 use crate::client::worker::Worker;
 use crate::error::{LockError, LossReason};
@@ -81,10 +80,10 @@ pub(crate) struct Entry {
     access: Access,
     /// The part of this lock in the lease, which the entries inside have, too.
     share: Arc<Share>,
-    /// Admits the entries inside of this one: either one, or several that read.
-    gate: Arc<Semaphore>,
-    /// Cancelled when the entry has ended.
-    ended: CancellationToken,
+    /// Admits the entries inside of this one: either one, or several that read. Made for the first of them.
+    gate: OnceLock<Arc<Semaphore>>,
+    /// Signals that the entry has ended.
+    ended: Signal,
     /// `None` once the entry has ended.
     alive: Mutex<Option<Alive>>,
 }
@@ -93,7 +92,7 @@ pub(crate) struct Entry {
 struct Alive {
     owner: Arc<Owner>,
     /// The permits of this entry and of those around it, which the entries inside share.
-    permits: Vec<Arc<ChildPermit>>,
+    permits: Box<[Arc<ChildPermit>]>,
     span: Option<Arc<HoldSpan>>,
 }
 
@@ -109,11 +108,11 @@ impl Hold {
     fn first(client: &Client, access: Access, grant: Arc<Grant>, span: Option<Arc<HoldSpan>>) -> Self {
         let share = grant.share().clone();
         let owner = Arc::new(Owner::new(client.clone(), access, grant));
-        Self::new(access, share, Alive { owner, permits: Vec::new(), span })
+        Self::new(access, share, Alive { owner, permits: Box::default(), span })
     }
 
     fn new(access: Access, share: Arc<Share>, alive: Alive) -> Self {
-        let (gate, ended) = (Arc::new(Semaphore::new(GATE_PERMITS as usize)), CancellationToken::new());
+        let (gate, ended) = (OnceLock::new(), Signal::default());
         Self(Arc::new(Entry { access, share, gate, ended, alive: Mutex::new(Some(alive)) }))
     }
 
@@ -182,6 +181,10 @@ impl Entry {
         self.share.lease()
     }
 
+    fn gate(&self) -> &Arc<Semaphore> {
+        self.gate.get_or_init(|| Arc::new(Semaphore::new(GATE_PERMITS as usize)))
+    }
+
     /// Returns whether this client has the lock by this entry, which has not ended.
     fn is_of(&self, client: &Client) -> bool {
         self.alive.lock().as_ref().is_some_and(|alive| alive.owner.client().is_same(client))
@@ -193,7 +196,7 @@ impl Entry {
 
     fn end(&self) -> Option<Alive> {
         let alive = self.alive.lock().take();
-        self.ended.cancel();
+        self.ended.notify();
         alive
     }
 
@@ -239,7 +242,7 @@ impl Part for Entry {
         Box::pin(async {
             let reason = tokio::select! {
                 biased;
-                () = self.ended.cancelled() => LossReason::Resigned,
+                reason = self.ended.until(|| self.is_over().then_some(LossReason::Resigned)) => reason,
                 reason = self.lease().lost() => reason,
             };
             // The loss may be that of a later holder.

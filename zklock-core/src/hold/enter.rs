@@ -81,7 +81,7 @@ pub(super) async fn admit(
     (outer, permits): (&Entry, u32),
     deadline: Deadline,
 ) -> Result<Option<OwnedSemaphorePermit>, LockError> {
-    let gate = outer.gate.clone();
+    let gate = outer.gate().clone();
     if let Ok(permit) = gate.clone().try_acquire_many_owned(permits) {
         return Ok(Some(permit));
     }

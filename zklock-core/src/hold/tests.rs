@@ -170,11 +170,11 @@ async fn a_hold_that_ends_during_an_entry_is_not_entered() {
     for (access, permits) in [(Access::Write, GATE_PERMITS), (Access::Read, 1)] {
         let writer = lock.write().await.unwrap();
         let entry = writer.holds()[0].entry().clone();
-        let permit = entry.gate.clone().try_acquire_many_owned(permits).unwrap();
+        let permit = entry.gate().clone().try_acquire_many_owned(permits).unwrap();
         let reader = writer.scope(lock.read());
         drop(writer);
         assert!(entry.join(access, permit).is_none());
-        assert_eq!(entry.gate.available_permits(), GATE_PERMITS as usize);
+        assert_eq!(entry.gate().available_permits(), GATE_PERMITS as usize);
         drop(reader);
         lock.write().await.unwrap().release().await.unwrap();
     }

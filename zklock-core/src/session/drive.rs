@@ -89,11 +89,12 @@ pub(crate) struct Driver {
     lock: NodePath,
     path: NodePath,
     data: Arc<str>,
-    counter: Option<Counter>,
+    /// Boxed, because most contenders have none.
+    counter: Option<Box<Counter>>,
     machine: Acquisition,
     action: Action,
     /// The reason why the acquisition was refused, if it was.
-    refusal: Option<LockError>,
+    refusal: Option<Box<LockError>>,
     /// The watch that signals the first change of the children since they were last listed.
     children: Option<Watch>,
     /// Whether the last list showed others, or contenders that came since then would not have been noticed.
@@ -130,7 +131,7 @@ impl Driver {
             lock,
             path,
             data,
-            counter,
+            counter: counter.map(Box::new),
             machine,
             action,
             refusal: None,
@@ -176,9 +177,8 @@ impl Driver {
 
     /// Resolves when the own node, at this path, is gone or belongs to another session.
     pub(crate) fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = LossReason> + use<> {
-        let (session, queue) = (self.session.clone(), self.path.clone());
-        let known = self.own_node.clone();
-        NodeWatcher { session, queue, path, listed: self.listed, known }.gone(self.children.take())
+        let (session, known) = (self.session.clone(), self.own_node.clone());
+        NodeWatcher { session, path, listed: self.listed, known }.gone(self.children.take())
     }
 
     /// Drives the acquisition until it is the contender's turn, its node belongs to this session, and the lease is valid, or
@@ -224,7 +224,7 @@ impl Driver {
 
     fn ended(&mut self, end: End) -> NotAcquired {
         match (end, self.refusal.take()) {
-            (End::Withdrawn | End::Abandoned, Some(refusal)) => NotAcquired::Refused(refusal),
+            (End::Withdrawn | End::Abandoned, Some(refusal)) => NotAcquired::Refused(*refusal),
             (End::Withdrawn | End::Abandoned, None) => NotAcquired::Cancelled,
             (End::Unnumbered, _) => NotAcquired::Refused(LockError::Refused {
                 path: self.place(),
@@ -334,7 +334,7 @@ impl Driver {
             match self.action.clone() {
                 Action::Hold(node) => {
                     return match self.refusal.take() {
-                        Some(refusal) => Err(Undone::Refused(refusal)),
+                        Some(refusal) => Err(Undone::Refused(*refusal)),
                         None => {
                             // The watches were those of the other node, and have fired with its deletion.
                             self.children = None;
@@ -386,7 +386,7 @@ impl Driver {
 
     /// Takes the error of a request that the server refused, if there was one.
     pub(crate) fn refusal(&mut self) -> Option<LockError> {
-        self.refusal.take()
+        self.refusal.take().map(|refusal| *refusal)
     }
 }
 

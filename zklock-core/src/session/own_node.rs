@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use crate::change::{Mutex, Signal};
 use crate::error::LossReason;
-use crate::path::NodePath;
 use crate::queue::contender::is_numbered;
 use crate::time::{sleep, timeout};
 
@@ -123,7 +122,6 @@ impl OwnNode {
 /// A held node whose end is waited for.
 pub(super) struct NodeWatcher {
     pub(super) session: Arc<Session>,
-    pub(super) queue: NodePath,
     pub(super) path: Arc<str>,
     /// The connection on which the queue was last listed.
     pub(super) listed: u64,
@@ -138,36 +136,39 @@ impl NodeWatcher {
     /// when calls wait behind the node. If the watch fires for another reason, one on the own node is set.
     ///
     /// The futures are boxed, except for the wait for the first watch of most locks.
-    pub(super) async fn gone(mut self, mut children: Option<Watch>) -> LossReason {
-        let seen = self.known.news().connection;
-        if children.is_none() {
-            self.known.rest().await;
-            // On a later connection, the node is read before the queue is listed.
-            if self.session.link().is_on(seen) {
-                children = match Box::pin(self.list_queue()).await {
-                    Ok(children) => children,
-                    Err(loss) => return loss,
-                };
-            }
-        }
-        // What a later connection answers does not tell of the owner of the node.
-        if let Some(watch) = children.as_mut().filter(|_| self.session.link().is_on(seen)) {
-            tokio::select! {
-                biased;
-                change = watch.change() => {
-                    children = None;
-                    if change != Change::Disconnected {
-                        self.known.note(News::note_others);
-                        self.known.rest().await;
-                    }
+    #[expect(clippy::manual_async_fn, reason = "the future of an `async fn` has its arguments twice")]
+    pub(super) fn gone(mut self, mut children: Option<Watch>) -> impl Future<Output = LossReason> + Send {
+        async move {
+            let seen = self.known.news().connection;
+            if children.is_none() {
+                self.known.rest().await;
+                // On a later connection, the node is read before the queue is listed.
+                if self.session.link().is_on(seen) {
+                    children = match Box::pin(self.list_queue()).await {
+                        Ok(children) => children,
+                        Err(loss) => return loss,
+                    };
                 }
-                () = self.known.until(|news| news.is_read) => {}
             }
+            // What a later connection answers does not tell of the owner of the node.
+            if let Some(watch) = children.as_mut().filter(|_| self.session.link().is_on(seen)) {
+                tokio::select! {
+                    biased;
+                    change = watch.change() => {
+                        children = None;
+                        if change != Change::Disconnected {
+                            self.known.note(News::note_others);
+                            self.known.rest().await;
+                        }
+                    }
+                    () = self.known.until(|news| news.is_read) => {}
+                }
+            }
+            let loss = Box::pin(self.lost()).await;
+            // Fired by the end of the node. Dropping it earlier would cost a request to remove it.
+            drop(children);
+            loss
         }
-        let loss = Box::pin(self.lost()).await;
-        // Fired by the end of the node. Dropping it earlier would cost a request to remove it.
-        drop(children);
-        loss
     }
 
     /// Sends a request about the node, if it is still of use: none is sent behind the one that deletes or replaces the node,
@@ -190,7 +191,7 @@ impl NodeWatcher {
     /// Lists the queue of a holder that has not done so. The list tells whether others wait too, and its watch stands for
     /// one on the own node. Returns `None` if there is no list.
     async fn list_queue(&mut self) -> Result<Option<Watch>, LossReason> {
-        let listed = self.ask(self.session.requests().list(self.queue.full())).await;
+        let listed = self.ask(self.session.requests().list(self.place().0)).await;
         self.listed = listed.as_ref().map_or(self.listed, |children| children.connection);
         if self.is_missing(listed.as_ref().map(|children| &*children.names)).await {
             return Err(LossReason::NodeDeleted);
@@ -220,7 +221,12 @@ impl NodeWatcher {
     }
 
     fn name(&self) -> &str {
-        self.path.rsplit_once('/').map_or(&*self.path, |(_, name)| name)
+        self.place().1
+    }
+
+    /// Returns the path of the queue, and the name of the node in it.
+    fn place(&self) -> (&str, &str) {
+        self.path.rsplit_once('/').unwrap_or(("", &self.path))
     }
 
     /// Resolves when the node is lost, and meanwhile takes note of its data and of the connections on which it was seen.
@@ -255,7 +261,7 @@ impl NodeWatcher {
 
     async fn is_unlisted_on(&mut self, connection: u64) -> bool {
         self.listed = connection;
-        let names = self.ask(self.session.requests().names(self.queue.full())).await;
+        let names = self.ask(self.session.requests().names(self.place().0)).await;
         self.is_missing(names.as_deref()).await
     }
 

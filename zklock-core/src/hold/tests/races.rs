@@ -98,7 +98,7 @@ impl Tree {
             (Access::Write, 0) => (Access::Write, GATE_PERMITS),
             _ => (Access::Read, 1),
         };
-        let permit = outer.gate.clone().try_acquire_many_owned(permits).ok()?;
+        let permit = outer.gate().clone().try_acquire_many_owned(permits).ok()?;
         let hold = outer.join(access, permit)?;
         self.check_held();
         self.entries.lock().push(hold.entry().clone());
@@ -156,7 +156,7 @@ async fn holds_that_are_entered_and_ended_at_random_keep_the_lock_until_the_last
         });
         assert!(tree.share.check().is_err(), "round {round}: the last hold has ended");
         for entry in tree.entries.lock().iter() {
-            assert!(entry.is_over() && entry.gate.available_permits() == GATE_PERMITS as usize);
+            assert!(entry.is_over() && entry.gate().available_permits() == GATE_PERMITS as usize);
         }
         if round % 50 == 0 {
             stranger.write().await.expect("the lock was given back").release().await.unwrap();

@@ -160,7 +160,7 @@ impl Driver {
         if self.is_suspicious(&names) {
             match self.session.requests().list(&self.path.child(LEASES)).await {
                 Ok(permits) if permits.names.iter().any(|name| is_permit(name)) => {
-                    self.refusal = Some(self.mixed_with(Role::Permit));
+                    self.refusal = Some(Box::new(self.mixed_with(Role::Permit)));
                     return Event::Refused;
                 }
                 Ok(_) | Err(RequestError::NoNode) => {}
@@ -214,7 +214,7 @@ impl Driver {
             }
             RequestError::SessionOver => Event::SessionLost,
             refused => {
-                self.refusal.get_or_insert_with(|| refused.into_error(path));
+                self.refusal.get_or_insert_with(|| Box::new(refused.into_error(path)));
                 Event::Refused
             }
         }
