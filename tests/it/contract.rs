@@ -90,53 +90,34 @@ async fn waiter_at_the_gate_that_gives_up_leaves_no_watch(
 
 #[apply(every_lock)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tasks_that_share_a_handle_exclude_each_other(face: Face) {
-    let space = Space::new();
-    let lock = face.of(&space.client().await, PATH);
-    let (is_inside, mut tasks) = (Arc::new(AtomicBool::new(false)), JoinSet::new());
-    for _ in 0..10 {
-        let (lock, is_inside) = (lock.clone(), is_inside.clone());
-        tasks.spawn(async move {
-            for round in 0..6 {
-                let guard = lock.lock_timeout(Duration::MAX).await.unwrap();
-                assert!(!is_inside.swap(true, Ordering::SeqCst), "two tasks are inside at the same time");
-                tokio::task::yield_now().await;
-                is_inside.store(false, Ordering::SeqCst);
-                match round % 2 {
-                    0 => guard.release().await.unwrap(),
-                    _ => drop(guard),
-                }
-            }
-        });
-    }
-    soon(tasks.join_all()).await;
-    face.until_contending(&space, PATH, 0).await;
-}
-
-#[apply(every_lock)]
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn holders_exclude_each_other_across_clients_and_their_tokens_rise(face: Face) {
+async fn tasks_that_share_a_handle_and_clients_exclude_each_other_and_their_tokens_rise(face: Face) {
     let space = Space::new();
     let (is_inside, tokens) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
     let mut tasks = JoinSet::new();
     for _ in 0..3 {
-        let client = space.client().await;
-        for _ in 0..5 {
-            let (lock, is_inside, tokens) = (face.of(&client, PATH), is_inside.clone(), tokens.clone());
+        let lock = face.of(&space.client().await, PATH);
+        for _ in 0..6 {
+            let (lock, is_inside, tokens) = (lock.clone(), is_inside.clone(), tokens.clone());
             tasks.spawn(async move {
-                let guard = lock.lock_timeout(Duration::MAX).await.unwrap();
-                assert!(!is_inside.swap(true, Ordering::SeqCst), "two hold at the same time");
-                tokio::task::yield_now().await;
-                assert!(guard.is_held());
-                tokens.lock().unwrap().push(guard.fencing_token());
-                is_inside.store(false, Ordering::SeqCst);
-                guard.release().await.unwrap();
+                for is_dropped in [false, true, false, true] {
+                    let guard = lock.lock_timeout(Duration::MAX).await.unwrap();
+                    assert!(!is_inside.swap(true, Ordering::SeqCst), "two hold at the same time");
+                    tokio::task::yield_now().await;
+                    assert!(guard.is_held());
+                    tokens.lock().unwrap().push(guard.fencing_token());
+                    is_inside.store(false, Ordering::SeqCst);
+                    if is_dropped {
+                        drop(guard);
+                    } else {
+                        guard.release().await.unwrap();
+                    }
+                }
             });
         }
     }
     soon(tasks.join_all()).await;
     let tokens = tokens.lock().unwrap().clone();
-    assert_eq!(tokens.len(), 15);
+    assert_eq!(tokens.len(), 72);
     assert!(tokens.windows(2).all(|pair| pair[0] < pair[1]), "{tokens:?}");
     face.until_contending(&space, PATH, 0).await;
 }

@@ -1,8 +1,6 @@
 //! Elections: one leader among candidates.
 
 mod attribute;
-mod crossing;
-mod kept;
 mod latch;
 mod misuse;
 mod on_lost;

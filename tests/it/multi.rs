@@ -1,6 +1,5 @@
 //! The contract of the multi-lock.
 
-mod interruptions;
 mod loss;
 mod passing;
 mod refusals;
@@ -91,23 +90,26 @@ async fn a_try_takes_all_or_leaves_all_without_a_trace() {
     assert_eq!(queues(&space).await, [0, 0, 0]);
 }
 
+#[rstest::rstest]
 #[tokio::test]
-async fn one_deadline_holds_for_all_members_together() {
+async fn one_deadline_holds_for_all_members_together(#[values(false, true)] is_lost: bool) {
     let (space, [client, other]) = Space::with_clients().await;
-    let wait = Duration::from_secs(2);
-    let first = other.mutex(A).unwrap().lock().await.unwrap();
+    let (multi, wait) = (client.multi([A, B]).unwrap(), Duration::from_secs(3));
+    let first = if is_lost { None } else { Some(other.mutex(A).unwrap().lock().await.unwrap()) };
     let second = other.mutex(B).unwrap().lock().await.unwrap();
-    let multi = client.multi([A, B]).unwrap();
     let started = Instant::now();
     let waiting = tokio::spawn(async move { multi.lock_timeout(wait).await });
-    space.until_queued(A, 2).await;
-    // Half of the wait is spent on the first member.
+    space.until_queued(if is_lost { B } else { A }, 2).await;
+    // Half of the wait is spent on the first member, or in vain.
     tokio::time::sleep_until((started + wait / 2).into()).await;
-    first.release().await.unwrap();
+    match first {
+        Some(first) => first.release().await.unwrap(),
+        None => space.delete_children(A).await,
+    }
     let error = failed(soon(waiting).await.unwrap());
     let elapsed = started.elapsed();
     assert!(elapsed >= wait && elapsed < wait * 3 / 2, "{elapsed:?}");
-    assert_waited(&error, "2s", B);
+    assert_waited(&error, "3s", B);
     // No time is left to wait for the release of the first member.
     space.until_empty(A).await;
     space.until_queued(B, 1).await;

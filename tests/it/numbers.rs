@@ -119,22 +119,6 @@ async fn a_number_of_a_parent_that_was_made_anew_grants_nothing() {
 }
 
 #[tokio::test]
-async fn a_number_of_a_parent_that_is_made_anew_while_the_create_travels_grants_nothing() {
-    let scene = Scene::new().await;
-    let other = scene.space.client().await.mutex(PATH).unwrap();
-    let (parent, next, mutex) = (scene.parent(), scene.next_number().await, scene.mutex.clone());
-    let create = scene.proxy.on_request(Opcode::CREATE2).hold();
-    let locking = tokio::spawn(async move { mutex.try_lock().await });
-    soon(create.struck()).await;
-    scene.outsider.delete(&parent, None).await.unwrap();
-    scene.outsider.create(&parent, b"", &persistent()).await.unwrap();
-    while come_and_go(&scene.outsider, &parent).await < next - 2 {}
-    let _guard = other.lock().await.unwrap();
-    create.release();
-    assert!(soon(locking).await.unwrap().unwrap().is_none(), "the contender had the number {next}");
-}
-
-#[tokio::test]
 async fn a_number_of_another_connection_or_session_is_not_used() {
     let scene = Scene::new().await;
     let connections = scene.proxy.connections();

@@ -3,14 +3,10 @@
 mod agreement;
 mod fairness;
 mod gate;
-mod loss;
 mod passing;
 mod shared;
-mod strangers;
 mod tries;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
@@ -34,31 +30,27 @@ async fn take(semaphore: &Semaphore, permits: u32) -> SemaphoreGuard {
     soon(semaphore.acquire_many_timeout(permits, Duration::MAX)).await.unwrap()
 }
 
+type Waiting = JoinHandle<Result<SemaphoreGuard, LockError>>;
+
 /// Takes permits in a separate task, however long that takes.
-fn spawn_take(semaphore: &Semaphore, permits: u32) -> JoinHandle<Result<SemaphoreGuard, LockError>> {
+fn spawn_take(semaphore: &Semaphore, permits: u32) -> Waiting {
     let semaphore = semaphore.clone();
     tokio::spawn(async move { semaphore.acquire_many_timeout(permits, Duration::MAX).await })
+}
+
+/// Takes permits with one client, and lets another one wait behind the gate for more than are left.
+async fn held_before(space: &Space, of: u32, [held, wanted]: [u32; 2]) -> (SemaphoreGuard, Waiting) {
+    let guard = take(&semaphore(&space.client().await, of), held).await;
+    space.until_empty(GATE).await;
+    let waiting = spawn_take(&semaphore(&space.client().await, of), wanted);
+    // It has the permits that are left, and one node more.
+    space.until_queued(LEASES, of as usize + 1).await;
+    (guard, waiting)
 }
 
 async fn until_nothing_is_left(space: &Space) {
     space.until_empty(LEASES).await;
     space.until_empty(GATE).await;
-}
-
-/// Counts the permits that are inside, and panics if there are too many.
-#[derive(Clone, Default)]
-struct Room(Arc<AtomicUsize>);
-
-impl Room {
-    #[track_caller]
-    fn enter(&self, permits: u32, of: u32) {
-        let inside = self.0.fetch_add(permits as usize, Ordering::SeqCst) + permits as usize;
-        assert!(inside <= of as usize, "{inside} of {of} permits are taken");
-    }
-
-    fn leave(&self, permits: u32) {
-        self.0.fetch_sub(permits as usize, Ordering::SeqCst);
-    }
 }
 
 #[tokio::test]

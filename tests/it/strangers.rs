@@ -89,3 +89,21 @@ async fn readers_and_writers_of_curator_are_waited_for() {
     outsider.delete(&writer, None).await.unwrap();
     soon(reading).await.unwrap().release().await.unwrap();
 }
+
+#[tokio::test]
+async fn permits_and_contenders_at_the_gate_of_curator_are_waited_for() {
+    for (foreign, permits, at_the_gate) in [("leases/{}-lease-", 3, 1), ("locks/{}-lock-", 0, 2)] {
+        let space = Space::new();
+        let (client, outsider) = (space.client().await, space.outsider().await);
+        let semaphore = client.semaphore(PATH, 2).unwrap();
+        semaphore.acquire().await.unwrap().release().await.unwrap();
+        let foreign = foreign.replace("{}", "_c_6ba7b810-9dad-41d1-80b4-00c04fd430c8");
+        let node = enter(&space, &outsider, &foreign).await;
+        let waiting = tokio::spawn(async move { semaphore.acquire_many_timeout(2, Duration::MAX).await });
+        space.until_queued(&format!("{PATH}/leases"), permits).await;
+        space.until_queued(&format!("{PATH}/locks"), at_the_gate).await;
+        assert!(!waiting.is_finished());
+        outsider.delete(&node, None).await.unwrap();
+        soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    }
+}

@@ -43,6 +43,7 @@ async fn a_latch_that_was_denied_leads_once_it_is_permitted() {
     soon(latch.settled()).await.unwrap();
     assert!(latch.failure().is_none());
     soon(latch.close()).await.unwrap();
+    assert_eq!((soon(changes.next()).await, soon(changes.next()).await), (Some(false), None));
     space.until_empty(PATH).await;
 }
 

@@ -1,9 +1,12 @@
-//! Members that the server does not let a client acquire or release.
+//! Members that a client may not acquire or release, and members that are given back.
+
+use std::time::Duration;
 
 use zklock::{LockError, Member};
 use zookeeper_client as zk;
 
 use super::{A, B, C, lock, queues};
+use crate::support::frames::{Frame, Interrupted};
 use crate::support::{Space, failed, soon, until_before_expiry};
 
 /// Gives everyone only these permissions on the middle member's node, and returns a connection that has all.
@@ -56,7 +59,7 @@ async fn a_member_that_cannot_be_released_does_not_keep_the_others() {
     let middle = async || outsider.list_children(&space.full(B)).await.unwrap().len();
     assert_eq!((space.children(A).await.len(), middle().await, space.children(C).await.len()), (0, 1, 0));
     // A node that may not be deleted ends with its session.
-    client.shutdown(std::time::Duration::ZERO).await;
+    client.shutdown(Duration::ZERO).await;
     until_before_expiry(async || middle().await == 0, "the node is gone").await;
 }
 
@@ -69,5 +72,26 @@ async fn a_body_whose_member_cannot_be_released_keeps_its_result() {
     assert_eq!(value.unwrap(), 7);
     space.until_empty(A).await;
     space.until_empty(C).await;
-    client.shutdown(std::time::Duration::ZERO).await;
+    client.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn one_that_gives_its_members_back_leaves_no_node_if_it_is_dropped() {
+    for frame in Frame::BOTH {
+        let scene = Interrupted::new().await;
+        let other = scene.space.client().await;
+        let taken = other.mutex(C).unwrap().lock().await.unwrap();
+        let work = || {
+            let multi = scene.client().multi([A, B, C]).unwrap();
+            async move { assert!(multi.try_lock().await.unwrap().is_none()) }
+        };
+        let after = async || {
+            scene.space.until_empty(A).await;
+            scene.space.until_empty(B).await;
+            scene.space.until_queued(C, 1).await;
+        };
+        let frames = scene.drop_at_each(frame, work, after).await;
+        assert!(frames >= 7, "{frame:?}: {frames}");
+        taken.release().await.unwrap();
+    }
 }

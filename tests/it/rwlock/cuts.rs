@@ -9,21 +9,6 @@ use zklock_testkit::{Hold, How, Proxy, Rule};
 use super::{PATH, queue, rwlock, sequence, side, spawn_write, until_waiting, write};
 use crate::support::{Space, failed, soon, until};
 
-/// The point at which the connection breaks.
-#[derive(Clone, Copy, Debug)]
-enum Cut {
-    /// The server never sees the request.
-    Request(Opcode),
-    /// The server has applied the request, but its reply does not reach the client.
-    Reply(Opcode),
-}
-
-impl Cut {
-    fn both(opcode: Opcode) -> [Self; 2] {
-        [Self::Request(opcode), Self::Reply(opcode)]
-    }
-}
-
 /// A client behind a proxy, and a client with a direct connection.
 struct Scene {
     space: Space,
@@ -47,12 +32,13 @@ impl Scene {
         Self { space, proxy, client, other }
     }
 
-    /// Breaks the connection at the next such request or reply, and keeps the client from reconnecting.
-    fn cut(&self, cut: Cut) -> Break {
+    /// Breaks the connection at the next transaction, and keeps the client from reconnecting. The server may have applied
+    /// it.
+    fn cut(&self, is_applied: bool) -> Break {
         let return_ = self.proxy.on_request(Opcode::CREATE_SESSION).hold();
-        let rule = match cut {
-            Cut::Request(opcode) => self.proxy.on_request(opcode).cut(How::Fin),
-            Cut::Reply(opcode) => self.proxy.on_reply(opcode).cut(How::Rst),
+        let rule = match is_applied {
+            false => self.proxy.on_request(Opcode::MULTI).cut(How::Fin),
+            true => self.proxy.on_reply(Opcode::MULTI).cut(How::Rst),
         };
         Break { rule, return_ }
     }
@@ -114,10 +100,10 @@ async fn a_downgrade_that_is_cut_off_again_and_again_takes_place_once() {
 
 #[tokio::test]
 async fn a_node_that_is_deleted_while_its_downgrade_is_cut_off_is_lost() {
-    for cut in Cut::both(Opcode::MULTI) {
+    for is_applied in [false, true] {
         let scene = Scene::new().await;
         let writer = write(&scene.client).await;
-        let broken = scene.cut(cut);
+        let broken = scene.cut(is_applied);
         let downgrade: Downgrade = tokio::spawn(writer.downgrade());
         soon(broken.rule.struck()).await;
         scene.space.delete_children(PATH).await;
@@ -145,11 +131,8 @@ async fn reader_that_asks_and_writes_during_a_downgrade_hears_of_no_loss() {
         let scene = Scene::new().await;
         let (writer, node, waiting) = write_and_let_wait(&scene).await;
         writer.create("/ledger", "").await.unwrap();
-        let [before, during] = [
-            writer.scope(rwlock(&scene.client).read()).await,
-            writer.scope(rwlock(&scene.client).read()).await,
-        ]
-        .map(Result::unwrap);
+        let read = async || writer.scope(rwlock(&scene.client).read()).await.unwrap();
+        let (before, during) = (read().await, read().await);
         let held = match is_applied {
             true => scene.proxy.on_reply(Opcode::MULTI).nth(3).hold(),
             false => scene.proxy.on_request(Opcode::MULTI).nth(3).hold(),
@@ -177,11 +160,11 @@ async fn reader_that_asks_and_writes_during_a_downgrade_hears_of_no_loss() {
 
 #[tokio::test]
 async fn reader_that_asks_during_a_downgrade_that_is_cut_off_hears_of_no_loss() {
-    for cut in Cut::both(Opcode::MULTI) {
+    for is_applied in [false, true] {
         let scene = Scene::new().await;
         let (writer, node, waiting) = write_and_let_wait(&scene).await;
         let asking = writer.scope(rwlock(&scene.client).read()).await.unwrap();
-        let broken = scene.cut(cut);
+        let broken = scene.cut(is_applied);
         let downgrade: Downgrade = tokio::spawn(writer.downgrade());
         soon(broken.rule.struck()).await;
         let asked = tokio::spawn(async move {

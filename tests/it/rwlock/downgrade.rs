@@ -7,7 +7,7 @@ use zklock::{LeaseState, LockError, LossReason, Mode, Phase, Standing};
 use zklock_testkit::Direction;
 
 use super::{PATH, queue, rwlock, sequence, side, spawn_read, spawn_write, until_waiting, write};
-use crate::support::{Space, failed, soon, until};
+use crate::support::{Server, Space, failed, soon, until};
 
 /// Waits until the writer's node, the first one of the queue, has become a reader's, and returns its name.
 async fn until_downgraded(space: &Space) -> String {
@@ -51,7 +51,13 @@ async fn a_downgraded_writer_goes_on_holding_with_the_token_it_had() {
     let participants = rwlock(&client).participants().await.unwrap();
     let [own] = participants.as_slice() else { panic!("{participants:?}") };
     assert_eq!((own.mode, own.standing), (Mode::Read, Standing::Holds));
-    assert!(rwlock(&client).try_write().await.unwrap().is_none());
+    let lock = rwlock(&client);
+    assert!(lock.try_write().await.unwrap().is_none());
+    let again = reader.scope(lock.read()).await.unwrap();
+    assert_eq!(again.fencing_token(), token);
+    let error = failed(reader.scope(lock.write()).await);
+    assert!(matches!(&error, LockError::Upgrade { path, .. } if path == PATH), "{error}");
+    again.release().await.unwrap();
     reader.release().await.unwrap();
     let next = write(&client).await;
     assert!(next.fencing_token() > token);
@@ -166,32 +172,6 @@ async fn a_downgrade_takes_one_wait_for_the_writers_inside_and_the_servers_toget
 }
 
 #[tokio::test]
-async fn a_downgraded_guard_has_a_readers_scope() {
-    let (space, client) = Space::with_client().await;
-    let (lock, token) = (rwlock(&client), write(&client).await);
-    let reader = token.downgrade().await.unwrap();
-    let inside = reader.scope(async {
-        let again = lock.read().await.unwrap();
-        assert_eq!(again.fencing_token(), reader.fencing_token());
-        let error = failed(lock.write().await);
-        assert!(matches!(&error, LockError::Upgrade { path, .. } if path == PATH), "{error}");
-        again.release().await.unwrap();
-    });
-    inside.await;
-    assert_eq!(queue(&space).await.len(), 1);
-}
-
-#[tokio::test]
-async fn lost_lock_is_not_downgraded() {
-    let (space, client) = Space::with_client().await;
-    let writer = write(&client).await;
-    space.delete_children(PATH).await;
-    assert_eq!(soon(writer.lost()).await, LossReason::NodeDeleted);
-    assert!(failed(writer.downgrade().await).is_lost());
-    space.until_empty(PATH).await;
-}
-
-#[tokio::test]
 async fn readers_of_one_task_and_a_downgrade_leave_nothing_in_whatever_order_they_end() {
     let (space, client) = Space::with_client().await;
     for last in 0..3 {
@@ -208,4 +188,49 @@ async fn readers_of_one_task_and_a_downgrade_leave_nothing_in_whatever_order_the
         kept.release().await.unwrap();
         assert_eq!(space.children(PATH).await, [""; 0]);
     }
+}
+
+#[tokio::test]
+async fn reader_that_was_a_writer_is_told_of_its_loss() {
+    let (space, client) = Space::with_client().await;
+    for cause in [LossReason::NodeDeleted, LossReason::SessionEnded] {
+        let reader = write(&client).await.downgrade().await.unwrap();
+        match cause {
+            LossReason::SessionEnded => space.end_session_of(&client),
+            _ => space.delete_children(PATH).await,
+        }
+        let reason = soon(reader.lost()).await;
+        assert!(reason == cause || reason == LossReason::NodeDeleted, "{reason}");
+        assert_eq!(reader.state(), LeaseState::Lost(reason));
+        assert!(failed(reader.verify().await).is_lost());
+        assert!(failed(reader.set_data(PATH, "late").await).is_lost());
+        assert!(failed(reader.release().await).is_lost());
+    }
+}
+
+#[tokio::test]
+async fn writer_and_reader_inside_of_a_lost_write_are_told() {
+    let (space, client) = Space::with_client().await;
+    let writer = write(&client).await;
+    let reader = writer.scope(rwlock(&client).read()).await.unwrap();
+    space.delete_children(PATH).await;
+    assert_eq!(soon(reader.lost()).await, LossReason::NodeDeleted);
+    assert!(failed(writer.scope(rwlock(&client).read()).await).is_lost(), "it is not entered again");
+    assert!(failed(writer.downgrade().await).is_lost(), "it is not downgraded");
+    assert!(failed(reader.release().await).is_lost());
+    let _next = soon(spawn_read(&client)).await.unwrap();
+    assert_eq!(queue(&space).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_downgrade_that_no_server_answers_ends_with_the_lease() {
+    let server = Server::start();
+    let client = server.client(Duration::from_secs(4)).await;
+    let writer = write(&client).await;
+    let session = client.session_id();
+    server.pause().unwrap();
+    let error = failed(soon(writer.downgrade()).await);
+    assert!(matches!(error, LockError::Lost { reason: LossReason::LeaseExpired, .. }), "{error}");
+    assert_eq!(client.session_id(), session, "the caller is told before the session is given up");
+    server.resume().unwrap();
 }

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use zklock::LockError;
 use zookeeper_client as zk;
 
-use super::{GATE, LEASES, semaphore, spawn_take, take, until_nothing_is_left};
+use super::{GATE, LEASES, held_before, semaphore, take, until_nothing_is_left};
 use crate::support::{Space, failed, persistent, sequential, soon};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -57,12 +57,8 @@ async fn a_try_of_many_takes_no_part_of_them_that_others_would_miss() {
 #[tokio::test]
 async fn a_try_does_not_overtake_those_who_wait() {
     let space = Space::new();
-    let (holder, waiter) = (semaphore(&space.client().await, 3), semaphore(&space.client().await, 3));
-    let guard = take(&holder, 1).await;
-    space.until_empty(GATE).await;
-    let waiting = spawn_take(&waiter, 3);
-    space.until_queued(LEASES, 4).await;
-    assert!(soon(holder.try_acquire()).await.unwrap().is_none());
+    let (guard, waiting) = held_before(&space, 3, [1, 3]).await;
+    assert!(soon(semaphore(&space.client().await, 3).try_acquire()).await.unwrap().is_none());
     assert_eq!((space.children(LEASES).await.len(), space.children(GATE).await.len()), (4, 1));
     guard.release().await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
