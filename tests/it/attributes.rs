@@ -2,7 +2,6 @@
 
 mod contended;
 mod endings;
-mod groups;
 mod installation;
 mod map_err;
 mod modes;

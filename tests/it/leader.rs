@@ -3,7 +3,6 @@
 mod attribute;
 mod latch;
 mod misuse;
-mod on_lost;
 mod outage;
 mod process;
 mod refused;

@@ -1,7 +1,6 @@
 //! The calls of one client at one lock, which share its contender.
 
 mod endings;
-mod fairness;
 mod stress;
 
 use tokio::task::JoinHandle;

@@ -1,10 +1,11 @@
 //! Contenders whose requests fail or have an unknown outcome.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use zklock::{Client, Health, LockError};
+use zklock::{Client, Health, LockError, LossReason};
 use zklock_testkit::wire::{ConnectResponse, ErrorCode, Opcode, Record};
-use zklock_testkit::{How, Proxy};
+use zklock_testkit::{How, Proxy, Rule};
 
 use crate::support::session_end::end_session;
 use crate::support::{Space, failed, lock, persistent, soon, spawn_lock, until};
@@ -192,4 +193,50 @@ async fn a_node_of_another_session_is_not_taken_for_the_own_one() {
     guard.verify().await.unwrap();
     guard.release().await.unwrap();
     space.until_empty(PATH).await;
+}
+
+/// Makes the next connection of the proxy open a new session instead of restoring one, as some servers that are not
+/// Apache's do.
+fn replace_the_next_session(proxy: &Proxy) -> Rule {
+    // The frame has the protocol's version, the last transaction, the timeout, the session and its password.
+    const SESSION: Range<usize> = 16..24;
+    const PASSWORD: Range<usize> = 28..44;
+    proxy.on_request(Opcode::CREATE_SESSION).rewrite(|frame| {
+        let mut frame = frame.to_vec();
+        frame[SESSION].fill(0);
+        frame[PASSWORD].fill(0);
+        frame
+    })
+}
+
+#[tokio::test]
+async fn a_holder_whose_session_is_replaced_is_told_at_the_reconnect() {
+    let (space, proxy, client) = Space::with_proxy().await;
+    let guard = lock(&client, PATH).await;
+    let session = client.session_id();
+    replace_the_next_session(&proxy);
+    proxy.cut(How::Rst);
+    assert_eq!(soon(guard.lost()).await, LossReason::SessionEnded);
+    assert_eq!(space.children(PATH).await.len(), 1, "the old session goes on for its timeout");
+    until(|| async { client.session_id().is_some_and(|id| Some(id) != session) }, "the next session is open")
+        .await;
+}
+
+#[tokio::test]
+async fn a_waiter_whose_session_is_replaced_does_not_hold_by_the_node_of_the_old_one() {
+    let space = Space::new();
+    let ((proxy, client), other) = (space.proxied().await, space.client().await);
+    let holder = lock(&other, PATH).await;
+    let waiting = spawn_lock(&client, PATH);
+    space.until_queued(PATH, 2).await;
+    let session = client.session_id();
+    replace_the_next_session(&proxy);
+    proxy.cut(How::Rst);
+    holder.release().await.unwrap();
+    let guard = soon(waiting).await.unwrap();
+    let holder = &other.mutex(PATH).unwrap().participants().await.unwrap()[0];
+    assert_ne!(Some(holder.session_id), session, "it holds by the node of the old session");
+    assert_eq!(Some(holder.session_id), client.session_id());
+    guard.verify().await.unwrap();
+    guard.release().await.unwrap();
 }

@@ -1,18 +1,21 @@
-//! The contract of the semaphore.
+//! The semaphore: its permits, tries, and permits that a client passes on. `contract` has what it shares with other locks.
 
 mod agreement;
 mod fairness;
 mod gate;
-mod passing;
 mod shared;
-mod tries;
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use tokio::task::JoinHandle;
-use zklock::{Client, LockError, Semaphore, SemaphoreGuard};
+use tokio::sync::Barrier;
+use tokio::task::{JoinHandle, JoinSet};
+use zklock::{Client, LockError, Queueing, Semaphore, SemaphoreGuard};
+use zklock_testkit::Proxy;
+use zklock_testkit::wire::Opcode;
+use zookeeper_client as zk;
 
-use crate::support::{Space, soon};
+use crate::support::{Space, failed, persistent, sequential, soon, until_waiting_here};
 
 const PATH: &str = "/pool";
 /// The parent of the contenders at the gate, which they pass one by one.
@@ -66,4 +69,135 @@ async fn each_call_takes_permits_of_its_own_also_inside_of_another() {
     });
     inside.await;
     assert!(outer.is_held());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn as_many_tries_at_once_as_there_are_permits_all_succeed() {
+    let space = Space::new();
+    let (client, other) = (semaphore(&space.client().await, 10), semaphore(&space.client().await, 10));
+    for _ in 0..3 {
+        let (start, mut tasks) = (Arc::new(Barrier::new(10)), JoinSet::new());
+        for number in 0..10 {
+            let semaphore = if number % 2 == 0 { client.clone() } else { other.clone() };
+            let start = start.clone();
+            tasks.spawn(async move {
+                start.wait().await;
+                let begun = Instant::now();
+                let taken = semaphore.try_acquire().await.unwrap();
+                // A try leaves the gate if others are at it for a second.
+                assert!(taken.is_some() || begun.elapsed() >= Duration::from_secs(1));
+                taken
+            });
+        }
+        let taken = soon(tasks.join_all()).await;
+        if taken.iter().all(Option::is_some) {
+            assert!(client.try_acquire().await.unwrap().is_none());
+        }
+        drop(taken);
+        until_nothing_is_left(&space).await;
+    }
+}
+
+#[tokio::test]
+async fn a_try_of_many_takes_no_part_of_them_that_others_would_miss() {
+    let space = Space::new();
+    let (large, small) = (semaphore(&space.client().await, 3), semaphore(&space.client().await, 3));
+    let _guard = take(&large, 2).await;
+    space.until_empty(GATE).await;
+    let outsider = space.outsider().await;
+    let changes = async || outsider.check_stat(&space.full(LEASES)).await.unwrap().unwrap().cversion;
+    let before = changes().await;
+    for _ in 0..5 {
+        assert!(large.try_acquire_many(2).await.unwrap().is_none());
+    }
+    assert_eq!(changes().await, before, "not even for a moment");
+    let _last = small.try_acquire().await.unwrap().expect("one is free");
+}
+
+#[tokio::test]
+async fn a_try_does_not_overtake_those_who_wait() {
+    let space = Space::new();
+    let (guard, waiting) = held_before(&space, 3, [1, 3]).await;
+    assert!(soon(semaphore(&space.client().await, 3).try_acquire()).await.unwrap().is_none());
+    assert_eq!((space.children(LEASES).await.len(), space.children(GATE).await.len()), (4, 1));
+    guard.release().await.unwrap();
+    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_try_that_may_not_list_the_permits_is_denied_and_finds_no_contention() {
+    let space = Space::new();
+    let outsider = space.restrict(LEASES, zk::Permission::CREATE | zk::Permission::DELETE).await;
+    outsider.create(&space.full(GATE), b"", &persistent()).await.unwrap();
+    // A contender that stays at the gate.
+    let prefix = format!("{}/_c_{UUID}-lock-", space.full(GATE));
+    outsider.create(&prefix, b"", &sequential()).await.unwrap();
+    let error = failed(soon(semaphore(&space.client().await, 3).try_acquire()).await);
+    assert!(matches!(&error, LockError::Denied { path, .. } if path == LEASES), "{error}");
+    assert_eq!(space.children(GATE).await.len(), 1);
+}
+
+const UUID: &str = "5a7bd3a5-0b5b-4c8e-8f0c-6f5f0f7a8a11";
+
+/// Connects a client through its own proxy, whose turns no test outlasts.
+async fn patient(space: &Space) -> (Proxy, Client) {
+    let queueing = Queueing::new(64, Duration::from_secs(60));
+    space.proxied_with(|config| config.queueing(queueing)).await
+}
+
+/// Waits until this many calls of the client wait in line.
+async fn until_in_line(client: &Client, of: u32, count: u32) {
+    let semaphore = semaphore(client, of);
+    until_waiting_here(async || semaphore.participants().await, count).await;
+}
+
+#[tokio::test]
+async fn a_second_call_and_a_try_of_a_client_with_one_of_three_permits_get_one_each() {
+    let space = Space::new();
+    let (proxy, client) = patient(&space).await;
+    let semaphore = semaphore(&client, 3);
+    let first = take(&semaphore, 1).await;
+    let second = take(&semaphore, 1).await;
+    let third = semaphore.try_acquire().await.unwrap().expect("one is free");
+    assert!(semaphore.try_acquire().await.unwrap().is_none());
+    space.until_queued(LEASES, 3).await;
+    let waiting = spawn_take(&semaphore, 1);
+    until_in_line(&client, 3, 1).await;
+    // The client has all permits, and no contender.
+    let creates = proxy.requests(Opcode::CREATE2);
+    for _ in 0..100 {
+        assert!(semaphore.try_acquire().await.unwrap().is_none());
+    }
+    assert_eq!(proxy.requests(Opcode::CREATE2), creates);
+    second.release().await.unwrap();
+    let guard = soon(waiting).await.unwrap().unwrap();
+    assert_eq!(guard.fencing_token().handoff(), 1);
+    for guard in [first, third, guard] {
+        guard.release().await.unwrap();
+    }
+    until_nothing_is_left(&space).await;
+}
+
+#[tokio::test]
+async fn an_error_of_a_contender_is_that_of_all_calls_in_line() {
+    let (space, [client, other]) = Space::with_clients().await;
+    let guard = take(&semaphore(&other, 3), 1).await;
+    let (release, first) = {
+        // The gate is taken, so that all calls are in line when the first contender is refused.
+        let inside = take(&semaphore(&other, 3), 2).await;
+        let first = spawn_take(&semaphore(&other, 3), 1);
+        space.until_queued(LEASES, 4).await;
+        (inside, first)
+    };
+    let waiters = [(); 5].map(|()| spawn_take(&semaphore(&client, 2), 1));
+    space.until_queued(GATE, 2).await;
+    release.release().await.unwrap();
+    for waiter in waiters {
+        let error = failed(soon(waiter).await.unwrap());
+        assert!(matches!(error, LockError::PermitsDiffer { ours: 2, theirs: 3, .. }), "{error}");
+    }
+    soon(first).await.unwrap().unwrap().release().await.unwrap();
+    guard.release().await.unwrap();
+    take(&semaphore(&client, 2), 1).await.release().await.unwrap();
+    until_nothing_is_left(&space).await;
 }

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use super::relay::Answers;
-use super::{PATH, Victim};
-use crate::support::events::{CONNECTED, event};
+use super::{CONNECTED, PATH, Victim, event};
 use crate::support::{soon, until};
 
 /// Created, deleted, data changed, children changed; then those that tell of the ends of watches, and unknown ones.

@@ -6,8 +6,7 @@ use tokio::time::{sleep, timeout};
 use zklock::LossReason;
 
 use super::relay::Answers;
-use super::{OTHER, STALL, Victim};
-use crate::support::events::{CONNECTED, event};
+use super::{CONNECTED, OTHER, STALL, Victim, event};
 
 impl Victim {
     /// Checks that a call ends with an error by its deadline.

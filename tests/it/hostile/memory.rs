@@ -6,9 +6,9 @@ use std::time::Duration;
 use zklock::Config;
 
 use super::relay::{Answers, Attack, Relay};
-use super::{PATH, STALL};
 #[cfg(soak)]
-use crate::support::events::{CONNECTED, event};
+use super::{CONNECTED, event};
+use super::{PATH, STALL};
 use crate::support::process::{Orders, Process, of_process, report};
 use crate::support::{Server, TICK};
 

@@ -1,11 +1,8 @@
 //! The servers of the tests, and the means to observe and change them as an outsider.
 
 pub(crate) mod diagnosis;
-pub(crate) mod events;
 pub(crate) mod frames;
-mod locks;
 pub(crate) mod logs;
-mod nodes;
 mod polls;
 pub(crate) mod process;
 pub(crate) mod random;
@@ -19,14 +16,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::RwLock;
-use zklock::{Client, Config, LockError, Mutex, Participant};
+use tokio::task::JoinHandle;
+use zklock::{Client, Config, LockError, Mutex, MutexGuard, Participant};
 use zklock_testkit::Proxy;
 use zookeeper_client as zk;
 
 use session_end::end_session;
 
-pub(crate) use locks::{lock, spawn_lock, spawn_lock_of};
-pub(crate) use nodes::{ephemeral, persistent, sequential};
 pub(crate) use polls::polled;
 pub(crate) use server::{QUICK_TICK, Server, TICK, server};
 pub(crate) use waiting::{SOON, in_time, soon, until};
@@ -325,4 +321,32 @@ pub(crate) fn assert_waited(error: &LockError, wait: &str, path: &str) {
         (error.to_string(), format!("timed out after {wait} waiting behind others for lock {path}"));
     let holder = text.strip_prefix(&expected);
     assert!(holder.is_some_and(|holder| holder.is_empty() || holder.starts_with(": held by ")), "{text}");
+}
+
+/// Takes the mutex at a path.
+pub(crate) async fn lock(client: &Client, path: &str) -> MutexGuard {
+    soon(client.mutex(path).unwrap().lock_timeout(Duration::MAX)).await.unwrap()
+}
+
+/// Takes the mutex at a path in another task.
+pub(crate) fn spawn_lock(client: &Client, path: &str) -> JoinHandle<MutexGuard> {
+    spawn_lock_of(&client.mutex(path).unwrap())
+}
+
+/// Takes a mutex in another task.
+pub(crate) fn spawn_lock_of(mutex: &Mutex) -> JoinHandle<MutexGuard> {
+    let mutex = mutex.clone();
+    tokio::spawn(async move { mutex.lock_timeout(Duration::MAX).await.unwrap() })
+}
+
+pub(crate) fn persistent() -> zk::CreateOptions<'static> {
+    zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all())
+}
+
+pub(crate) fn ephemeral() -> zk::CreateOptions<'static> {
+    zk::CreateMode::Ephemeral.with_acls(zk::Acls::anyone_all())
+}
+
+pub(crate) fn sequential() -> zk::CreateOptions<'static> {
+    zk::CreateMode::EphemeralSequential.with_acls(zk::Acls::anyone_all())
 }
