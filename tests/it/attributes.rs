@@ -3,7 +3,6 @@
 mod contended;
 mod endings;
 mod installation;
-mod map_err;
 mod modes;
 mod paths;
 mod sync;

@@ -339,8 +339,7 @@ async fn the_parents_of_a_lock_that_ten_wanted_vanish(face: Face) {
     }
     soon(contenders.join_all()).await;
     let outsider = server.outsider().await;
-    let is_gone = || async { outsider.check_stat("/orders").await.unwrap().is_none() };
-    until(is_gone, "the parents are gone").await;
+    until(async || outsider.check_stat("/orders").await.unwrap().is_none(), "the parents are gone").await;
 }
 
 /// Returns the name of the recipe of a lock.

@@ -4,7 +4,6 @@
 //! claims that these tests hold.
 
 mod answers;
-mod events;
 // They keep a processor busy, which makes other tests late.
 #[cfg(soak)]
 mod floods;

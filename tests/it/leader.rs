@@ -5,7 +5,6 @@ mod latch;
 mod misuse;
 mod outage;
 mod process;
-mod refused;
 mod selector;
 mod sync;
 mod terms;

@@ -7,7 +7,6 @@ mod contract;
 mod crowd;
 mod current;
 mod cycles;
-mod debug;
 mod diagnose;
 mod events;
 mod guarded;

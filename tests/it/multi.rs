@@ -1,7 +1,6 @@
 //! The contract of the multi-lock.
 
 mod loss;
-mod refusals;
 
 use std::time::{Duration, Instant};
 

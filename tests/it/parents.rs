@@ -41,8 +41,7 @@ async fn a_parent_whose_first_contender_gave_up_goes_with_the_next_one() {
     assert!(failed(locking.await).is_cancelled());
     made.release();
     soon(lock(&client, PATH)).await.release().await.unwrap();
-    let is_gone = || async { outsider.check_stat("/shop").await.unwrap().is_none() };
-    until(is_gone, "the parents are gone").await;
+    until(async || outsider.check_stat("/shop").await.unwrap().is_none(), "the parents are gone").await;
 }
 
 #[tokio::test]

@@ -60,27 +60,11 @@ async fn a_node_that_is_gone_before_it_is_withdrawn_is_no_failure() {
     space.until_empty(PATH).await;
 }
 
+#[rstest::rstest]
 #[tokio::test]
-async fn a_contender_is_looked_for_after_the_server_caught_up_with_its_leader() {
-    let (space, proxy, client) = Space::with_proxy().await;
-    lock(&client, PATH).await.release().await.unwrap();
-    let catching_up = proxy.on_request(Opcode::MULTI).always().hold();
-    proxy.on_reply(Opcode::CREATE2).cut(How::Fin);
-    let locking = spawn_lock(&client, PATH);
-    soon(catching_up.struck()).await;
-    // A list that was sent behind the transaction waits with it.
-    let before = proxy.replies(Opcode::GET_CHILDREN);
-    assert_eq!(space.children(PATH).await.len(), 1);
-    assert!(!locking.is_finished());
-    assert_eq!(proxy.replies(Opcode::GET_CHILDREN), before);
-    catching_up.release();
-    let guard = soon(locking).await.unwrap();
-    assert_eq!(space.children(PATH).await.len(), 1, "no second node");
-    guard.release().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_contender_that_is_deleted_before_it_was_found_enters_again() {
+async fn a_contender_is_looked_for_after_the_server_caught_up_with_its_leader(
+    #[values(false, true)] is_deleted: bool,
+) {
     let (space, proxy, client) = Space::with_proxy().await;
     lock(&client, PATH).await.release().await.unwrap();
     let before = proxy.requests(Opcode::CREATE2);
@@ -88,10 +72,22 @@ async fn a_contender_that_is_deleted_before_it_was_found_enters_again() {
     let lost = proxy.on_reply(Opcode::CREATE2).cut(How::Fin);
     let locking = spawn_lock(&client, PATH);
     soon(catching_up.struck()).await;
-    space.delete_children(PATH).await;
+    // A list that was sent behind the transaction waits with it.
+    let lists = proxy.replies(Opcode::GET_CHILDREN);
+    assert_eq!(space.children(PATH).await.len(), 1);
+    assert!(!locking.is_finished());
+    assert_eq!(proxy.replies(Opcode::GET_CHILDREN), lists);
+    if is_deleted {
+        space.delete_children(PATH).await;
+    }
     catching_up.release();
     let guard = soon(locking).await.unwrap();
-    assert_eq!((lost.hits(), proxy.requests(Opcode::CREATE2) - before), (1, 2));
+    let creates = proxy.requests(Opcode::CREATE2) - before;
+    assert_eq!(
+        (lost.hits(), creates),
+        (1, 1 + u64::from(is_deleted)),
+        "no second node, unless the first is gone"
+    );
     assert_eq!(space.children(PATH).await.len(), 1);
     guard.verify().await.unwrap();
     guard.release().await.unwrap();

@@ -1,7 +1,6 @@
 //! The read-write lock: the order of turns, and the calls of one client. `contract` has what it shares with other locks.
 
 mod calls;
-mod cuts;
 mod downgrade;
 
 use std::collections::BTreeSet;

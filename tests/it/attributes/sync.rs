@@ -7,7 +7,7 @@ use tokio::task::{LocalSet, block_in_place, spawn_blocking, spawn_local};
 use zklock::{Client, FencingToken, LockError, distributed_lock};
 
 use super::Tracer;
-use crate::requests::{PATIENCE, requests};
+use crate::requests::{PATIENCE, quiet_client, requests};
 use crate::support::{Server, Space, failed, soon};
 
 const PATH: &str = "/ledger";
@@ -88,9 +88,7 @@ fn a_call_waits_for_its_lock_in_every_place_that_may_block() {
 #[tokio::test]
 async fn a_call_that_would_stop_its_runtime_is_refused_and_nothing_is_sent() {
     let server = Server::start_granting(PATIENCE);
-    let config =
-        zklock::Config::new(server.connect_string()).session_timeout(PATIENCE).server_timeout(PATIENCE / 3);
-    let client = config.connect().await.unwrap();
+    let client = quiet_client(&server).await;
     let calls = async {
         let in_a_task = tokio::spawn({
             let client = client.clone();

@@ -94,6 +94,15 @@ impl Scene {
         back.release();
     }
 
+    /// Checks that the waiter holds the lock, and lets it go.
+    async fn takes_over(&self, waiting: JoinHandle<Result<Held, LockError>>) {
+        let guard = soon(waiting).await.unwrap().unwrap();
+        guard.verify().await.unwrap();
+        self.face.assert_held_once(&self.space, PATH).await;
+        guard.release().await.unwrap();
+        self.until_nothing_is_left().await;
+    }
+
     async fn until_nothing_is_left(&self) {
         self.face.until_contending(&self.space, PATH, 0).await;
     }
@@ -197,10 +206,7 @@ async fn waiter_whose_session_ends_waits_again_in_the_next_one(face: Face) {
     until(waits_again, "the waiter is back with its next session").await;
     assert!(held.is_held());
     held.release().await.unwrap();
-    let guard = soon(waiting).await.unwrap().unwrap();
-    guard.verify().await.unwrap();
-    guard.release().await.unwrap();
-    scene.until_nothing_is_left().await;
+    scene.takes_over(waiting).await;
 }
 
 #[apply(every_lock_and_readers)]
@@ -286,11 +292,7 @@ async fn holder_that_goes_while_the_waiter_is_cut_off_is_noticed(face: Face) {
     let scene = Scene::new(face).await;
     let (held, waiting) = scene.waits_behind_rival().await;
     scene.cut_off_during(async { held.release().await.unwrap() }).await;
-    let guard = soon(waiting).await.unwrap().unwrap();
-    guard.verify().await.unwrap();
-    face.assert_held_once(&scene.space, PATH).await;
-    guard.release().await.unwrap();
-    scene.until_nothing_is_left().await;
+    scene.takes_over(waiting).await;
 }
 
 #[apply(every_lock_and_readers)]

@@ -71,18 +71,6 @@ async fn a_latch_that_is_started_without_a_server_leads_when_there_is_one() {
 }
 
 #[tokio::test]
-async fn a_latch_finds_its_way_back_into_a_server_that_was_wiped() {
-    let server = Server::start_quick();
-    let latch = server.quick_config().connect().await.unwrap().leader_latch(PATH).unwrap();
-    let term = soon(latch.leadership()).await.unwrap();
-    server.kill().unwrap();
-    soon(term.lost()).await;
-    server.restart_empty().unwrap();
-    soon(latch.leadership()).await.unwrap();
-    assert_eq!(children(&server).await, 1);
-}
-
-#[tokio::test]
 async fn a_hold_down_makes_one_change_of_many_short_outages() {
     const HOLD_DOWN: Duration = Duration::from_secs(3);
     let (proxy, client) = Space::new().proxied().await;

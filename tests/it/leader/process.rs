@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::future::pending;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::time::{Duration, Instant};
 
@@ -13,7 +12,7 @@ use rustix::process::Signal;
 use rustix::time::{ClockId, clock_gettime};
 use tempfile::NamedTempFile;
 use tokio::io::{AsyncBufReadExt, BufReader};
-use zklock::{Client, Config, LeaderLatch, LeaderSelector, Leadership};
+use zklock::{Client, Config, Leadership};
 
 use crate::support::process::{Orders, Process};
 use crate::support::session_end::end_session;
@@ -79,40 +78,28 @@ async fn run_for_office((orders, [recipe, log, name]): (Orders, [String; 3])) {
     let client = config.session_timeout(SESSION).tick_time(QUICK_TICK).connect().await.unwrap();
     let election = client.election(&recipe).unwrap().handover(HANDOVER);
     let work = move |term| work(term, client.clone(), (log.clone(), name.clone()));
-    let running = match &*recipe {
-        "/latch" => Running::Latch(election.latch()),
-        _ => Running::Selector(election.auto_requeue().select(work.clone())),
-    };
-    tokio::select! {
-        () = running.obey() => {}
-        () = running.lead(work) => {}
+    if recipe != "/latch" {
+        let selector = election.auto_requeue().select(work);
+        return obey(|| selector.interrupt()).await;
     }
-}
-
-/// The recipe that a candidate runs.
-enum Running {
-    Selector(LeaderSelector),
-    Latch(LeaderLatch),
-}
-
-impl Running {
-    async fn obey(&self) {
-        let mut orders = BufReader::new(tokio::io::stdin()).lines();
-        while orders.next_line().await.unwrap().is_some() {
-            match self {
-                Self::Selector(selector) => selector.interrupt(),
-                Self::Latch(latch) => latch.current().iter().for_each(Leadership::resign),
-            }
-        }
-    }
-
-    /// Works whenever a latch is elected. A selector does so automatically.
-    async fn lead<F: Future<Output = ()>>(&self, work: impl Fn(Leadership) -> F) {
-        let Self::Latch(latch) = self else { return pending().await };
+    let latch = election.latch();
+    let leads = async {
         loop {
             let term = latch.leadership().await.unwrap();
             term.run(work(term.clone())).await.unwrap_err();
         }
+    };
+    tokio::select! {
+        () = obey(|| latch.current().iter().for_each(Leadership::resign)) => {}
+        () = leads => {}
+    }
+}
+
+/// Resigns at each line of the input, until the input ends.
+async fn obey(resign: impl Fn()) {
+    let mut orders = BufReader::new(tokio::io::stdin()).lines();
+    while orders.next_line().await.unwrap().is_some() {
+        resign();
     }
 }
 

@@ -106,8 +106,7 @@ async fn an_elected_candidate_waits_for_the_hand_over_and_leaves_meanwhile_when_
     space.until_queued(PATH, 2).await;
     first.close().await.unwrap();
     assert!(!term.is_leading());
-    let is_elected = || async { second.leader().await.unwrap().is_some() };
-    until(is_elected, "the second is elected").await;
+    until(async || second.leader().await.unwrap().is_some(), "the second is elected").await;
     assert!(!second.is_leader());
     soon(second.close()).await.unwrap();
     space.until_empty(PATH).await;

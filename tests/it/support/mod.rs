@@ -144,13 +144,6 @@ impl Space {
         }
     }
 
-    /// Creates and deletes a node below a lock that is no contender's, so that watches on the children fire.
-    pub(crate) async fn change_children(&self, path: &str) {
-        let (child, outsider) = (format!("{path}/stranger"), self.outsider().await);
-        outsider.create(&self.full(&child), b"", &ephemeral()).await.expect("the lock has a node");
-        self.delete(&child).await;
-    }
-
     /// Deletes the nodes below a lock, as an outsider might.
     pub(crate) async fn delete_children(&self, path: &str) {
         for child in self.children(path).await {
@@ -172,21 +165,8 @@ impl Space {
         assert!(matches!(deleted, Ok(()) | Err(zk::Error::NoNode)), "{deleted:?}");
     }
 
-    /// Forbids all clients to delete the nodes below a lock.
-    pub(crate) async fn forbid_deletes(&self, path: &str) {
-        self.permit(path, zk::Permission::READ | zk::Permission::CREATE | zk::Permission::ADMIN).await;
-    }
-
-    pub(crate) async fn forbid_creates(&self, path: &str) {
-        use zk::Permission as P;
-        self.permit(path, P::READ | P::WRITE | P::DELETE | P::ADMIN).await;
-    }
-
-    pub(crate) async fn permit_all(&self, path: &str) {
-        self.permit(path, zk::Permission::ALL).await;
-    }
-
-    async fn permit(&self, path: &str, permission: zk::Permission) {
+    /// Gives all clients only this permission on a lock.
+    pub(crate) async fn permit(&self, path: &str, permission: zk::Permission) {
         let acl = [zk::Acl::new(permission, zk::AuthId::anyone())];
         self.outsider().await.set_acl(&self.full(path), &acl, None).await.expect("the node is there");
     }
