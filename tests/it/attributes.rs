@@ -10,7 +10,6 @@ mod sync;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Records that it was dropped.
 #[derive(Default)]
 pub(crate) struct Tracer(Arc<AtomicBool>);
 

@@ -342,7 +342,6 @@ async fn the_parents_of_a_lock_that_ten_wanted_vanish(face: Face) {
     until(async || outsider.check_stat("/orders").await.unwrap().is_none(), "the parents are gone").await;
 }
 
-/// Returns the name of the recipe of a lock.
 fn recipe(face: Face) -> &'static str {
     match face {
         Face::Mutex | Face::Multi => "a mutex",
@@ -352,7 +351,6 @@ fn recipe(face: Face) -> &'static str {
     }
 }
 
-/// Counts the nodes of contenders of any recipe.
 async fn contenders(space: &Space) -> usize {
     let parents = ["leases", "locks"];
     let mut nodes = space.children(PATH).await;

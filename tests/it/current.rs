@@ -203,7 +203,6 @@ async fn a_term_is_no_lock_to_be_entered_again() {
     assert!(!matches!(own, Ok(Some(_))), "{own:?}");
 }
 
-/// Returns the message of a panic.
 fn panic_of(assertion: impl FnOnce()) -> String {
     let panic = catch_unwind(AssertUnwindSafe(assertion)).expect_err("the assertion fails");
     *panic.downcast::<String>().expect("a message with a path")
@@ -218,10 +217,8 @@ async fn assertions_tell_the_path_and_what_is_held_instead() {
     let term = soon(leader.leadership()).await.unwrap();
     let again = client.mutex("/orders/7").unwrap();
     zklock::assert_not_held!("/orders/7");
-    assert_eq!(
-        panic_of(|| zklock::assert_held!("/orders/7")),
-        "the current call does not hold /orders/7: it holds no lock"
-    );
+    let missing = panic_of(|| zklock::assert_held!("/orders/7"));
+    assert_eq!(missing, "the current call does not hold /orders/7: it holds no lock");
     let inside = async {
         zklock::assert_held!("/orders/7");
         zklock::assert_held!(format!("/orders/{}", 7));
@@ -229,14 +226,11 @@ async fn assertions_tell_the_path_and_what_is_held_instead() {
         zklock::assert_held!("/leader");
         zklock::assert_not_held!("/orders/8");
         let _again = again.lock().await.unwrap();
-        assert_eq!(
-            panic_of(|| zklock::assert_held!("/orders/8")),
-            "the current call does not hold /orders/8: it holds /leader, /a, /b, /orders/7"
-        );
-        assert_eq!(
-            panic_of(|| zklock::assert_not_held!("/a")),
-            "the current call holds /a: it holds /leader, /a, /b, /orders/7"
-        );
+        let missing = panic_of(|| zklock::assert_held!("/orders/8"));
+        let all = "it holds /leader, /a, /b, /orders/7";
+        assert_eq!(missing, format!("the current call does not hold /orders/8: {all}"));
+        let held = panic_of(|| zklock::assert_not_held!("/a"));
+        assert_eq!(held, format!("the current call holds /a: {all}"));
     };
     let inside = order.scope(async { both.scope(async { term.run(inside).await.unwrap() }).await });
     inside.await;
@@ -300,14 +294,12 @@ async fn the_locks_of_the_scoped_client_are_those_of_the_client() {
 
 type Session = Option<i64>;
 
-/// Returns the session of the client that holds the lock.
 #[distributed_lock(path = "/scopes/default", guard = held)]
 async fn default() -> Result<Session, LockError> {
     held.verify().await?;
     Ok(zklock::client()?.session_id())
 }
 
-/// Returns the session of the client that holds the lock.
 #[distributed_lock(path = "/scopes/named", client = "audit", guard = held)]
 async fn audit() -> Result<Session, LockError> {
     held.verify().await?;

@@ -10,8 +10,6 @@ mod floods;
 mod lists;
 mod memory;
 mod relay;
-#[cfg(soak)]
-mod sessions;
 
 use std::time::Duration;
 
@@ -48,7 +46,6 @@ impl Victim {
         Self { space, relay, client, guard }
     }
 
-    /// Checks that the client works with the server again.
     async fn assert_served(self) {
         let Self { client, guard, relay, space } = self;
         drop(guard);
@@ -57,7 +54,6 @@ impl Victim {
     }
 }
 
-/// Waits until the lock is taken and released again.
 async fn until_works(mutex: &Mutex, what: &str) {
     let works = async || match mutex.lock_timeout(Duration::from_secs(5)).await {
         Ok(guard) => guard.release().await.is_ok(),
@@ -66,7 +62,6 @@ async fn until_works(mutex: &Mutex, what: &str) {
     until(works, what).await;
 }
 
-/// The state in the events of a healthy server.
 const CONNECTED: i32 = 3;
 
 /// Returns an event of this type and state as a frame with its length. No server sends some of them.

@@ -107,7 +107,6 @@ async fn a_lock_below_another_locks_path_does_not_disturb_it() {
     client.mutex("/a").unwrap().lock().await.unwrap().release().await.unwrap();
 }
 
-/// Returns the reason why a number of permits was refused.
 #[track_caller]
 fn refused_permits<T: std::fmt::Debug>(outcome: Result<T, LockError>, expected: u32) -> String {
     match failed(outcome) {

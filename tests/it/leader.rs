@@ -3,7 +3,6 @@
 mod attribute;
 mod latch;
 mod misuse;
-mod outage;
 mod process;
 mod selector;
 mod sync;

@@ -38,7 +38,6 @@ impl Scene {
     }
 }
 
-/// Returns the path `/<of>…` with this many bytes.
 fn long(of: char, bytes: usize) -> String {
     format!("/{}", of.to_string().repeat(bytes - 1))
 }

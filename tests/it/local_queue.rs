@@ -16,7 +16,6 @@ use crate::support::{self, SOON, Space, ephemeral, soon, until};
 
 const PATH: &str = "/local-queue";
 
-/// Waits for the lock in a task.
 fn spawn_lock(client: &Client) -> JoinHandle<MutexGuard> {
     support::spawn_lock(client, PATH)
 }
@@ -29,7 +28,6 @@ async fn lock_and_wait_behind(client: &Client) -> (MutexGuard, JoinHandle<MutexG
     (guard, waiting)
 }
 
-/// Waits until this many calls of the client wait in its line.
 async fn until_in_line(client: &Client, count: u32) {
     support::until_in_line(&client.mutex(PATH).unwrap(), count).await;
 }

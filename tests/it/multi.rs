@@ -24,7 +24,6 @@ fn spawn_lock(client: &Client, paths: &[&str]) -> JoinHandle<Result<MultiGuard, 
     tokio::spawn(async move { multi.lock_timeout(Duration::MAX).await })
 }
 
-/// Returns the number of contenders for each lock.
 async fn queues(space: &Space) -> [usize; 3] {
     [space.children(A).await.len(), space.children(B).await.len(), space.children(C).await.len()]
 }

@@ -38,7 +38,6 @@ impl Scene {
         self.proxy.requests(Opcode::GET_CHILDREN)
     }
 
-    /// Takes the lock and releases it.
     async fn turn(&self) {
         soon(self.mutex.lock()).await.unwrap().release().await.unwrap();
     }
@@ -66,7 +65,6 @@ impl Scene {
         self.goes_by_its_number().await;
     }
 
-    /// Returns the number that the contender of the next turn gets.
     async fn next_number(&self) -> u32 {
         let guard = soon(self.mutex.lock()).await.unwrap();
         let own = self.space.children(PATH).await.remove(0);
@@ -75,7 +73,6 @@ impl Scene {
     }
 }
 
-/// Creates and deletes a child of the lock with a number.
 async fn come_and_go(outsider: &zk::Client, parent: &str) -> u32 {
     let (_, sequence) = outsider.create(&format!("{parent}/x-"), b"", &sequential()).await.unwrap();
     outsider.delete(&format!("{parent}/x-{sequence}"), None).await.unwrap();

@@ -87,7 +87,6 @@ async fn a_lock_outlives_servers_that_all_refuse_for_long_with_default_settings(
     futures_util::future::join_all(holders).await;
 }
 
-/// The default wait of an impatient client.
 const SHORT: Duration = Duration::from_millis(100);
 
 /// Connects a client whose requests have little time.
@@ -246,7 +245,6 @@ async fn a_client_is_suspended_then_disconnected_and_ready_again_with_its_server
     until(async || client.readiness() == Readiness::Ready, "the client is ready again").await;
 }
 
-/// The default session timeout.
 const DEFAULT: Duration = Duration::from_secs(30);
 
 /// A server that is reached by several addresses, each of which can fall silent.

@@ -71,7 +71,6 @@ async fn a_wiped_tree_is_told_to_the_holder_and_entered_again_by_those_who_wait(
     space.until_empty(PATH).await;
 }
 
-/// Returns the path of the first contender's node.
 async fn holder_of(space: &Space) -> String {
     let mut children = space.children(PATH).await;
     children.sort_by_key(|name| name[name.len() - 10..].to_owned());

@@ -76,7 +76,6 @@ async fn hold_until_lost(client: Client) -> String {
     }
 }
 
-/// A holder in another process.
 struct Holder {
     process: Process,
     lines: BufReader<ChildStdout>,
@@ -89,7 +88,6 @@ impl Holder {
         Self { process, lines }
     }
 
-    /// Returns the next line of the holder's report.
     fn reported(&mut self) -> String {
         loop {
             let mut line = String::new();
@@ -166,7 +164,6 @@ async fn a_holder_stopped_for_less_than_its_lease_goes_on() {
 const CALLER: &str = "process::calling_process";
 /// The path of the lock, which is different in each process.
 const EXIT_PATH: &str = "ZKLOCK_TEST_EXIT_PATH";
-/// The number of processes that end.
 const PROCESSES: usize = if cfg!(soak) { 200 } else { 20 };
 /// A session timeout that is longer than this test waits for a node to go.
 const LONG: Duration = Duration::from_secs(120);

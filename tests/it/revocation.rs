@@ -22,7 +22,6 @@ async fn holder(client: &Client) -> Participant {
     participants(client).await.remove(0)
 }
 
-/// Sets the data of a participant's node, as a client without zklock does.
 async fn write_as_outsider(space: &Space, participant: &Participant, data: &[u8]) {
     let node = space.full(&format!("{}/{}", participant.path, participant.node));
     space.outsider().await.set_data(&node, data, None).await.unwrap();

@@ -46,7 +46,6 @@ async fn queue(space: &Space) -> Vec<String> {
     children
 }
 
-/// Returns the sequence number that the server appended to a node's name.
 fn sequence(name: &str) -> &str {
     &name[name.len() - 10..]
 }
@@ -130,7 +129,6 @@ async fn until_in_line(client: &Client, count: u32) {
     until_waiting_here(async || lock.participants().await, count).await;
 }
 
-/// Returns the roles of the nodes in the queue, in its order.
 async fn roles(space: &Space) -> Vec<&'static str> {
     let is_reader = |node: &String| side(node) == "__READ__";
     queue(space).await.iter().map(|node| if is_reader(node) { "read" } else { "write" }).collect()

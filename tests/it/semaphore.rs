@@ -34,7 +34,6 @@ async fn take(semaphore: &Semaphore, permits: u32) -> SemaphoreGuard {
 
 type Waiting = JoinHandle<Result<SemaphoreGuard, LockError>>;
 
-/// Takes permits in a separate task, however long that takes.
 fn spawn_take(semaphore: &Semaphore, permits: u32) -> Waiting {
     let semaphore = semaphore.clone();
     tokio::spawn(async move { semaphore.acquire_many_timeout(permits, Duration::MAX).await })
@@ -205,10 +204,8 @@ async fn an_error_of_a_contender_is_that_of_all_calls_in_line() {
 fn check_differ(error: &LockError, expected: (u32, u32)) {
     let LockError::PermitsDiffer { path, ours, theirs, .. } = error else { panic!("{error}") };
     assert_eq!((path.as_str(), *ours, *theirs), (PATH, expected.0, expected.1));
-    assert_eq!(
-        error.to_string(),
-        format!("semaphore {PATH} has {} permits for others, but {} here", expected.1, expected.0)
-    );
+    let text = format!("semaphore {PATH} has {} permits for others, but {} here", expected.1, expected.0);
+    assert_eq!(error.to_string(), text);
 }
 
 #[tokio::test]

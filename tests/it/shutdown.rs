@@ -11,10 +11,11 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet, block_in_place, spawn_blocking};
 use zklock::{
     Client, Config, Ended, Heartbeat, LeaderSelector, Leadership, LeaseState, LockError, LossReason,
-    Readiness, distributed_lock, leader_only,
+    MutexGuard, Readiness, distributed_lock, leader_only,
 };
 use zklock_testkit::wire::Opcode;
 
+use crate::attributes::Tracer;
 use crate::support::{SOON, Server, Space, TICK, failed, soon, until, until_in_line, until_leads};
 
 const PATH: &str = "/service";
@@ -69,41 +70,32 @@ async fn calls_holders_and_candidates_are_told_of_a_shutdown_that_no_server_answ
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_body_is_cancelled_before_its_lock_is_handed_on_by_a_shutdown() {
-    struct Running(Arc<AtomicBool>);
-    impl Drop for Running {
-        fn drop(&mut self) {
-            self.0.store(false, Ordering::SeqCst);
-        }
-    }
     let space = Space::new();
     for _ in 0..5 {
         let (client, other) = (space.client().await, space.client().await);
-        let (running, mutex) = (Arc::new(AtomicBool::new(false)), client.mutex(PATH).unwrap());
-        let in_body = running.clone();
-        let body = tokio::spawn(async move {
-            mutex
-                .run(async move |_| {
-                    in_body.store(true, Ordering::SeqCst);
-                    let _running = Running(in_body);
-                    loop {
-                        // A step of work that nothing interrupts.
-                        std::thread::sleep(Duration::from_millis(20));
-                        tokio::task::yield_now().await;
-                    }
-                })
-                .await
-        });
-        until(|| async { running.load(Ordering::SeqCst) }, "the body runs").await;
+        let ((tracer, dropped), (begun, has_begun)) = (Tracer::new(), oneshot::channel());
+        let works = async move |_: &MutexGuard| {
+            begun.send(()).unwrap();
+            let _tracer = tracer;
+            loop {
+                // A step of work that nothing interrupts.
+                std::thread::sleep(Duration::from_millis(20));
+                tokio::task::yield_now().await;
+            }
+        };
+        let mutex = client.mutex(PATH).unwrap();
+        let body = tokio::spawn(async move { mutex.run(works).await });
+        soon(has_begun).await.unwrap();
         let next = other.mutex(PATH).unwrap();
         let waiting = tokio::spawn(async move {
             let guard = next.lock().await.unwrap();
-            let overlaps = running.load(Ordering::SeqCst);
+            let has_ended = dropped.load(Ordering::SeqCst);
             guard.release().await.unwrap();
-            overlaps
+            has_ended
         });
         space.until_queued(PATH, 2).await;
         soon(client.shutdown(Duration::ZERO)).await;
-        assert!(!soon(waiting).await.unwrap(), "the next holder ran beside the body");
+        assert!(soon(waiting).await.unwrap(), "the next holder ran beside the body");
         let ended: Result<(), LockError> = soon(body).await.unwrap();
         assert!(failed(ended).is_lost());
     }
@@ -116,7 +108,7 @@ async fn every_body_is_told_of_a_shutdown_however_many_there_are() {
     let body = |index: usize| {
         let (mutex, running) = (client.mutex(format!("{PATH}/{index}")).unwrap(), running.clone());
         tokio::spawn(async move {
-            let body = async |_: &zklock::MutexGuard| {
+            let body = async |_: &MutexGuard| {
                 running.fetch_add(1, Ordering::SeqCst);
                 pending::<()>().await;
             };
@@ -135,23 +127,14 @@ async fn every_body_is_told_of_a_shutdown_however_many_there_are() {
 struct Work {
     begun: oneshot::Sender<()>,
     end: oneshot::Receiver<()>,
-    alive: Alive,
-}
-
-/// Tells whether a body has ended, or was dropped.
-struct Alive(Arc<AtomicBool>);
-
-impl Drop for Alive {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::SeqCst);
-    }
+    tracer: Tracer,
 }
 
 impl Work {
     async fn perform(self) -> Result<u8, LockError> {
         self.begun.send(()).expect("the test waits for the body");
         self.end.await.expect("the test ends the body");
-        drop(self.alive);
+        drop(self.tracer);
         Ok(7)
     }
 
@@ -160,11 +143,11 @@ impl Work {
     }
 }
 
-/// A call whose body runs.
 struct Running {
     call: JoinHandle<Result<u8, LockError>>,
     end: oneshot::Sender<()>,
-    is_alive: Arc<AtomicBool>,
+    /// Tells whether the body has ended, or was dropped.
+    has_ended: Arc<AtomicBool>,
 }
 
 impl Running {
@@ -173,11 +156,11 @@ impl Running {
         F: Future<Output = Result<u8, LockError>> + Send + 'static,
     {
         let ((begun, has_begun), (end, ends)) = (oneshot::channel(), oneshot::channel());
-        let is_alive = Arc::new(AtomicBool::new(true));
-        let work = Work { begun, end: ends, alive: Alive(is_alive.clone()) };
+        let (tracer, has_ended) = Tracer::new();
+        let work = Work { begun, end: ends, tracer };
         let call = tokio::spawn(body(client.clone(), work));
         soon(has_begun).await.expect("the body begins");
-        Self { call, end, is_alive }
+        Self { call, end, has_ended }
     }
 }
 
@@ -192,7 +175,6 @@ async fn begin_shutdown(client: &Client) -> JoinHandle<()> {
 
 type Body = fn(Client, Work) -> Pin<Box<dyn Future<Output = Result<u8, LockError>> + Send>>;
 
-/// Makes a table of bodies from async functions.
 macro_rules! bodies {
     ($($body:ident),* $(,)?) => { [$((stringify!($body), (|client, work| Box::pin($body(client, work))) as Body)),*] };
 }
@@ -395,15 +377,15 @@ async fn a_body_that_runs_at_a_shutdown_has_its_grace_and_its_result_is_returned
 }
 
 /// Begins to run for the office, and returns once the candidate waits. The call tells whether the body of the leader
-/// before it was alive when it led.
-async fn succeed(client: &Client, name: &str, is_alive: Arc<AtomicBool>) -> JoinHandle<bool> {
+/// before it had ended when it led.
+async fn succeed(client: &Client, name: &str, has_ended: Arc<AtomicBool>) -> JoinHandle<bool> {
     let (candidate, selects) = (client.clone(), name == "selected");
     let next = tokio::spawn(async move {
         if selects {
-            return selected_next(&candidate, is_alive).await;
+            return selected_next(&candidate, has_ended).await;
         }
         until_leads(&candidate, PATH).await;
-        is_alive.load(Ordering::SeqCst)
+        has_ended.load(Ordering::SeqCst)
     });
     let election = client.election(PATH).unwrap();
     until(async || election.participants().await.unwrap().len() == 2, "the next candidate waits").await;
@@ -415,10 +397,10 @@ async fn the_next_leader_begins_after_a_body_that_has_its_grace() {
     for (name, body) in LED {
         let (_, [client, other]) = Space::with_clients().await;
         let running = Running::begin(&client, body).await;
-        let next = succeed(&other, name, running.is_alive).await;
+        let next = succeed(&other, name, running.has_ended).await;
         let shutdown = begin_shutdown(&client).await;
         running.end.send(()).unwrap_or_else(|()| panic!("{name} was dropped"));
-        assert!(!soon(next).await.unwrap(), "another leads beside {name}");
+        assert!(soon(next).await.unwrap(), "another leads beside {name}");
         assert_eq!(soon(running.call).await.unwrap().unwrap(), 7, "{name}");
         soon(shutdown).await.unwrap();
     }
@@ -430,31 +412,31 @@ async fn the_next_leader_begins_after_a_body_that_is_dropped_at_the_end_of_its_g
     for (name, body) in LED.iter().filter(|(name, _)| *name != "led_for_task") {
         let (_, [client, other]) = Space::with_clients().await;
         let running = Running::begin(&client, body).await;
-        let next = succeed(&other, name, running.is_alive).await;
+        let next = succeed(&other, name, running.has_ended).await;
         let closing = client.clone();
         let shutdown = tokio::spawn(async move { closing.shutdown(Duration::ZERO).await });
         if name.ends_with("to_end") || name.ends_with("blocking") {
             until(async || client.session_id().is_none(), "the grace is over").await;
             running.end.send(()).unwrap_or_else(|()| panic!("{name} was dropped"));
         }
-        assert!(!soon(next).await.unwrap(), "another leads beside {name}");
+        assert!(soon(next).await.unwrap(), "another leads beside {name}");
         assert!(failed(soon(running.call).await.unwrap()).is_lost(), "{name}");
         soon(shutdown).await.unwrap();
     }
 }
 
-/// Leads once with a callback, and returns whether the body of the former leader was alive then.
-async fn selected_next(client: &Client, is_alive: Arc<AtomicBool>) -> bool {
-    let (told, overlaps) = oneshot::channel();
+/// Leads once with a callback, and returns whether the body of the former leader had ended then.
+async fn selected_next(client: &Client, has_ended: Arc<AtomicBool>) -> bool {
+    let (told, ended) = oneshot::channel();
     let told = Mutex::new(Some(told));
     let selector = client.leader_selector(PATH, move |_| {
         let told = told.lock().unwrap().take().expect("it leads once");
-        told.send(is_alive.load(Ordering::SeqCst)).expect("the test waits");
+        told.send(has_ended.load(Ordering::SeqCst)).expect("the test waits");
         async {}
     });
-    let overlaps = overlaps.await.unwrap();
+    let has_ended = ended.await.unwrap();
     drop(selector);
-    overlaps
+    has_ended
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

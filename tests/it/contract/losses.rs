@@ -1,7 +1,7 @@
 //! Holders and waiters whose node is deleted, or whose session ends.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use futures_util::poll;
@@ -15,6 +15,7 @@ use zklock_testkit::{Direction, How, Proxy};
 use super::PATH;
 use super::face::{Face, Held, LONG, Lock};
 use super::templates::every_lock_and_readers;
+use crate::attributes::Tracer;
 use crate::recovery::expire_for_the_client_alone;
 use crate::support::session_end::end_session;
 use crate::support::{SOON, Space, failed, soon, until};
@@ -69,7 +70,6 @@ impl Scene {
         self.space.outsider().await.delete(&self.space.full(&path), None).await.unwrap();
     }
 
-    /// Takes the lock, and lets the other client wait for it.
     async fn held_before_rival(&self) -> (Held, JoinHandle<Result<Held, LockError>>) {
         let guard = self.lock.take().await;
         let waiting = self.rival.spawn();
@@ -77,7 +77,6 @@ impl Scene {
         (guard, waiting)
     }
 
-    /// Lets the client wait for the other one.
     async fn waits_behind_rival(&self) -> (Held, JoinHandle<Result<Held, LockError>>) {
         let held = self.rival.take().await;
         let waiting = self.lock.spawn();
@@ -85,7 +84,6 @@ impl Scene {
         (held, waiting)
     }
 
-    /// Breaks the connection while this runs.
     async fn cut_off_during(&self, meanwhile: impl Future<Output = ()>) {
         let back = self.proxy.on_request(Opcode::CREATE_SESSION).hold();
         self.proxy.cut(How::Rst);
@@ -231,17 +229,11 @@ async fn waiter_whose_node_is_deleted_takes_the_lock_with_another_node(face: Fac
 #[apply(every_lock_and_readers)]
 #[tokio::test]
 async fn body_is_dropped_before_its_loss_is_returned(face: Face) {
-    struct SetOnDrop(Arc<AtomicBool>);
-    impl Drop for SetOnDrop {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::SeqCst);
-        }
-    }
     let scene = Scene::new(face).await;
-    let ((started, has_started), is_dropped) = (oneshot::channel(), Arc::new(AtomicBool::new(false)));
-    let (lock, dropped) = (scene.lock.clone(), SetOnDrop(is_dropped.clone()));
+    let ((started, has_started), (tracer, is_dropped)) = (oneshot::channel(), Tracer::new());
+    let lock = scene.lock.clone();
     let body = async move {
-        let _dropped = dropped;
+        let _tracer = tracer;
         started.send(()).unwrap();
         std::future::pending::<()>().await;
     };

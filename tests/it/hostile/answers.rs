@@ -6,7 +6,6 @@ use super::relay::Answers;
 use super::{CONNECTED, HEADER, OTHER, PATH, Victim, event, until_works};
 use crate::support::{Space, soon, until};
 
-/// Returns a frame: its length, and what follows.
 fn frame(length: i32, body: &[u8]) -> Vec<u8> {
     [&length.to_be_bytes()[..], body].concat()
 }
@@ -47,7 +46,6 @@ async fn a_frame_that_is_no_answer_ends_its_connection_and_not_the_hold() {
 
 type Distortion = fn(&[u8]) -> Vec<u8>;
 
-/// Changes of an answer after which it is none.
 const DISTORTIONS: [(&str, Distortion); 7] = [
     ("empty", |_| Vec::new()),
     ("less than a header", |answer| answer[..HEADER.min(answer.len()) - 1].to_vec()),

@@ -35,7 +35,6 @@ async fn victim_process() {
     told().await;
 }
 
-/// Waits until the parent says something.
 async fn told() {
     let told = tokio::task::spawn_blocking(|| stdin().lock().lines().next());
     told.await.unwrap().expect("the parent tells").unwrap();

@@ -23,7 +23,6 @@ async fn epoch() -> Option<FencingToken> {
 
 const PATH: &str = "/leader";
 
-/// Returns the answer of each replica.
 async fn epochs(replicas: impl IntoIterator<Item = &Client>) -> Vec<Option<FencingToken>> {
     let mut epochs = Vec::new();
     for replica in replicas {
@@ -32,7 +31,6 @@ async fn epochs(replicas: impl IntoIterator<Item = &Client>) -> Vec<Option<Fenci
     epochs
 }
 
-/// Returns a client that leads, and one that follows it.
 async fn two_replicas(space: &Space, path: &str) -> (Client, Client) {
     let (leader, follower) = (space.client().await, space.client().await);
     until_leads(&leader, path).await;
@@ -275,7 +273,6 @@ async fn a_wait_for_leadership_has_a_bound() {
     assert_eq!(soon(waited).await.unwrap(), Some(7));
 }
 
-/// A running body, and the means to end it.
 struct Work {
     token: FencingToken,
     end: oneshot::Sender<()>,
@@ -362,8 +359,5 @@ async fn a_body_whose_session_has_ended_goes_on_beside_the_next_leader() {
     until(|| async { !first.leader(PATH).unwrap().is_leader() }, "the first is told").await;
     assert!(!work.call.is_finished());
     let reason = work.end().await;
-    assert!(
-        matches!(reason, LossReason::SessionEnded | LossReason::NodeDeleted | LossReason::Suspended),
-        "{reason}"
-    );
+    assert_ne!(reason, LossReason::Resigned);
 }

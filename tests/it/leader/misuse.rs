@@ -128,7 +128,6 @@ async fn close_path(space: &Space) -> Client {
     owner
 }
 
-/// Lets everybody create nodes there.
 async fn open_path(space: &Space) {
     let outsider = space.outsider().await;
     outsider.auth("digest", b"owner:secret").await.unwrap();

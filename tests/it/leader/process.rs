@@ -25,7 +25,6 @@ const CANDIDATE: &str = "leader::process::one_of_three_processes_is_at_work_at_a
 const LOG: &str = "ZKLOCK_TEST_CANDIDATE_LOG";
 const NAME: &str = "ZKLOCK_TEST_CANDIDATE_NAME";
 const RECIPE: &str = "ZKLOCK_TEST_CANDIDATE_RECIPE";
-/// The number of leader changes in each election.
 const CHANGES: usize = if cfg!(soak) { 100 } else { 4 };
 const SESSION: Duration = Duration::from_secs(1);
 /// Longer than the lease of such a session, so that a leader whose session was ended by force has stopped by
@@ -59,7 +58,6 @@ fn boot_clock() -> u64 {
     u64::try_from(now.tv_sec * 1_000_000_000 + now.tv_nsec).expect("time is positive")
 }
 
-/// Records repeatedly that it leads.
 async fn work(term: Leadership, client: Client, (log, name): (String, String)) {
     let mut log = OpenOptions::new().append(true).open(log).unwrap();
     let epoch = u128::from(term.fencing_token());
@@ -124,7 +122,6 @@ impl Log {
         whole.lines().filter_map(Deed::parse).max_by_key(|deed| (deed.epoch, deed.at))
     }
 
-    /// Waits for a leader with an epoch after this one.
     async fn leader_after(&self, epoch: u128) -> Deed {
         let deadline = Instant::now() + SOON;
         loop {
@@ -152,7 +149,6 @@ impl Log {
     }
 }
 
-/// The reason for a change of leader.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     Resignation,
@@ -174,7 +170,6 @@ const FAULTS: [Fault; 8] = [
     Fault::Resignation,
 ];
 
-/// Three candidates in their own processes.
 struct Fleet<'a> {
     space: &'a Space,
     recipe: &'a str,

@@ -112,7 +112,6 @@ async fn an_elected_candidate_waits_for_the_hand_over_and_leaves_meanwhile_when_
     space.until_empty(PATH).await;
 }
 
-/// Returns a candidate that leads, its term, and a candidate that follows.
 async fn leader_and_follower(space: &Space) -> (LeaderLatch, Leadership, LeaderLatch) {
     let first = space.client().await.leader_latch(PATH).unwrap();
     let term = soon(first.leadership()).await.unwrap();

@@ -19,7 +19,6 @@ use crate::support::{Space, polled};
 const SEEDS: u64 = if cfg!(soak) { 12 } else { 4 };
 /// The number of threads, each with an executor of its own.
 const THREADS: u64 = 3;
-/// The number of tasks of each thread.
 const TASKS: u64 = 12;
 /// A time that is much longer than one schedule takes.
 const LONG: Duration = Duration::from_secs(60);
@@ -65,7 +64,6 @@ fn run_tasks(client: &Client, desk: &Arc<Desk>, mut random: Random) {
     executor.run();
 }
 
-/// Breaks the connection at random times.
 fn spawn_faults(proxy: Arc<Proxy>, mut random: Random, is_over: Arc<AtomicBool>) -> thread::JoinHandle<()> {
     thread::spawn(move || {
         while !is_over.load(Ordering::SeqCst) {
@@ -76,7 +74,6 @@ fn spawn_faults(proxy: Arc<Proxy>, mut random: Random, is_over: Arc<AtomicBool>)
     })
 }
 
-/// The tasks of one thread.
 struct Executor {
     tasks: Vec<Task>,
     random: Random,
@@ -100,7 +97,6 @@ impl Wake for Woken {
 }
 
 impl Executor {
-    /// Returns an executor for the present thread.
     fn new(random: Random) -> Self {
         Self { tasks: Vec::new(), random }
     }
@@ -110,7 +106,6 @@ impl Executor {
         self.tasks.push(Task { future: Box::pin(task), woken: Arc::new(woken) });
     }
 
-    /// Runs all tasks to their ends.
     fn run(mut self) {
         while !self.tasks.is_empty() {
             let next = self.random.below(self.tasks.len() as u64) as usize;
@@ -140,7 +135,6 @@ impl Executor {
 
 const LOCKS: [&str; 2] = ["/stress/mutex", "/stress/shelf"];
 
-/// The number of calls of each task.
 const CALLS: u32 = 40;
 /// The count of one writer in [`Desk::inside`]. A reader counts one.
 const WRITER: u32 = 1_000;
@@ -148,7 +142,6 @@ const WRITER: u32 = 1_000;
 /// The holders, as the tasks of all threads know them.
 #[derive(Default)]
 struct Desk {
-    /// The holders of each lock.
     inside: [AtomicU32; LOCKS.len()],
     /// The last token of an exclusive holder of each lock.
     last: [Mutex<Option<FencingToken>>; LOCKS.len()],
@@ -160,7 +153,6 @@ impl Desk {
         self.sections.load(Ordering::SeqCst)
     }
 
-    /// Calls again and again.
     async fn work(self: Arc<Self>, client: Client, mut random: Random) {
         for _ in 0..CALLS {
             let polls = if random.once_in(5) { random.below(5) } else { u64::MAX };
@@ -212,7 +204,6 @@ impl Desk {
         end(guard, random).await
     }
 
-    /// Is inside for some polls.
     async fn section(&self, lock: usize, weight: u32, random: &mut Random) {
         let section = Section::begin(&self.inside[lock], weight);
         for _ in 0..random.below(4) {
@@ -244,7 +235,6 @@ impl Drop for Section<'_> {
     }
 }
 
-/// Ends a hold in one of the ways that there are.
 async fn end<L>(guard: Guard<L>, mut random: Random) -> Result<(), LockError> {
     match random.below(4) {
         0 => drop(guard),

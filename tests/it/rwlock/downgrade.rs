@@ -169,10 +169,8 @@ async fn a_downgrade_takes_one_wait_for_the_writers_inside_and_the_servers_toget
     };
     let (downgraded, ()) = tokio::join!(outer.downgrade(), inside);
     let error = failed(downgraded);
-    assert!(
-        matches!(error, LockError::Timeout { phase: Phase::Releasing, waited, .. } if waited == wait),
-        "{error}"
-    );
+    let LockError::Timeout { phase: Phase::Releasing, waited, .. } = error else { panic!("{error}") };
+    assert_eq!(waited, wait);
     assert!(started.elapsed() < wait * 3 / 2, "{:?}", started.elapsed());
 }
 
@@ -240,7 +238,6 @@ async fn a_downgrade_that_no_server_answers_ends_with_the_lease() {
     server.resume().unwrap();
 }
 
-/// A client behind a proxy, and a client with a direct connection.
 struct Scene {
     space: Space,
     proxy: Proxy,
@@ -248,7 +245,6 @@ struct Scene {
     other: Client,
 }
 
-/// An arranged break.
 struct Break {
     rule: Rule,
     return_: Hold,
@@ -274,7 +270,6 @@ impl Scene {
         Break { rule, return_ }
     }
 
-    /// Waits for the break, and lets the client reconnect.
     async fn mend(&self, broken: Break) {
         let session = self.client.session_id();
         soon(broken.rule.struck()).await;

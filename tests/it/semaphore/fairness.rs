@@ -43,7 +43,6 @@ async fn many_tasks_of_two_clients_never_hold_more_permits_than_there_are() {
     until_nothing_is_left(&space).await;
 }
 
-/// Tasks that take one permit each, again and again.
 fn keep_busy(client: &Client, of: u32, tasks: usize) -> JoinSet<()> {
     let mut busy = JoinSet::new();
     for _ in 0..tasks {

@@ -39,7 +39,6 @@ pub(crate) enum Caller {
     Leaves,
 }
 
-/// A client behind a proxy.
 pub(crate) struct Interrupted {
     pub(crate) space: Space,
     current: RefCell<(Rc<Proxy>, Client)>,
@@ -52,12 +51,10 @@ impl Interrupted {
         Self { space, current: RefCell::new((Rc::new(proxy), client)) }
     }
 
-    /// Returns the client of this round.
     pub(crate) fn client(&self) -> Client {
         self.current.borrow().1.clone()
     }
 
-    /// Returns the proxy of this round's client.
     fn proxy(&self) -> Rc<Proxy> {
         self.current.borrow().0.clone()
     }

@@ -163,7 +163,6 @@ fn with_commas(number: usize) -> String {
     }
 }
 
-/// The arguments of an instruction in a container file.
 fn instructions<'a>(file: &'a str, name: &'a str) -> impl Iterator<Item = Vec<&'a str>> {
     file.lines()
         .filter(move |line| line.split(' ').next() == Some(name))
