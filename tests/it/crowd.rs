@@ -44,9 +44,8 @@ impl Crowd {
         Self { server, proxy, client }
     }
 
-    async fn holder(&self, path: &str) -> MutexGuard {
-        let other = Config::new(self.server.connect_string()).connect().await.unwrap();
-        other.mutex(path).unwrap().lock().await.unwrap()
+    async fn other(&self) -> Client {
+        Config::new(self.server.connect_string()).connect().await.unwrap()
     }
 
     async fn until_there_are(&self, contenders: usize) {
@@ -82,8 +81,7 @@ fn wait_for(client: &Client, numbers: Range<usize>) -> JoinSet<()> {
 async fn calls_that_wait_for_many_locks_disturb_nobody_and_are_served() {
     let crowd = Crowd::of().await;
     let held = crowd.client.mutex("/held").unwrap().lock().await.unwrap();
-    let other = Config::new(crowd.server.connect_string()).connect().await.unwrap();
-    let guards = hold_each(&other).await;
+    let guards = hold_each(&crowd.other().await).await;
     let half = CROWD / 2;
     let mut quitters = wait_for(&crowd.client, 0..half);
     crowd.until_there_are(1 + CROWD + half).await;
@@ -109,10 +107,10 @@ async fn calls_that_wait_for_many_locks_disturb_nobody_and_are_served() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_whose_sessions_end_together_enter_again_and_are_all_served() {
     let crowd = Crowd::of().await;
-    let holder = crowd.holder("/fleet").await;
+    let holder = crowd.other().await.mutex("/fleet").unwrap().lock().await.unwrap();
     let mut fleet = Vec::new();
     for _ in 0..FLEET {
-        fleet.push(Config::new(crowd.server.connect_string()).connect().await.unwrap());
+        fleet.push(crowd.other().await);
     }
     let (mut waiting, inside) = (JoinSet::new(), Arc::new(AtomicUsize::new(0)));
     for client in &fleet {

@@ -2,14 +2,14 @@
 //!
 //! The test runs in its own process, so that other tests do not count.
 
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::io;
 use std::time::Duration;
 
 use zklock::{Client, Config, Mutex};
+use zklock_testkit::four_letter;
 
 use crate::support::process::{Orders, Process, of_process};
-use crate::support::{Server, TICK, until};
+use crate::support::{SOON, Server, TICK, until};
 
 /// The test that the other process runs. Any case of it will do.
 const NAME: &str = "cycles::many_uses_leave_no_threads_memory_nodes_or_watches";
@@ -40,9 +40,7 @@ fn used() -> (u64, u64) {
 }
 
 fn monitored(server: &str, name: &str) -> u64 {
-    let (mut stream, mut answer) = (TcpStream::connect(server).unwrap(), String::new());
-    stream.write_all(b"mntr").unwrap();
-    stream.read_to_string(&mut answer).unwrap();
+    let answer = four_letter::ask(server.parse().unwrap(), "mntr", SOON).unwrap();
     let figure = answer.lines().find_map(|line| line.strip_prefix(name)).unwrap();
     figure.trim().parse().unwrap()
 }

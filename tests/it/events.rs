@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use std::{fmt, thread};
 
 use tokio::runtime::Builder;
-use zklock::{Acl, Client, Config, Events, LockError, LockEvent, LockEventKind, LossReason, Policy};
+use zklock::{Client, Config, Events, LockError, LockEvent, LockEventKind, LossReason, Policy};
 use zklock_testkit::How;
 use zookeeper_client::Permission as P;
 
@@ -255,8 +255,7 @@ async fn each_term_of_a_candidate_has_its_end_and_the_candidate_withdraws_at_las
 #[tokio::test]
 async fn a_candidate_that_the_servers_refuse_is_rejected_and_withdraws() {
     let space = Space::new();
-    let owner = space.config().digest("owner", "secret").acl(Acl::CreatorAll).connect().await.unwrap();
-    owner.mutex("/closed/x").unwrap().lock().await.unwrap().release().await.unwrap();
+    space.restrict("/closed", P::READ).await;
     let client = space.client().await;
     let mut events = client.events();
     let selector = client.leader_selector("/closed/leader", |_| async {}).unwrap();

@@ -20,14 +20,6 @@ fn spawn_lock(client: &Client) -> JoinHandle<MutexGuard> {
     support::spawn_lock(client, PATH)
 }
 
-/// Takes the lock, and lets another call of the client wait for it.
-async fn lock_and_wait_behind(client: &Client) -> (MutexGuard, JoinHandle<MutexGuard>) {
-    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
-    let waiting = spawn_lock(client);
-    until_in_line(client, 1).await;
-    (guard, waiting)
-}
-
 async fn until_in_line(client: &Client, count: u32) {
     support::until_in_line(&client.mutex(PATH).unwrap(), count).await;
 }
@@ -97,7 +89,9 @@ async fn a_holder_that_does_not_listen_for_requests_does_not_pass_the_lock_on_ei
     // No bound ends the turn of the client.
     let queueing = Queueing::new(64, Duration::from_secs(60));
     let (proxy, client) = space.proxied_with(|config| config.queueing(queueing)).await;
-    let (guard, waiting) = lock_and_wait_behind(&client).await;
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let waiting = spawn_lock(&client);
+    until_in_line(&client, 1).await;
     let other = space.client().await;
     let behind = spawn_lock(&other);
     // Other contenders make the client watch its own node.

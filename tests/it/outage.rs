@@ -89,16 +89,11 @@ async fn a_lock_outlives_servers_that_all_refuse_for_long_with_default_settings(
 
 const SHORT: Duration = Duration::from_millis(100);
 
-/// Connects a client whose requests have little time.
-async fn impatient(server: &Server) -> Client {
-    let config = Config::new(server.connect_string()).default_wait(SHORT).tick_time(TICK);
-    config.connect().await.unwrap()
-}
-
 #[tokio::test]
 async fn nothing_hangs_past_its_deadline_during_an_outage() {
     let server = Server::start();
-    let client = impatient(&server).await;
+    let config = Config::new(server.connect_string()).default_wait(SHORT).tick_time(TICK);
+    let client = config.connect().await.unwrap();
     let guard = lock(&client, PATH).await;
     let several = soon(client.multi(["/a", "/b"]).unwrap().lock_timeout(Duration::MAX)).await.unwrap();
     let shelf = client.rwlock("/shelf").unwrap();

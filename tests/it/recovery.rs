@@ -266,23 +266,11 @@ async fn a_contender_that_its_list_lacks_deletes_its_node_and_enters_again() {
     guard.verify().await.unwrap();
 }
 
-#[derive(PartialEq)]
-enum DeleteQueue {
-    Yes,
-    No,
-}
-
+#[rstest::rstest]
 #[tokio::test]
-async fn a_holder_whose_node_the_server_has_forgotten_to_list_is_told_after_the_next_reconnect() {
-    check_reconnect(DeleteQueue::No).await;
-}
-
-#[tokio::test]
-async fn a_holder_whose_queue_the_server_has_deleted_as_empty_is_told_after_the_next_reconnect() {
-    check_reconnect(DeleteQueue::Yes).await;
-}
-
-async fn check_reconnect(delete_queue: DeleteQueue) {
+async fn a_holder_whose_node_the_server_has_forgotten_to_list_is_told_after_the_next_reconnect(
+    #[values(false, true)] is_queue_deleted_as_empty: bool,
+) {
     let server = EmbeddedServer::start().unwrap();
     let client = Config::new(server.connect_string()).connect().await.unwrap();
     let [kept, forgotten] = ["/kept", "/forgotten"].map(|path| client.mutex(path).unwrap());
@@ -290,7 +278,7 @@ async fn check_reconnect(delete_queue: DeleteQueue) {
     let own = forgotten.participants().await.unwrap().remove(0).node;
     let outsider = zk::Client::connect(server.connect_string()).await.unwrap();
     server.unlist(&format!("/forgotten/{own}")).unwrap();
-    if delete_queue == DeleteQueue::Yes {
+    if is_queue_deleted_as_empty {
         outsider.delete("/forgotten", None).await.unwrap();
     }
     server.disconnect(client.session_id().unwrap());

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::Barrier;
 use tokio::task::{JoinHandle, JoinSet};
 use zklock::{Client, LockError, Queueing, Semaphore, SemaphoreGuard};
-use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
@@ -137,22 +136,12 @@ async fn a_try_that_may_not_list_the_permits_is_denied_and_finds_no_contention()
 
 const UUID: &str = "5a7bd3a5-0b5b-4c8e-8f0c-6f5f0f7a8a11";
 
-/// Connects a client through its own proxy, whose turns no test outlasts.
-async fn patient(space: &Space) -> (Proxy, Client) {
-    let queueing = Queueing::new(64, Duration::from_secs(60));
-    space.proxied_with(|config| config.queueing(queueing)).await
-}
-
-/// Waits until this many calls of the client wait in line.
-async fn until_in_line(client: &Client, of: u32, count: u32) {
-    let semaphore = semaphore(client, of);
-    until_waiting_here(async || semaphore.participants().await, count).await;
-}
-
 #[tokio::test]
 async fn a_second_call_and_a_try_of_a_client_with_one_of_three_permits_get_one_each() {
     let space = Space::new();
-    let (proxy, client) = patient(&space).await;
+    // No bound ends the turn of the client.
+    let queueing = Queueing::new(64, Duration::from_secs(60));
+    let (proxy, client) = space.proxied_with(|config| config.queueing(queueing)).await;
     let semaphore = semaphore(&client, 3);
     let first = take(&semaphore, 1).await;
     let second = take(&semaphore, 1).await;
@@ -160,7 +149,7 @@ async fn a_second_call_and_a_try_of_a_client_with_one_of_three_permits_get_one_e
     assert!(semaphore.try_acquire().await.unwrap().is_none());
     space.until_queued(LEASES, 3).await;
     let waiting = spawn_take(&semaphore, 1);
-    until_in_line(&client, 3, 1).await;
+    until_waiting_here(async || semaphore.participants().await, 1).await;
     // The client has all permits, and no contender.
     let creates = proxy.requests(Opcode::CREATE2);
     for _ in 0..100 {

@@ -3,7 +3,7 @@
 use std::future::pending;
 use std::time::{Duration, Instant};
 
-use zklock::{Acl, Client, Ended, LeaderLatch, LockError, Standing};
+use zklock::{Client, Ended, LeaderLatch, LockError, Standing};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
@@ -107,7 +107,7 @@ async fn a_denied_candidate_asks_again_after_pauses_that_grow() {
     // Each of these is a round trip, during which a candidate that retries without a pause would send a
     // request.
     for _ in 0..500 {
-        soon(owner.mutex("/closed/x").unwrap().participants()).await.unwrap();
+        soon(owner.list_children(&space.full("/closed"))).await.unwrap();
     }
     let denied = requests(&proxy) - before;
     // The pauses double from at least 50 ms.
@@ -121,23 +121,20 @@ const MOST: u64 = 6;
 
 const CLOSED: &str = "/closed/leader";
 
-/// Creates a node below which only its owner may create nodes.
-async fn close_path(space: &Space) -> Client {
-    let owner = space.config().digest("owner", "secret").acl(Acl::CreatorAll).connect().await.unwrap();
-    owner.mutex("/closed/x").unwrap().lock().await.unwrap().release().await.unwrap();
-    owner
+/// Creates a node below which only the client that is returned may create nodes.
+async fn close_path(space: &Space) -> zk::Client {
+    space.restrict("/closed", zk::Permission::READ).await
 }
 
-async fn open_path(space: &Space) {
-    let outsider = space.outsider().await;
-    outsider.auth("digest", b"owner:secret").await.unwrap();
-    outsider.set_acl(&space.full("/closed"), &zk::Acls::anyone_all(), None).await.unwrap();
+/// Lets everybody create nodes there.
+async fn open_path(space: &Space, owner: &zk::Client) {
+    owner.set_acl(&space.full("/closed"), &zk::Acls::anyone_all(), None).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_latch_that_was_denied_leads_once_it_is_permitted() {
     let space = Space::new();
-    close_path(&space).await;
+    let owner = close_path(&space).await;
     let latch = space.client().await.leader_latch(CLOSED).unwrap();
     for _ in 0..2 {
         assert!(matches!(failed(soon(latch.leadership()).await), LockError::Denied { .. }));
@@ -147,7 +144,7 @@ async fn a_latch_that_was_denied_leads_once_it_is_permitted() {
     assert!(!latch.is_leader() && latch.current().is_none());
     let mut changes = latch.changes();
     assert_eq!(soon(changes.next()).await, Some(false));
-    open_path(&space).await;
+    open_path(&space, &owner).await;
     assert_eq!(soon(changes.next()).await, Some(true), "it leads");
     soon(latch.leadership()).await.unwrap();
     soon(latch.settled()).await.unwrap();
@@ -160,7 +157,7 @@ async fn a_latch_that_was_denied_leads_once_it_is_permitted() {
 #[tokio::test]
 async fn a_shared_candidate_that_was_denied_leads_once_it_is_permitted() {
     let space = Space::new();
-    close_path(&space).await;
+    let owner = close_path(&space).await;
     let client = space.client().await;
     let leader = client.leader(CLOSED).unwrap();
     for _ in 0..2 {
@@ -169,7 +166,7 @@ async fn a_shared_candidate_that_was_denied_leads_once_it_is_permitted() {
         assert!(matches!(failed(soon(leader.join()).await), LockError::Denied { .. }));
     }
     assert!(matches!(leader.failure(), Some(LockError::Denied { .. })));
-    open_path(&space).await;
+    open_path(&space, &owner).await;
     until(|| async { leader.term().await.is_ok_and(|term| term.is_some()) }, "it leads").await;
     assert!(leader.failure().is_none());
     assert!(client.leader(CLOSED).unwrap().join().await.unwrap());
@@ -208,12 +205,12 @@ async fn a_candidate_that_waits_to_try_again_ends_at_once_when_it_is_closed() {
 #[tokio::test]
 async fn a_candidate_that_is_elected_after_a_refusal_follows_until_the_handover_is_over() {
     let space = Space::new();
-    close_path(&space).await;
+    let owner = close_path(&space).await;
     let election = space.client().await.election(CLOSED).unwrap();
     let latch = election.handover(Duration::from_secs(3_600)).latch();
     failed(soon(latch.leadership()).await);
     assert!(latch.failure().is_some());
-    open_path(&space).await;
+    open_path(&space, &owner).await;
     until(|| async { latch.failure().is_none() }, "it is no longer refused").await;
     assert!(!latch.is_leader());
     soon(latch.settled()).await.unwrap();

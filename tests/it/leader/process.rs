@@ -157,18 +157,9 @@ enum Fault {
     Stop,
 }
 
-/// The faults that strike leaders in turn, all of them within the first four changes. Most of them need no session
-/// timeout, which would take too long for many changes.
-const FAULTS: [Fault; 8] = [
-    Fault::Resignation,
-    Fault::SessionEnd,
-    Fault::Kill,
-    Fault::Stop,
-    Fault::SessionEnd,
-    Fault::Resignation,
-    Fault::SessionEnd,
-    Fault::Resignation,
-];
+/// The faults that strike leaders in turn. Most of them need no session timeout, which would take too long for many changes.
+const FAULTS: [Fault; 6] =
+    [Fault::Resignation, Fault::SessionEnd, Fault::Kill, Fault::Stop, Fault::SessionEnd, Fault::Resignation];
 
 struct Fleet<'a> {
     space: &'a Space,

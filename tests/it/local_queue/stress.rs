@@ -1,10 +1,9 @@
 //! Calls in a random order, polled by an executor that chooses at random.
 
-use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::thread::Thread;
 use std::time::Duration;
@@ -207,7 +206,7 @@ impl Desk {
     async fn section(&self, lock: usize, weight: u32, random: &mut Random) {
         let section = Section::begin(&self.inside[lock], weight);
         for _ in 0..random.below(4) {
-            yield_now().await;
+            tokio::task::yield_now().await;
         }
         drop(section);
         self.sections.fetch_add(1, Ordering::SeqCst);
@@ -244,16 +243,4 @@ async fn end<L>(guard: Guard<L>, mut random: Random) -> Result<(), LockError> {
         _ => drop(polled(guard.release(), random.below(3)).await),
     }
     Ok(())
-}
-
-async fn yield_now() {
-    let mut has_yielded = false;
-    poll_fn(|context| {
-        if std::mem::replace(&mut has_yielded, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }

@@ -66,10 +66,8 @@ impl Interrupted {
         self.current.replace((Rc::new(proxy), client));
     }
 
-    /// Starts `work` and drops it while its n-th frame is on the way, for every n. `after` checks the result
-    /// each time, and each of its waits has a bound of its own.
-    ///
-    /// Returns the number of frames.
+    /// Starts `work` and drops it while its n-th frame is on the way, for every n. `after` checks the result each time, and
+    /// has bounds of its own. Returns the number of frames.
     pub(crate) async fn drop_at_each<T, F>(
         &self,
         frame: Frame,
@@ -106,10 +104,8 @@ impl Interrupted {
         unreachable!("work ends after finitely many frames")
     }
 
-    /// Starts `work` and breaks its connection at its n-th frame, for every n. `after` checks the result each
-    /// time, if the caller stays.
-    ///
-    /// Returns the number of frames.
+    /// Starts `work` and breaks its connection at its n-th frame, for every n. `after` checks the result each time, if the
+    /// caller stays. Returns the number of frames.
     pub(crate) async fn cut_at_each<T, F>(
         &self,
         (frame, meanwhile, caller): (Frame, Meanwhile, Caller),
