@@ -164,10 +164,10 @@ impl Running {
     }
 }
 
-/// Begins a shutdown with a long grace, and waits until new calls are refused.
-async fn begin_shutdown(client: &Client) -> JoinHandle<()> {
+/// Begins a shutdown with this grace, and waits until new calls are refused.
+async fn begin_shutdown(client: &Client, grace: Duration) -> JoinHandle<()> {
     let closing = client.clone();
-    let shutdown = tokio::spawn(async move { closing.shutdown(SOON).await });
+    let shutdown = tokio::spawn(async move { closing.shutdown(grace).await });
     until(|| async { client.readiness() == Readiness::Closing }, "the shutdown begins").await;
     assert!(failed(client.mutex("/probe").unwrap().try_lock().await).is_closed());
     shutdown
@@ -364,7 +364,7 @@ async fn a_body_that_runs_at_a_shutdown_has_its_grace_and_its_result_is_returned
     for (name, body) in LOCKED.iter().chain(LED) {
         let client = Space::new().client().await;
         let running = Running::begin(&client, body).await;
-        let shutdown = begin_shutdown(&client).await;
+        let shutdown = begin_shutdown(&client, SOON).await;
         // The outcome of a body that was dropped says so.
         running.end.send(()).ok();
         match soon(running.call).await.unwrap() {
@@ -392,35 +392,27 @@ async fn succeed(client: &Client, name: &str, has_ended: Arc<AtomicBool>) -> Joi
     next
 }
 
+#[rstest::rstest]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_next_leader_begins_after_a_body_that_has_its_grace() {
-    for (name, body) in LED {
+async fn the_next_leader_begins_after_a_body_that_ends_or_is_dropped_at_the_end_of_its_grace(
+    #[values(SOON, Duration::ZERO)] grace: Duration,
+) {
+    let ends = !grace.is_zero();
+    // A task that a body has spawned is not a part of it, and may end after the grace.
+    for (name, body) in LED.iter().filter(|(name, _)| ends || *name != "led_for_task") {
         let (_, [client, other]) = Space::with_clients().await;
         let running = Running::begin(&client, body).await;
         let next = succeed(&other, name, running.has_ended).await;
-        let shutdown = begin_shutdown(&client).await;
-        running.end.send(()).unwrap_or_else(|()| panic!("{name} was dropped"));
-        assert!(soon(next).await.unwrap(), "another leads beside {name}");
-        assert_eq!(soon(running.call).await.unwrap().unwrap(), 7, "{name}");
-        soon(shutdown).await.unwrap();
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_next_leader_begins_after_a_body_that_is_dropped_at_the_end_of_its_grace() {
-    // A task that a body has spawned is not a part of it.
-    for (name, body) in LED.iter().filter(|(name, _)| *name != "led_for_task") {
-        let (_, [client, other]) = Space::with_clients().await;
-        let running = Running::begin(&client, body).await;
-        let next = succeed(&other, name, running.has_ended).await;
-        let closing = client.clone();
-        let shutdown = tokio::spawn(async move { closing.shutdown(Duration::ZERO).await });
-        if name.ends_with("to_end") || name.ends_with("blocking") {
-            until(async || client.session_id().is_none(), "the grace is over").await;
+        let shutdown = begin_shutdown(&client, grace).await;
+        if ends || name.ends_with("to_end") || name.ends_with("blocking") {
+            until(async || ends || client.session_id().is_none(), "the grace is over").await;
             running.end.send(()).unwrap_or_else(|()| panic!("{name} was dropped"));
         }
         assert!(soon(next).await.unwrap(), "another leads beside {name}");
-        assert!(failed(soon(running.call).await.unwrap()).is_lost(), "{name}");
+        match soon(running.call).await.unwrap() {
+            Ok(outcome) => assert!(ends && outcome == 7, "{name}"),
+            Err(error) => assert!(!ends && error.is_lost(), "{name}: {error}"),
+        }
         soon(shutdown).await.unwrap();
     }
 }
@@ -446,7 +438,7 @@ async fn a_leader_without_bodies_resigns_at_once_although_the_shutdown_waits_for
     let terms = [soon(latch.leadership()).await.unwrap(), soon(shared.leadership()).await.unwrap()];
     terms[0].run(async {}).await.unwrap();
     let running = Running::begin(&client, led).await;
-    let shutdown = begin_shutdown(&client).await;
+    let shutdown = begin_shutdown(&client, SOON).await;
     for (term, path) in terms.iter().zip(["/idle", "/shared"]) {
         assert_eq!(soon(term.lost()).await, LossReason::Resigned);
         space.until_withdrawn(path).await;
@@ -466,7 +458,7 @@ async fn a_leader_whose_body_has_its_grace_leads_on_and_refuses_new_calls() {
     let under_latch = tokio::spawn(async move { term.run(ends).await });
     let running = Running::begin(&client, led).await;
     let leader = client.leader(PATH).unwrap();
-    let shutdown = begin_shutdown(&client).await;
+    let shutdown = begin_shutdown(&client, SOON).await;
     assert!(leader.is_leader() && latch.is_leader() && latch.current().is_some());
     for outcome in [
         soon(leader.term()).await.map(drop),
@@ -513,7 +505,7 @@ async fn a_call_whose_period_begins_during_a_shutdown_runs() {
         async move { Running::begin(&client, led_once).await }
     });
     soon(held.struck()).await;
-    let shutdown = begin_shutdown(&client).await;
+    let shutdown = begin_shutdown(&client, SOON).await;
     held.release();
     let running = soon(begins).await.unwrap();
     running.end.send(()).expect("the body has its grace");
@@ -535,7 +527,7 @@ async fn a_candidate_that_is_closed_during_the_grace_drops_its_body() {
         term.run(body).await
     });
     soon(has_begun).await.unwrap();
-    let shutdown = begin_shutdown(&client).await;
+    let shutdown = begin_shutdown(&client, SOON).await;
     soon(latch.close()).await.unwrap();
     let error = failed(soon(body).await.unwrap());
     assert!(matches!(error, LockError::Lost { reason: LossReason::Resigned, .. }), "{error}");

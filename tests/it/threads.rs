@@ -179,6 +179,18 @@ fn listen(guard: &MutexGuard, record: &Record) {
 }
 
 #[tokio::test]
+async fn a_callback_of_a_revocation_is_called_and_dropped_elsewhere() {
+    let (space, record) = (Space::new(), Record::default());
+    let client = space.client().await;
+    let mutex = client.mutex(PATH).unwrap();
+    let guard = mutex.lock().await.unwrap();
+    listen(&guard, &record);
+    client.revoke(&mutex.participants().await.unwrap()[0]).await.unwrap();
+    record.until_taken_elsewhere(["callback", "drop of the callback"]).await;
+    assert_eq!(record.threads("callback"), ["zklock-revoked"]);
+}
+
+#[tokio::test]
 async fn a_callback_of_a_revocation_that_is_not_called_is_dropped_elsewhere() {
     let (space, record) = (Space::new(), Record::default());
     let client = space.client().await;

@@ -8,6 +8,8 @@ use zklock_testkit::How;
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
+use crate::recovery::expire_for_the_client_alone;
+use crate::support::session_end::end_session;
 use crate::support::{PATIENCE, Server, Space, TICK, failed, soon, until};
 
 const PATH: &str = "/sweeper";
@@ -226,4 +228,20 @@ async fn a_leader_whose_node_is_deleted_while_it_is_cut_off_runs_again_with_one_
     let again = soon(latch.leadership()).await.unwrap();
     assert!(again.fencing_token().zxid() > term.fencing_token().zxid(), "with another node");
     assert_eq!(space.children(PATH).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_leader_does_not_lead_with_the_node_of_its_last_session() {
+    let (space, proxy, client) = Space::with_proxy().await;
+    let latch = client.leader_latch(PATH).unwrap();
+    let term = soon(latch.leadership()).await.unwrap();
+    let old = expire_for_the_client_alone(&proxy, &client).await;
+    assert!(!latch.is_leader() && !term.is_leading());
+    space.until_queued(PATH, 2).await;
+    let listed = latch.participants().await.unwrap();
+    assert_eq!((listed[0].session_id, Some(listed[1].session_id)), (old, client.session_id()));
+    assert!(!latch.is_leader(), "the old node is the head");
+    end_session(space.server().address(), old);
+    let next = soon(latch.leadership()).await.unwrap();
+    assert_eq!(next.fencing_token(), listed[1].fencing_token);
 }
