@@ -2,9 +2,7 @@
 
 mod contended;
 mod endings;
-mod groups;
 mod installation;
-mod map_err;
 mod modes;
 mod paths;
 mod sync;
@@ -12,7 +10,6 @@ mod sync;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Records that it was dropped.
 #[derive(Default)]
 pub(crate) struct Tracer(Arc<AtomicBool>);
 

@@ -52,8 +52,7 @@ async fn locks_whose_nodes_are_looked_at_after_a_reconnect_can_all_be_released_a
     // Each holder reads its node, and lists its queue.
     let lists = proxy.on_request(Opcode::GET_CHILDREN).always().hold();
     proxy.cut(How::Rst);
-    let asking = || async { lists.hits() > 0 };
-    until(asking, "a holder lists its queue on the next connection").await;
+    until(async || lists.hits() > 0, "a holder lists its queue on the next connection").await;
     let mut released = join_all(guards.into_iter().map(MutexGuard::release));
     assert!(poll!(&mut released).is_pending());
     lists.release();

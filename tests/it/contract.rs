@@ -6,11 +6,11 @@ mod fairness;
 mod interruptions;
 mod losses;
 mod passing;
-mod recipes;
 mod reentrancy;
 mod templates;
-mod wire;
 
+use std::collections::BTreeSet;
+use std::iter;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -90,53 +90,34 @@ async fn waiter_at_the_gate_that_gives_up_leaves_no_watch(
 
 #[apply(every_lock)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tasks_that_share_a_handle_exclude_each_other(face: Face) {
-    let space = Space::new();
-    let lock = face.of(&space.client().await, PATH);
-    let (is_inside, mut tasks) = (Arc::new(AtomicBool::new(false)), JoinSet::new());
-    for _ in 0..10 {
-        let (lock, is_inside) = (lock.clone(), is_inside.clone());
-        tasks.spawn(async move {
-            for round in 0..6 {
-                let guard = lock.lock_timeout(Duration::MAX).await.unwrap();
-                assert!(!is_inside.swap(true, Ordering::SeqCst), "two tasks are inside at the same time");
-                tokio::task::yield_now().await;
-                is_inside.store(false, Ordering::SeqCst);
-                match round % 2 {
-                    0 => guard.release().await.unwrap(),
-                    _ => drop(guard),
-                }
-            }
-        });
-    }
-    soon(tasks.join_all()).await;
-    face.until_contending(&space, PATH, 0).await;
-}
-
-#[apply(every_lock)]
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn holders_exclude_each_other_across_clients_and_their_tokens_rise(face: Face) {
+async fn tasks_that_share_a_handle_and_clients_exclude_each_other_and_their_tokens_rise(face: Face) {
     let space = Space::new();
     let (is_inside, tokens) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
     let mut tasks = JoinSet::new();
     for _ in 0..3 {
-        let client = space.client().await;
-        for _ in 0..5 {
-            let (lock, is_inside, tokens) = (face.of(&client, PATH), is_inside.clone(), tokens.clone());
+        let lock = face.of(&space.client().await, PATH);
+        for _ in 0..6 {
+            let (lock, is_inside, tokens) = (lock.clone(), is_inside.clone(), tokens.clone());
             tasks.spawn(async move {
-                let guard = lock.lock_timeout(Duration::MAX).await.unwrap();
-                assert!(!is_inside.swap(true, Ordering::SeqCst), "two hold at the same time");
-                tokio::task::yield_now().await;
-                assert!(guard.is_held());
-                tokens.lock().unwrap().push(guard.fencing_token());
-                is_inside.store(false, Ordering::SeqCst);
-                guard.release().await.unwrap();
+                for is_dropped in [false, true, false, true] {
+                    let guard = lock.lock_timeout(Duration::MAX).await.unwrap();
+                    assert!(!is_inside.swap(true, Ordering::SeqCst), "two hold at the same time");
+                    tokio::task::yield_now().await;
+                    assert!(guard.is_held());
+                    tokens.lock().unwrap().push(guard.fencing_token());
+                    is_inside.store(false, Ordering::SeqCst);
+                    if is_dropped {
+                        drop(guard);
+                    } else {
+                        guard.release().await.unwrap();
+                    }
+                }
             });
         }
     }
     soon(tasks.join_all()).await;
     let tokens = tokens.lock().unwrap().clone();
-    assert_eq!(tokens.len(), 15);
+    assert_eq!(tokens.len(), 72);
     assert!(tokens.windows(2).all(|pair| pair[0] < pair[1]), "{tokens:?}");
     face.until_contending(&space, PATH, 0).await;
 }
@@ -358,6 +339,116 @@ async fn the_parents_of_a_lock_that_ten_wanted_vanish(face: Face) {
     }
     soon(contenders.join_all()).await;
     let outsider = server.outsider().await;
-    let is_gone = || async { outsider.check_stat("/orders").await.unwrap().is_none() };
-    until(is_gone, "the parents are gone").await;
+    until(async || outsider.check_stat("/orders").await.unwrap().is_none(), "the parents are gone").await;
+}
+
+fn recipe(face: Face) -> &'static str {
+    match face {
+        Face::Mutex | Face::Multi => "a mutex",
+        Face::Reader | Face::Writer => "a read-write lock",
+        Face::Exclusive | Face::Semaphore | Face::Permits => "a semaphore",
+        Face::Leader => "an election",
+    }
+}
+
+async fn contenders(space: &Space) -> usize {
+    let parents = ["leases", "locks"];
+    let mut nodes = space.children(PATH).await;
+    for parent in parents {
+        nodes.extend(space.children(&format!("{PATH}/{parent}")).await);
+    }
+    nodes.iter().filter(|node| !parents.contains(&node.as_str())).count()
+}
+
+#[apply(every_lock_and_readers)]
+#[tokio::test]
+async fn lock_of_another_recipe_is_refused_while_a_path_is_in_use_and_disturbs_nobody(
+    face: Face,
+    #[values(
+        Face::Mutex,
+        Face::Exclusive,
+        Face::Reader,
+        Face::Writer,
+        Face::Semaphore,
+        Face::Permits,
+        Face::Leader
+    )]
+    other: Face,
+) {
+    let (space, [client, stranger]) = Space::with_clients().await;
+    let held = face.of(&client, PATH).take().await;
+    let (inside, outside) = (other.of(&client, PATH), other.of(&stranger, PATH));
+    let tried = soon(outside.try_lock()).await;
+    let is_mixed = matches!(tried, Err(LockError::MixedRecipes { .. }));
+    assert_eq!(is_mixed, recipe(other) != recipe(face), "{tried:?}");
+    drop(tried);
+    if is_mixed {
+        for error in [failed(soon(outside.lock()).await), failed(soon(held.scope(inside.lock())).await)] {
+            let LockError::MixedRecipes { path, own, other: theirs, .. } = &error else { panic!("{error}") };
+            assert_eq!((path.as_str(), own.as_str(), theirs.as_str()), (PATH, recipe(other), recipe(face)));
+        }
+    }
+    let nodes = if face == Face::Permits { 2 } else { 1 };
+    until(async || contenders(&space).await == nodes, "the other one is gone").await;
+    assert!(held.is_held());
+    assert!(face.rival().of(&stranger, PATH).try_lock().await.unwrap().is_none());
+    held.release().await.unwrap();
+    // A path that is free again may have another recipe.
+    outside.take().await.release().await.unwrap();
+    until(async || contenders(&space).await == 0, "nothing is left").await;
+}
+
+/// Returns the ends of the names below each parent, in front of their numbers.
+fn bases(face: Face) -> [&'static str; 2] {
+    match face {
+        Face::Mutex | Face::Multi => ["-lock-"; 2],
+        Face::Reader => ["-__READ__"; 2],
+        Face::Writer => ["-__WRIT__"; 2],
+        Face::Leader => ["-latch-"; 2],
+        Face::Exclusive | Face::Semaphore | Face::Permits => ["-lease-", "-lock-"],
+    }
+}
+
+/// Checks a name such as `_c_6ba7b810-9dad-41d1-80b4-00c04fd430c8-lease-0000000003`, and returns its UUID.
+#[track_caller]
+fn checked(name: &str, base: &str) -> String {
+    let (uuid, rest) = name.strip_prefix("_c_").expect(name).split_at(36);
+    let groups: Vec<_> = uuid.split('-').map(str::len).collect();
+    assert_eq!((groups, &uuid[14..15]), (vec![8, 4, 4, 4, 12], "4"), "{name}");
+    assert!(uuid.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f' | '-')), "{name}");
+    let sequence = rest.strip_prefix(base).expect(name);
+    assert!(sequence.len() == 10 && sequence.chars().all(|c| c.is_ascii_digit()), "{name}");
+    uuid.to_owned()
+}
+
+#[apply(every_lock_and_readers)]
+#[tokio::test]
+async fn names_owners_and_data_of_contenders_are_those_of_curator(face: Face) {
+    let space = Space::new();
+    let connect = || space.config().identity("10.0.0.7").connect();
+    let clients = [connect().await.unwrap(), connect().await.unwrap()];
+    let guard = face.of(&clients[0], PATH).take().await;
+    face.until_contending(&space, PATH, 1).await;
+    let next = face.of(&clients[1], PATH).spawn();
+    face.until_contending(&space, PATH, 2).await;
+    let (outsider, sessions) = (space.outsider().await, clients.each_ref().map(|client| client.session_id()));
+    let (mut count, mut uuids) = (0, BTreeSet::new());
+    for (parent, base) in iter::zip(face.parents(PATH), bases(face)) {
+        for name in space.children(&parent).await {
+            count += 1;
+            uuids.insert(checked(&name, base));
+            let (data, stat) = outsider.get_data(&space.full(&format!("{parent}/{name}"))).await.unwrap();
+            assert_eq!(data, b"10.0.0.7", "{name}");
+            assert!(sessions.contains(&Some(stat.ephemeral_owner)), "{name}");
+        }
+    }
+    assert_eq!(uuids.len(), count, "each node has one of its own");
+    assert!(count >= 2, "{uuids:?}");
+    let children = space.children(PATH).await;
+    let ends: BTreeSet<_> = children.iter().map(|name| &name[name.len().saturating_sub(10)..]).collect();
+    let has_queues = face.parent_of_nodes(PATH) != PATH;
+    let expected = if has_queues { ["leases", "locks"] } else { ["0000000000", "0000000001"] };
+    assert_eq!(ends, BTreeSet::from(expected));
+    guard.release().await.unwrap();
+    soon(next).await.unwrap().unwrap().release().await.unwrap();
 }

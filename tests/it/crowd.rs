@@ -1,4 +1,5 @@
-//! Many calls at one lock, and many locks that are held or waited for, in one process.
+//! Many calls at one lock, many locks that are held or waited for, and the ways in which a client learns that nodes are
+//! gone.
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -7,15 +8,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use tokio::task::JoinSet;
-use zklock::{Client, Config, MutexGuard};
-use zklock_testkit::Proxy;
+use zklock::{Client, Config, LeaseState, LossReason, MutexGuard};
 use zklock_testkit::wire::Opcode;
+use zklock_testkit::{How, Proxy};
 
 use crate::support::session_end::end_session;
-use crate::support::{Server, failed, soon, until};
+use crate::support::{Server, Space, failed, soon, until};
+#[cfg(soak)]
+use zklock::Health;
 
-/// The default session timeout.
 const DEFAULT: Duration = Duration::from_secs(30);
 /// More locks than the client library could watch again in one packet, with paths as long as those of [`path`].
 const CROWD: usize = if cfg!(soak) { 2_500 } else { 300 };
@@ -41,13 +44,10 @@ impl Crowd {
         Self { server, proxy, client }
     }
 
-    /// Returns another client, which holds the lock.
-    async fn holder(&self, path: &str) -> MutexGuard {
-        let other = Config::new(self.server.connect_string()).connect().await.unwrap();
-        other.mutex(path).unwrap().lock().await.unwrap()
+    async fn other(&self) -> Client {
+        Config::new(self.server.connect_string()).connect().await.unwrap()
     }
 
-    /// Waits until there are this many contenders on the server.
     async fn until_there_are(&self, contenders: usize) {
         let line = format!("zk_ephemerals_count\t{contenders}\n");
         let deadline = Instant::now() + LONG;
@@ -58,7 +58,6 @@ impl Crowd {
     }
 }
 
-/// Takes each lock of a crowd, and returns the guards.
 async fn hold_each(client: &Client) -> Vec<MutexGuard> {
     let mut guards = Vec::new();
     for number in 0..CROWD {
@@ -67,7 +66,6 @@ async fn hold_each(client: &Client) -> Vec<MutexGuard> {
     guards
 }
 
-/// Waits for each of these locks, and gives it back.
 fn wait_for(client: &Client, numbers: Range<usize>) -> JoinSet<()> {
     let mut waiting = JoinSet::new();
     for number in numbers {
@@ -83,8 +81,7 @@ fn wait_for(client: &Client, numbers: Range<usize>) -> JoinSet<()> {
 async fn calls_that_wait_for_many_locks_disturb_nobody_and_are_served() {
     let crowd = Crowd::of().await;
     let held = crowd.client.mutex("/held").unwrap().lock().await.unwrap();
-    let other = Config::new(crowd.server.connect_string()).connect().await.unwrap();
-    let guards = hold_each(&other).await;
+    let guards = hold_each(&crowd.other().await).await;
     let half = CROWD / 2;
     let mut quitters = wait_for(&crowd.client, 0..half);
     crowd.until_there_are(1 + CROWD + half).await;
@@ -110,10 +107,10 @@ async fn calls_that_wait_for_many_locks_disturb_nobody_and_are_served() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_whose_sessions_end_together_enter_again_and_are_all_served() {
     let crowd = Crowd::of().await;
-    let holder = crowd.holder("/fleet").await;
+    let holder = crowd.other().await.mutex("/fleet").unwrap().lock().await.unwrap();
     let mut fleet = Vec::new();
     for _ in 0..FLEET {
-        fleet.push(Config::new(crowd.server.connect_string()).connect().await.unwrap());
+        fleet.push(crowd.other().await);
     }
     let (mut waiting, inside) = (JoinSet::new(), Arc::new(AtomicUsize::new(0)));
     for client in &fleet {
@@ -145,3 +142,104 @@ async fn clients_whose_sessions_end_together_enter_again_and_are_all_served() {
 
 /// The number of clients of which each has a session and one call.
 const FLEET: usize = 64;
+
+/// The paths of their nodes are longer together than the client library sends in one packet.
+const LOCKS: usize = 200;
+
+fn long_path(number: usize) -> String {
+    format!("/{}/{number}", "x".repeat(800))
+}
+
+async fn hold_many(client: &Client) -> Vec<MutexGuard> {
+    let locks = (0..LOCKS).map(async |number| client.mutex(long_path(number)).unwrap().lock().await.unwrap());
+    soon(join_all(locks)).await
+}
+
+#[tokio::test]
+async fn each_of_many_nodes_that_is_deleted_is_noticed() {
+    let space = Space::new();
+    let mut guards = hold_many(&space.client().await).await;
+    let kept = guards.split_off(LOCKS / 2);
+    join_all((0..LOCKS / 2).map(async |number| space.delete_children(&long_path(number)).await)).await;
+    for reason in join_all(guards.iter().map(|guard| soon(guard.lost()))).await {
+        assert_eq!(reason, LossReason::NodeDeleted);
+    }
+    assert!(kept.iter().all(|guard| guard.is_held()));
+}
+
+#[tokio::test]
+async fn each_of_many_locks_is_read_again_after_a_reconnect() {
+    let (proxy, client) = Space::new().proxied().await;
+    let guards = hold_many(&client).await;
+    let reads = || proxy.requests(Opcode::GET_DATA);
+    let before = reads();
+    let is = |state: LeaseState| guards.iter().all(|guard| guard.state() == state);
+    proxy.refuse();
+    proxy.cut(How::Rst);
+    until(async || is(LeaseState::Suspended), "all locks are in doubt").await;
+    proxy.heal();
+    until(async || is(LeaseState::Held), "all locks are held again").await;
+    // Those that were taken right before may not have been read before.
+    assert!((LOCKS as u64..=LOCKS as u64 * 2).contains(&(reads() - before)));
+}
+
+/// A refusal of the first read on the next connection is not the end of a lock whose node is there.
+#[tokio::test]
+async fn a_lock_whose_node_may_not_be_read_any_more_is_held_again_after_a_reconnect() {
+    let (space, proxy, client) = Space::with_proxy().await;
+    let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+    // Behind the number of the request and the transaction.
+    let no_auth = |reply: &[u8]| [&reply[..12], &(-102_i32).to_be_bytes()].concat();
+    let denied = proxy.on_reply(Opcode::GET_DATA).always().rewrite(no_auth);
+    proxy.refuse();
+    proxy.cut(How::Rst);
+    until(async || guard.state() == LeaseState::Suspended, "the lock is in doubt").await;
+    proxy.heal();
+    until(async || guard.state() == LeaseState::Held, "the lock is held again").await;
+    assert!(denied.hits() > 0);
+    proxy.cut(How::Rst);
+    proxy.refuse();
+    until(async || guard.state() == LeaseState::Suspended, "the lock is in doubt").await;
+    space.delete_children("/a").await;
+    proxy.heal();
+    assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
+}
+
+#[tokio::test]
+async fn a_writer_that_waited_and_lets_readers_in_at_once_keeps_the_lock() {
+    let (space, [client, other]) = Space::with_clients().await;
+    let [ours, theirs] = [&client, &other].map(|client| client.rwlock("/a").unwrap());
+    for _ in 0..5 {
+        let held = theirs.read().await.unwrap();
+        let waiting = tokio::spawn({
+            let ours = ours.clone();
+            async move { ours.write().await.unwrap().downgrade().await.unwrap() }
+        });
+        space.until_queued("/a", 2).await;
+        let is_watched = async || {
+            let nodes = space.children("/a").await;
+            nodes.iter().any(|node| space.is_watched(&format!("/a/{node}")))
+        };
+        until(is_watched, "it waits").await;
+        held.release().await.unwrap();
+        let reader = soon(waiting).await.unwrap();
+        reader.verify().await.unwrap();
+        reader.release().await.unwrap();
+    }
+}
+
+/// The fast tests above have fewer locks.
+#[cfg(soak)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nine_thousand_locks_are_held_again_within_two_seconds_after_a_reconnect() {
+    let (proxy, client) = Space::new().proxied().await;
+    let locks = (0..9_000).map(|number| client.mutex(format!("/a/{number}")).unwrap());
+    let locks: Vec<_> = locks.collect();
+    let guards = soon(join_all(locks.iter().map(|lock| lock.lock_timeout(Duration::MAX)))).await;
+    let guards: Vec<_> = guards.into_iter().map(Result::unwrap).collect();
+    proxy.cut(How::Rst);
+    let cut = Instant::now();
+    until(async || client.health() != Health::Connected, "the connection is broken").await;
+    until(async || guards.iter().all(|guard| guard.is_held()), "all locks are held again").await;
+    assert!(cut.elapsed() < Duration::from_secs(2), "{:?}", cut.elapsed());
+}

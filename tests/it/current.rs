@@ -1,10 +1,11 @@
-//! The locks and terms that a call finds around it: `current`, the assertions, and threads for blocking work.
+//! The locks, terms and clients that a call finds around it: `current`, the assertions, scopes, and threads for blocking
+//! work.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tokio::sync::oneshot;
 use zklock::{
-    Client, FencingToken, Held, LockError, LossReason, Member, Permits, current, distributed_lock,
+    Client, FencingToken, Held, LockError, LossReason, Member, Permits, Scope, current, distributed_lock,
     leader_only,
 };
 
@@ -202,7 +203,6 @@ async fn a_term_is_no_lock_to_be_entered_again() {
     assert!(!matches!(own, Ok(Some(_))), "{own:?}");
 }
 
-/// Returns the message of a panic.
 fn panic_of(assertion: impl FnOnce()) -> String {
     let panic = catch_unwind(AssertUnwindSafe(assertion)).expect_err("the assertion fails");
     *panic.downcast::<String>().expect("a message with a path")
@@ -217,10 +217,8 @@ async fn assertions_tell_the_path_and_what_is_held_instead() {
     let term = soon(leader.leadership()).await.unwrap();
     let again = client.mutex("/orders/7").unwrap();
     zklock::assert_not_held!("/orders/7");
-    assert_eq!(
-        panic_of(|| zklock::assert_held!("/orders/7")),
-        "the current call does not hold /orders/7: it holds no lock"
-    );
+    let missing = panic_of(|| zklock::assert_held!("/orders/7"));
+    assert_eq!(missing, "the current call does not hold /orders/7: it holds no lock");
     let inside = async {
         zklock::assert_held!("/orders/7");
         zklock::assert_held!(format!("/orders/{}", 7));
@@ -228,14 +226,11 @@ async fn assertions_tell_the_path_and_what_is_held_instead() {
         zklock::assert_held!("/leader");
         zklock::assert_not_held!("/orders/8");
         let _again = again.lock().await.unwrap();
-        assert_eq!(
-            panic_of(|| zklock::assert_held!("/orders/8")),
-            "the current call does not hold /orders/8: it holds /leader, /a, /b, /orders/7"
-        );
-        assert_eq!(
-            panic_of(|| zklock::assert_not_held!("/a")),
-            "the current call holds /a: it holds /leader, /a, /b, /orders/7"
-        );
+        let missing = panic_of(|| zklock::assert_held!("/orders/8"));
+        let all = "it holds /leader, /a, /b, /orders/7";
+        assert_eq!(missing, format!("the current call does not hold /orders/8: {all}"));
+        let held = panic_of(|| zklock::assert_not_held!("/a"));
+        assert_eq!(held, format!("the current call holds /a: {all}"));
     };
     let inside = order.scope(async { both.scope(async { term.run(inside).await.unwrap() }).await });
     inside.await;
@@ -295,4 +290,51 @@ async fn the_locks_of_the_scoped_client_are_those_of_the_client() {
     assert!(other.exclusive("/e").unwrap().try_lock().await.unwrap().is_none());
     let rival = other.leader("/f").unwrap();
     assert!(!soon(rival.join()).await.unwrap());
+}
+
+type Session = Option<i64>;
+
+#[distributed_lock(path = "/scopes/default", guard = held)]
+async fn default() -> Result<Session, LockError> {
+    held.verify().await?;
+    Ok(zklock::client()?.session_id())
+}
+
+#[distributed_lock(path = "/scopes/named", client = "audit", guard = held)]
+async fn audit() -> Result<Session, LockError> {
+    held.verify().await?;
+    Ok(zklock::named_client("audit")?.session_id())
+}
+
+#[tokio::test]
+async fn a_scope_has_clients_by_name_and_the_innermost_scope_goes_first() {
+    let (_, [outer, inner, named]) = Space::with_clients().await;
+    let sessions = [&outer, &inner, &named].map(|client| client.session_id());
+    let scope = Scope::new().client(outer.clone()).named("audit", named.clone());
+    let both = async || (default().await.unwrap(), audit().await.unwrap());
+    let within = async {
+        let before = both().await;
+        let inside = zklock::scope(inner.clone(), both()).await;
+        let renamed = Scope::new().named("audit", inner.clone()).run(both()).await;
+        [before, inside, renamed, both().await]
+    };
+    let [outer, inner, named] = sessions;
+    let seen = scope.run(within).await;
+    assert_eq!(seen, [(outer, named), (inner, named), (outer, inner), (outer, named)]);
+}
+
+#[tokio::test]
+async fn a_scope_goes_with_the_tasks_of_its_call_and_not_with_others() {
+    let (_, [client, named]) = Space::with_clients().await;
+    let sessions = (client.session_id(), named.session_id());
+    let scope = Scope::new().client(client).named("audit", named);
+    let (spawned, other) = scope
+        .run(async {
+            let both = async { (default().await.unwrap(), audit().await.unwrap()) };
+            (zklock::spawn(both).await.unwrap(), tokio::spawn(audit()).await.unwrap())
+        })
+        .await;
+    assert_eq!(spawned, sessions);
+    let error = failed(other);
+    assert!(matches!(&error, LockError::NotInstalled { name: Some(name), .. } if name == "audit"), "{error}");
 }

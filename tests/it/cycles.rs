@@ -2,19 +2,18 @@
 //!
 //! The test runs in its own process, so that other tests do not count.
 
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::io;
 use std::time::Duration;
 
 use zklock::{Client, Config, Mutex};
+use zklock_testkit::four_letter;
 
 use crate::support::process::{Orders, Process, of_process};
-use crate::support::{Server, TICK, until};
+use crate::support::{SOON, Server, TICK, until};
 
 /// The test that the other process runs. Any case of it will do.
 const NAME: &str = "cycles::many_uses_leave_no_threads_memory_nodes_or_watches";
 
-/// The number of uses of locks, and of clients.
 const USES: (usize, usize) = (3_000, if cfg!(soak) { 200 } else { 50 });
 /// A leak of one kilobyte in each use of a lock would exceed this.
 const SLACK_KIB: u64 = USES.0 as u64;
@@ -36,16 +35,12 @@ async fn connect(to: &str) -> Client {
     Config::new(to).tick_time(TICK).connect().await.unwrap()
 }
 
-/// Returns the number of threads of this process, and its memory in KiB.
 fn used() -> (u64, u64) {
     (of_process("Threads"), of_process("VmRSS"))
 }
 
-/// Returns one of the figures that a server reports in `mntr`.
 fn monitored(server: &str, name: &str) -> u64 {
-    let (mut stream, mut answer) = (TcpStream::connect(server).unwrap(), String::new());
-    stream.write_all(b"mntr").unwrap();
-    stream.read_to_string(&mut answer).unwrap();
+    let answer = four_letter::ask(server.parse().unwrap(), "mntr", SOON).unwrap();
     let figure = answer.lines().find_map(|line| line.strip_prefix(name)).unwrap();
     figure.trim().parse().unwrap()
 }
@@ -56,7 +51,6 @@ fn assert_no_more_memory(before: u64) {
     assert!(after < before + SLACK_KIB, "{before} KiB became {after} KiB");
 }
 
-/// Takes and leaves a lock in one of several ways.
 async fn use_once(mutex: &Mutex, turn: usize) {
     match turn % 4 {
         0 => mutex.lock().await.unwrap().release().await.unwrap(),

@@ -12,7 +12,6 @@ use crate::support::diagnosis::assert_told;
 use crate::support::failed;
 use crate::support::logs::Loud;
 
-/// The bound on a connect.
 const WITHIN: Duration = Duration::from_secs(2);
 
 /// An address that does not answer: the connections that its system still takes are all used up.

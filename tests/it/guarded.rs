@@ -1,9 +1,12 @@
-//! Upserts and reads through a guard.
+//! Guards: reads and writes under them, their ends, and what `Debug` shows of them and of other handles.
+
+use std::fmt::Debug;
+use std::future::pending;
 
 use zklock::{LockError, Refusal};
 use zookeeper_client as zk;
 
-use crate::support::{Space, failed};
+use crate::support::{Space, failed, soon};
 
 const PATH: &str = "/jobs/7";
 
@@ -46,4 +49,87 @@ async fn upserts_and_reads_that_are_denied_or_refused_name_the_node() {
     assert!(matches!(failed(guard.upsert("large", "").await), LockError::InvalidPath { .. }));
     assert!(matches!(failed(guard.get("large").await), LockError::InvalidPath { .. }));
     assert!(guard.is_held(), "refused requests do not touch the lock");
+}
+
+#[tokio::test]
+async fn a_guarded_write_is_applied_while_the_lock_is_held() {
+    let (space, client) = Space::with_client().await;
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    guard.create("/ledger", "one").await.unwrap();
+    guard.set_data("/ledger", "two").await.unwrap();
+    let read = space.outsider().await.get_data(&space.full("/ledger")).await.unwrap().0;
+    assert_eq!(read, b"two");
+    assert_eq!(refusal(guard.create("/ledger", "").await), ("/ledger".into(), Refusal::NodeExists));
+    assert_eq!(refusal(guard.delete("/jobs").await), ("/jobs".into(), Refusal::NotEmpty));
+    guard.delete("/ledger").await.unwrap();
+    assert_eq!(refusal(guard.set_data("/ledger", "").await), ("/ledger".into(), Refusal::NoNode));
+    assert!(matches!(guard.set_data("ledger", "").await, Err(LockError::InvalidPath { .. })));
+    let too_much = guard.set_data(PATH, vec![0; 1 << 21]).await;
+    assert!(matches!(too_much, Err(LockError::Refused { .. })));
+    assert!(guard.is_held(), "refused writes do not touch the lock");
+}
+
+#[track_caller]
+fn refusal(result: Result<(), LockError>) -> (String, Refusal) {
+    match result {
+        Err(LockError::Refused { path, refusal, .. }) => (path, refusal),
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+#[test]
+fn a_guard_dropped_outside_of_any_runtime_releases() {
+    let space = Space::new();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let client = runtime.block_on(space.client());
+    let guard = runtime.block_on(client.mutex(PATH).unwrap().lock()).unwrap();
+    drop(runtime);
+    assert!(guard.is_held(), "the session does not need the runtime of its user");
+    std::thread::spawn(move || drop(guard)).join().unwrap();
+    tokio::runtime::Runtime::new().unwrap().block_on(space.until_empty(PATH));
+}
+
+#[tokio::test]
+async fn a_chroot_and_a_namespace_are_created_when_first_needed() {
+    let space = Space::new();
+    let connect = format!("{}{}", space.server().connect_string(), space.full("/chroot"));
+    let client = zklock::Config::new(connect).namespace("/app").connect().await.unwrap();
+    let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+    assert_eq!(guard.path(), "/a");
+    assert_eq!(space.children("/chroot/app/a").await.len(), 1);
+}
+
+#[track_caller]
+fn assert_shows(value: &impl Debug, parts: &[&str]) {
+    let shown = format!("{value:?}");
+    assert!(parts.iter().all(|part| shown.contains(part)), "{shown} has not all of {parts:?}");
+}
+
+#[tokio::test]
+async fn handles_and_guards_show_their_paths_and_whether_they_hold() {
+    let (space, client) = Space::with_client().await;
+    assert_shows(&client, &["Client", "Connected", &space.full("")]);
+    let mutex = client.mutex("/orders/7").unwrap();
+    let guard = mutex.lock().await.unwrap();
+    let token = format!("{:?}", guard.fencing_token());
+    assert_shows(&guard, &["Guard", "\"/orders/7\"", &token, "Held"]);
+    let held = guard.scope(async { zklock::current().unwrap() }).await;
+    assert_shows(&held, &["Held", "\"/orders/7\"", &token, "is_held: true"]);
+    guard.release().await.unwrap();
+    assert_shows(&held, &["is_held: false"]);
+}
+
+#[tokio::test]
+async fn candidates_and_terms_show_their_paths_and_whether_they_lead() {
+    let (_space, client) = Space::with_client().await;
+    assert_shows(&client.election("/boss").unwrap(), &["Election", "\"/boss\"", "policy"]);
+    let leader = client.leader("/boss").unwrap();
+    assert_shows(&leader, &["Leader", "\"/boss\"", "is_leader: false"]);
+    let latch = client.leader_latch("/boss").unwrap();
+    let term = soon(latch.leadership()).await.unwrap();
+    assert_shows(&latch, &["LeaderLatch", "\"/boss\"", "true"]);
+    let token = format!("{:?}", term.fencing_token());
+    assert_shows(&term, &["Leadership", "\"/boss\"", &token, "is_leading: true"]);
+    let selector = client.leader_selector("/sweeper", |_| pending::<()>()).unwrap();
+    assert_shows(&selector, &["LeaderSelector", "\"/sweeper\"", "has_leadership"]);
 }

@@ -57,10 +57,8 @@ fn check_other(late: LockError, client: &Client, in_front: u32) {
     let Some(Holder::Other { identity, session_id, entered, ahead, .. }) = &holder else {
         panic!("{holder:?}")
     };
-    assert_eq!(
-        (identity.as_str(), Some(*session_id), *ahead),
-        (client.identity(), client.session_id(), in_front)
-    );
+    let expected = (client.identity(), client.session_id(), in_front);
+    assert_eq!((identity.as_str(), Some(*session_id), *ahead), expected);
     let age = SystemTime::now().duration_since(*entered).unwrap_or_default();
     assert!(age < Duration::from_secs(600), "{age:?}");
     let named = format!("\"{identity}\" (session {session_id:#x}), in the queue since 20");
@@ -74,10 +72,7 @@ fn check_other(late: LockError, client: &Client, in_front: u32) {
 #[track_caller]
 fn check_this_client(late: LockError) {
     let (holder, text) = in_the_way(late);
-    assert!(
-        holder.as_ref().is_some_and(|holder| holder.is_this_client() && holder.ahead() == 1),
-        "{holder:?}"
-    );
+    assert!(matches!(&holder, Some(one) if one.is_this_client() && one.ahead() == 1), "{holder:?}");
     assert!(text.ends_with(": held by another call of this process"), "{text}");
 }
 

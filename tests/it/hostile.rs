@@ -4,19 +4,17 @@
 //! claims that these tests hold.
 
 mod answers;
-mod events;
 // They keep a processor busy, which makes other tests late.
 #[cfg(soak)]
 mod floods;
 mod lists;
 mod memory;
 mod relay;
-#[cfg(soak)]
-mod sessions;
 
 use std::time::Duration;
 
 use zklock::{Client, Mutex, MutexGuard};
+use zklock_testkit::wire::{ErrorCode, Record, ReplyHeader, Writer, xid};
 
 use self::relay::Relay;
 use crate::support::{Space, soon, until};
@@ -48,7 +46,6 @@ impl Victim {
         Self { space, relay, client, guard }
     }
 
-    /// Checks that the client works with the server again.
     async fn assert_served(self) {
         let Self { client, guard, relay, space } = self;
         drop(guard);
@@ -57,11 +54,23 @@ impl Victim {
     }
 }
 
-/// Waits until the lock is taken and released again.
 async fn until_works(mutex: &Mutex, what: &str) {
     let works = async || match mutex.lock_timeout(Duration::from_secs(5)).await {
         Ok(guard) => guard.release().await.is_ok(),
         Err(_) => false,
     };
     until(works, what).await;
+}
+
+const CONNECTED: i32 = 3;
+
+/// Returns an event of this type and state as a frame with its length. No server sends some of them.
+fn event(kind: i32, state: i32, path: &str) -> Vec<u8> {
+    let mut event = Writer::default();
+    ReplyHeader { xid: xid::NOTIFICATION, zxid: 0, error: ErrorCode::OK }.write(&mut event);
+    event.int(kind);
+    event.int(state);
+    event.string(path);
+    let event = event.finish();
+    [&u32::try_from(event.len()).unwrap().to_be_bytes()[..], &event].concat()
 }

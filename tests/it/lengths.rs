@@ -38,7 +38,6 @@ impl Scene {
     }
 }
 
-/// Returns the path `/<of>…` with this many bytes.
 fn long(of: char, bytes: usize) -> String {
     format!("/{}", of.to_string().repeat(bytes - 1))
 }
@@ -98,13 +97,12 @@ async fn the_access_control_list_of_a_new_node_counts() {
     let entries = (0..50_000).map(|user| format!("sasl:user-{user:010}:cdrwa"));
     let config = space.config_at(scene.proxy.connect_string()).acl(Acl::entries(entries));
     let client = config.connect().await.unwrap();
-    let error = failed(soon(client.mutex("/a").unwrap().lock()).await).to_string();
-    assert!(error.starts_with("request on /a refused: it has "), "{error}");
-    let error = failed(soon(client.lock_all(["/a", "/b"])).await).to_string();
-    assert!(error.starts_with("request on /a refused: it has "), "{error}");
+    let (one, both) = (client.mutex("/a").unwrap(), client.multi(["/a", "/b"]).unwrap());
+    let errors = [failed(soon(one.lock()).await), failed(soon(both.lock()).await)];
     let election = client.leader("/a").unwrap();
-    let error = failed(soon(election.leadership()).await).to_string();
-    assert!(error.starts_with("request on /a refused: it has "), "{error}");
+    for error in errors.into_iter().chain([failed(soon(election.leadership()).await)]) {
+        assert!(error.to_string().starts_with("request on /a refused: it has "), "{error}");
+    }
     assert_eq!(scene.proxy.connections(), 2, "a server has closed a connection");
 }
 

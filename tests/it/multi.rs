@@ -1,9 +1,6 @@
 //! The contract of the multi-lock.
 
-mod interruptions;
 mod loss;
-mod passing;
-mod refusals;
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +8,7 @@ use tokio::task::JoinHandle;
 use zklock::{Client, LockError, Member, MultiGuard};
 use zklock_testkit::wire::Opcode;
 
-use crate::support::{Space, assert_waited, failed, soon, until};
+use crate::support::{Space, assert_waited, failed, soon, spawn_lock_of, until, until_in_line};
 
 const A: &str = "/accounts/a";
 const B: &str = "/accounts/b";
@@ -27,7 +24,6 @@ fn spawn_lock(client: &Client, paths: &[&str]) -> JoinHandle<Result<MultiGuard, 
     tokio::spawn(async move { multi.lock_timeout(Duration::MAX).await })
 }
 
-/// Returns the number of contenders for each lock.
 async fn queues(space: &Space) -> [usize; 3] {
     [space.children(A).await.len(), space.children(B).await.len(), space.children(C).await.len()]
 }
@@ -91,23 +87,26 @@ async fn a_try_takes_all_or_leaves_all_without_a_trace() {
     assert_eq!(queues(&space).await, [0, 0, 0]);
 }
 
+#[rstest::rstest]
 #[tokio::test]
-async fn one_deadline_holds_for_all_members_together() {
+async fn one_deadline_holds_for_all_members_together(#[values(false, true)] is_lost: bool) {
     let (space, [client, other]) = Space::with_clients().await;
-    let wait = Duration::from_secs(2);
-    let first = other.mutex(A).unwrap().lock().await.unwrap();
+    let (multi, wait) = (client.multi([A, B]).unwrap(), Duration::from_secs(3));
+    let first = if is_lost { None } else { Some(other.mutex(A).unwrap().lock().await.unwrap()) };
     let second = other.mutex(B).unwrap().lock().await.unwrap();
-    let multi = client.multi([A, B]).unwrap();
     let started = Instant::now();
     let waiting = tokio::spawn(async move { multi.lock_timeout(wait).await });
-    space.until_queued(A, 2).await;
-    // Half of the wait is spent on the first member.
+    space.until_queued(if is_lost { B } else { A }, 2).await;
+    // Half of the wait is spent on the first member, or in vain.
     tokio::time::sleep_until((started + wait / 2).into()).await;
-    first.release().await.unwrap();
+    match first {
+        Some(first) => first.release().await.unwrap(),
+        None => space.delete_children(A).await,
+    }
     let error = failed(soon(waiting).await.unwrap());
     let elapsed = started.elapsed();
     assert!(elapsed >= wait && elapsed < wait * 3 / 2, "{elapsed:?}");
-    assert_waited(&error, "2s", B);
+    assert_waited(&error, "3s", B);
     // No time is left to wait for the release of the first member.
     space.until_empty(A).await;
     space.until_queued(B, 1).await;
@@ -188,4 +187,55 @@ async fn a_holder_of_all_is_asked_to_release_by_way_of_any_member() {
     other.revoke(&holder).await.unwrap();
     soon(guard.revoked()).await;
     assert!(guard.is_held());
+}
+
+#[tokio::test]
+async fn a_member_that_another_call_of_the_client_holds_is_passed_on_in_memory() {
+    let (space, proxy, client) = Space::with_proxy().await;
+    let mutex = client.mutex(B).unwrap();
+    let held = mutex.lock().await.unwrap();
+    let token = held.fencing_token();
+    let before = proxy.requests(Opcode::CREATE2);
+    let waiting = spawn_lock(&client, &[A, B]);
+    until_in_line(&mutex, 1).await;
+    held.release().await.unwrap();
+    let guard = soon(waiting).await.unwrap().unwrap();
+    assert!(guard.fencing_token(B) > Some(token));
+    guard.verify().await.unwrap();
+    // The queue of the first member did not exist.
+    assert!(proxy.requests(Opcode::CREATE2) - before <= 2);
+    assert_eq!(queues(&space).await, [1, 1, 0]);
+}
+
+#[tokio::test]
+async fn a_member_is_passed_on_to_another_call_of_the_client_in_memory() {
+    let (_space, proxy, client) = Space::with_proxy().await;
+    let guard = lock(&client, &[A, B]).await;
+    let token = guard.fencing_token(B);
+    let mutex = client.mutex(B).unwrap();
+    assert!(mutex.try_lock().await.unwrap().is_none());
+    let before = proxy.requests(Opcode::CREATE2);
+    let waiting = spawn_lock_of(&mutex);
+    until_in_line(&mutex, 1).await;
+    guard.release().await.unwrap();
+    let next = soon(waiting).await.unwrap();
+    assert!(Some(next.fencing_token()) > token);
+    assert_eq!(proxy.requests(Opcode::CREATE2), before);
+}
+
+#[tokio::test]
+async fn a_member_that_is_entered_again_inside_stays_when_the_others_are_given_back() {
+    let (space, client) = Space::with_client().await;
+    let guard = client.lock_all([Member::mutex(A), Member::write(B), Member::mutex(C)]).await.unwrap();
+    let again = guard.scope(async { client.rwlock(B).unwrap().read().await.unwrap() }).await;
+    drop(guard);
+    space.until_empty(A).await;
+    space.until_empty(C).await;
+    // The writer has become a reader.
+    let other = space.client().await;
+    soon(other.rwlock(B).unwrap().read()).await.unwrap().release().await.unwrap();
+    again.verify().await.unwrap();
+    assert_eq!(queues(&space).await, [0, 1, 0]);
+    again.release().await.unwrap();
+    until_nothing_is_left(&space).await;
 }

@@ -1,6 +1,7 @@
 //! Locks that a client takes again without a list, because the number of its contender follows that of its last one,
 //! and all that makes it list instead.
 
+use futures_util::poll;
 use zklock::{Client, Health, LockError, Mutex};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
@@ -38,7 +39,6 @@ impl Scene {
         self.proxy.requests(Opcode::GET_CHILDREN)
     }
 
-    /// Takes the lock and releases it.
     async fn turn(&self) {
         soon(self.mutex.lock()).await.unwrap().release().await.unwrap();
     }
@@ -66,7 +66,6 @@ impl Scene {
         self.goes_by_its_number().await;
     }
 
-    /// Returns the number that the contender of the next turn gets.
     async fn next_number(&self) -> u32 {
         let guard = soon(self.mutex.lock()).await.unwrap();
         let own = self.space.children(PATH).await.remove(0);
@@ -75,7 +74,6 @@ impl Scene {
     }
 }
 
-/// Creates and deletes a child of the lock with a number.
 async fn come_and_go(outsider: &zk::Client, parent: &str) -> u32 {
     let (_, sequence) = outsider.create(&format!("{parent}/x-"), b"", &sequential()).await.unwrap();
     outsider.delete(&format!("{parent}/x-{sequence}"), None).await.unwrap();
@@ -104,34 +102,27 @@ async fn a_child_that_came_and_went_or_a_write_to_the_parent_makes_the_next_turn
     scene.goes_by_its_number().await;
 }
 
+#[rstest::rstest]
 #[tokio::test]
-async fn a_number_of_a_parent_that_was_made_anew_grants_nothing() {
+async fn a_number_of_a_parent_that_is_made_anew_grants_nothing(#[values(false, true)] create_travels: bool) {
     let scene = Scene::new().await;
     let other = scene.space.client().await.mutex(PATH).unwrap();
     let (parent, next) = (scene.parent(), scene.next_number().await);
+    let create = scene.proxy.on_request(Opcode::CREATE2).hold();
+    let mut trying = Box::pin(scene.mutex.try_lock());
+    if create_travels {
+        assert!(poll!(&mut trying).is_pending());
+        soon(create.struck()).await;
+    }
     scene.outsider.delete(&parent, None).await.unwrap();
     scene.outsider.create(&parent, b"", &persistent()).await.unwrap();
     while come_and_go(&scene.outsider, &parent).await < next - 2 {}
     let guard = other.lock().await.unwrap();
-    assert!(scene.mutex.try_lock().await.unwrap().is_none(), "the contender had the number {next}");
+    create.release();
+    scene.proxy.clear();
+    assert!(soon(trying).await.unwrap().is_none(), "the contender had the number {next}");
     guard.release().await.unwrap();
     scene.goes_by_its_number().await;
-}
-
-#[tokio::test]
-async fn a_number_of_a_parent_that_is_made_anew_while_the_create_travels_grants_nothing() {
-    let scene = Scene::new().await;
-    let other = scene.space.client().await.mutex(PATH).unwrap();
-    let (parent, next, mutex) = (scene.parent(), scene.next_number().await, scene.mutex.clone());
-    let create = scene.proxy.on_request(Opcode::CREATE2).hold();
-    let locking = tokio::spawn(async move { mutex.try_lock().await });
-    soon(create.struck()).await;
-    scene.outsider.delete(&parent, None).await.unwrap();
-    scene.outsider.create(&parent, b"", &persistent()).await.unwrap();
-    while come_and_go(&scene.outsider, &parent).await < next - 2 {}
-    let _guard = other.lock().await.unwrap();
-    create.release();
-    assert!(soon(locking).await.unwrap().unwrap().is_none(), "the contender had the number {next}");
 }
 
 #[tokio::test]

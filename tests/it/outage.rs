@@ -1,16 +1,19 @@
-//! Servers that stop answering and come back.
+//! Servers that stop answering or fall silent, and come back.
 
 use std::future::ready;
 use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
-use zklock::{Client, Config, Health, LeaseState, LockError, LossReason, MutexGuard, Phase};
+use zklock::{
+    Client, Config, Health, Heartbeat, LeaseState, LockError, LossReason, MutexGuard, Phase, Readiness,
+};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Direction, How, Proxy};
 
 use crate::support::{PATIENCE, QUICK_SESSION, QUICK_TICK, Server, TICK, failed, lock, soon, until};
 
 const PATH: &str = "/outage";
+
 async fn until_state(guard: &MutexGuard, state: LeaseState) {
     until(|| async { guard.state() == state }, "the lease has its state").await;
 }
@@ -77,7 +80,6 @@ async fn a_lock_outlives_servers_that_all_refuse_for_a_third_of_the_session_time
 #[cfg(soak)]
 #[tokio::test]
 async fn a_lock_outlives_servers_that_all_refuse_for_long_with_default_settings() {
-    const DEFAULT: Duration = Duration::from_secs(30);
     let server = Server::start_granting(DEFAULT);
     let outages = [(1, 20), (2, 16), (3, 12), (3, 14), (3, 18), (5, 13), (5, 20)];
     let holders = outages
@@ -85,19 +87,13 @@ async fn a_lock_outlives_servers_that_all_refuse_for_long_with_default_settings(
     futures_util::future::join_all(holders).await;
 }
 
-/// The default wait of an impatient client.
 const SHORT: Duration = Duration::from_millis(100);
-
-/// Connects a client whose requests have little time.
-async fn impatient(server: &Server) -> Client {
-    let config = Config::new(server.connect_string()).default_wait(SHORT).tick_time(TICK);
-    config.connect().await.unwrap()
-}
 
 #[tokio::test]
 async fn nothing_hangs_past_its_deadline_during_an_outage() {
     let server = Server::start();
-    let client = impatient(&server).await;
+    let config = Config::new(server.connect_string()).default_wait(SHORT).tick_time(TICK);
+    let client = config.connect().await.unwrap();
     let guard = lock(&client, PATH).await;
     let several = soon(client.multi(["/a", "/b"]).unwrap().lock_timeout(Duration::MAX)).await.unwrap();
     let shelf = client.rwlock("/shelf").unwrap();
@@ -228,4 +224,100 @@ async fn a_lock_whose_session_is_shortened_at_a_reconnect_is_lost_so_much_earlie
     proxy.blackhole(Direction::Both);
     assert_eq!(soon(guard.lost()).await, LossReason::LeaseExpired);
     assert!(last.elapsed() < SHORT, "{:?}", last.elapsed());
+}
+
+#[tokio::test]
+async fn a_client_is_suspended_then_disconnected_and_ready_again_with_its_server() {
+    let server = Server::start_quick();
+    let client = server.quick_config().connect().await.unwrap();
+    assert_eq!(client.readiness(), Readiness::Ready);
+    server.kill().unwrap();
+    until(async || client.readiness() == Readiness::Suspended, "the client is suspended").await;
+    let is_disconnected = || matches!(client.readiness(), Readiness::Disconnected { .. });
+    until(async || is_disconnected(), "the client is disconnected").await;
+    until(async || client.readiness().to_string().contains("refuses connections"), "it has the reason").await;
+    server.restart().unwrap();
+    until(async || client.readiness() == Readiness::Ready, "the client is ready again").await;
+}
+
+const DEFAULT: Duration = Duration::from_secs(30);
+
+/// A server that is reached by several addresses, each of which can fall silent.
+struct Addresses(Vec<Proxy>);
+
+impl Addresses {
+    fn of(server: &Server, count: usize) -> Self {
+        Self((0..count).map(|_| Proxy::start(server.address()).expect("a proxy starts")).collect())
+    }
+
+    fn config(&self) -> Config {
+        Config::new(self.0.iter().map(Proxy::connect_string).collect::<Vec<_>>().join(","))
+    }
+
+    /// Returns the addresses, that of the client's connection first.
+    fn from(&self, client: &Client) -> Vec<&Proxy> {
+        let session = client.session_id().expect("the client has a session");
+        let mut addresses: Vec<_> = self.0.iter().collect();
+        addresses.sort_by_key(|proxy| !proxy.sessions().contains(&session));
+        assert!(addresses[0].sessions().contains(&session));
+        addresses
+    }
+}
+
+/// Holds a lock while the address that the client uses, and more of them, fall silent.
+async fn hold_while_silent(addresses: &Addresses, config: Config, silent: usize) {
+    let client = config.connect().await.unwrap();
+    let guard = lock(&client, PATH).await;
+    let in_use_first = addresses.from(&client);
+    let (silent, others) = in_use_first.split_at(silent);
+    silent.iter().for_each(|proxy| proxy.blackhole(Direction::Both));
+    let session = client.session_id().unwrap();
+    let is_served = |proxy: &Proxy| proxy.sessions().contains(&session);
+    until(|| async { others.iter().any(|proxy| is_served(proxy)) }, "another server serves the client").await;
+    until(|| async { guard.state() != LeaseState::Suspended }, "the lock is confirmed or lost").await;
+    assert_eq!(guard.state(), LeaseState::Held);
+    silent.iter().for_each(|proxy| proxy.heal());
+    guard.verify().await.unwrap();
+}
+
+#[cfg(soak)]
+#[tokio::test]
+async fn a_lock_outlives_the_silence_of_one_of_two_servers_with_default_settings() {
+    let server = Server::start_granting(DEFAULT);
+    let addresses = Addresses::of(&server, 2);
+    hold_while_silent(&addresses, addresses.config(), 1).await;
+}
+
+#[tokio::test]
+async fn a_lock_outlives_the_silence_of_two_of_five_servers_with_a_short_session() {
+    let server = Server::start();
+    let addresses = Addresses::of(&server, 5);
+    let config = addresses.config().session_timeout(Duration::from_secs(10)).tick_time(TICK);
+    hold_while_silent(&addresses, config, 2).await;
+}
+
+#[tokio::test]
+async fn a_lease_that_reads_prove_outlives_the_silence_of_its_server() {
+    let server = Server::start_granting(DEFAULT);
+    let addresses = Addresses::of(&server, 3);
+    // Reads prove a lease for 11.2 s, which the default of 2.5 s would use up if the silent server is tried twice.
+    let config = addresses.config().server_timeout(Duration::from_secs(1));
+    hold_while_silent(&addresses, config.heartbeat(Heartbeat::Read), 1).await;
+}
+
+#[tokio::test]
+async fn a_slow_server_keeps_its_connections_and_locks() {
+    let server = Server::start_granting(DEFAULT);
+    let addresses = Addresses::of(&server, 1);
+    let client = addresses.config().connect().await.unwrap();
+    let guard = lock(&client, PATH).await;
+    let proxy = addresses.from(&client)[0];
+    let connections = proxy.connections();
+    // The client gives a server up after 2.5 s.
+    proxy.delay(Direction::Both, Duration::from_millis(300));
+    guard.verify().await.unwrap();
+    guard.verify().await.unwrap();
+    proxy.heal();
+    assert_eq!((client.health(), guard.state()), (Health::Connected, LeaseState::Held));
+    assert_eq!(proxy.connections(), connections, "the connection was kept");
 }

@@ -41,8 +41,7 @@ async fn a_parent_whose_first_contender_gave_up_goes_with_the_next_one() {
     assert!(failed(locking.await).is_cancelled());
     made.release();
     soon(lock(&client, PATH)).await.release().await.unwrap();
-    let is_gone = || async { outsider.check_stat("/shop").await.unwrap().is_none() };
-    until(is_gone, "the parents are gone").await;
+    until(async || outsider.check_stat("/shop").await.unwrap().is_none(), "the parents are gone").await;
 }
 
 #[tokio::test]
@@ -72,13 +71,6 @@ async fn a_wiped_tree_is_told_to_the_holder_and_entered_again_by_those_who_wait(
     space.until_empty(PATH).await;
 }
 
-/// Returns the path of the first contender's node.
-async fn holder_of(space: &Space) -> String {
-    let mut children = space.children(PATH).await;
-    children.sort_by_key(|name| name[name.len() - 10..].to_owned());
-    space.full(&format!("{PATH}/{}", children[0]))
-}
-
 #[tokio::test]
 async fn a_waiter_that_finds_no_parent_any_more_enters_again() {
     let (space, proxy, client) = Space::with_proxy().await;
@@ -87,8 +79,8 @@ async fn a_waiter_that_finds_no_parent_any_more_enters_again() {
     until(|| async { proxy.replies(Opcode::GET_DATA) > 0 }, "the waiter watches").await;
     let list = proxy.on_request(Opcode::GET_CHILDREN).hold();
     let outsider = space.outsider().await;
-    let in_front = holder_of(&space).await;
-    outsider.set_data(&in_front, b"changed", None).await.unwrap();
+    let in_front = space.client().await.mutex(PATH).unwrap().participants().await.unwrap().remove(0).node;
+    outsider.set_data(&space.full(&format!("{PATH}/{in_front}")), b"changed", None).await.unwrap();
     soon(list.struck()).await;
     wipe(&outsider, &space.namespace).await;
     soon(holder.lost()).await;

@@ -1,20 +1,19 @@
-//! Holders in their own processes, which are killed and stopped.
+//! Holders in their own processes, which are killed and stopped, or end right after a call without `zklock::shutdown`.
 //!
 //! The holder is this test binary, run for the single test `holder_process` with its parameters in the
 //! environment. It prints the events of its hold line by line.
 
-mod exit;
 mod fork;
 
-use std::io::{BufRead, BufReader};
-use std::process::ChildStdout;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{ChildStdout, exit};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use zklock::{Client, Config, LeaseState, LockError, distributed_lock};
 
 use crate::support::process::{self, Orders, Process};
-use crate::support::{QUICK_TICK, Space, TICK, soon, spawn_lock, until};
+use crate::support::{QUICK_TICK, Server, Space, TICK, soon, spawn_lock, until};
 
 const PATH: &str = "/fleet/deploy";
 /// The test that runs as a holder in another process, where its case does not matter.
@@ -77,7 +76,6 @@ async fn hold_until_lost(client: Client) -> String {
     }
 }
 
-/// A holder in another process.
 struct Holder {
     process: Process,
     lines: BufReader<ChildStdout>,
@@ -90,7 +88,6 @@ impl Holder {
         Self { process, lines }
     }
 
-    /// Returns the next line of the holder's report.
     fn reported(&mut self) -> String {
         loop {
             let mut line = String::new();
@@ -161,4 +158,42 @@ async fn a_holder_stopped_for_less_than_its_lease_goes_on() {
     holder.signal(Signal::CONT);
     until(|| async { turns().await > before + 1 }, "the holder goes on").await;
     assert_eq!(space.children(PATH).await.len(), 1);
+}
+
+/// The test that runs in another process, where its case does not matter.
+const CALLER: &str = "process::calling_process";
+/// The path of the lock, which is different in each process.
+const EXIT_PATH: &str = "ZKLOCK_TEST_EXIT_PATH";
+const PROCESSES: usize = if cfg!(soak) { 200 } else { 20 };
+/// A session timeout that is longer than this test waits for a node to go.
+const LONG: Duration = Duration::from_secs(120);
+
+#[distributed_lock(path = path)]
+async fn brief(path: &str) -> Result<usize, LockError> {
+    Ok(path.len())
+}
+
+/// Makes one call for the parent process, if there is one, and ends.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calling_process() {
+    let Some((orders, [path])) = Orders::read([EXIT_PATH]) else { return };
+    let config = Config::new(orders.connect).namespace(orders.namespace).session_timeout(LONG);
+    let client = config.connect().await.unwrap();
+    let called = zklock::scope(client, brief(&path)).await;
+    exit(if called.unwrap() == path.len() { 0 } else { 1 });
+}
+
+#[tokio::test]
+async fn a_process_that_ends_right_after_a_call_leaves_nothing() {
+    let server = Server::start_granting(LONG);
+    let outsider = server.outsider().await;
+    for number in 0..PROCESSES {
+        let path = format!("/exits/{number}");
+        let mut process =
+            Process::start_at(CALLER, (server.connect_string(), "/exit"), [(EXIT_PATH, path.clone())]);
+        // The output ends with the process.
+        process.output().read_to_string(&mut String::new()).unwrap();
+        let children = async || outsider.list_children(&format!("/exit{path}")).await.unwrap();
+        until(async || children().await.is_empty(), "the node is gone").await;
+    }
 }

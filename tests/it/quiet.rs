@@ -1,16 +1,16 @@
 //! Events that are logged as warnings, and cancellations that are not.
 
-mod long_waits;
-
 use std::env;
 use std::process::Command;
 use std::time::Duration;
 
+use tokio::task::JoinSet;
+use tokio::time::sleep;
 use zklock::{Config, Ended, LockError, LossReason, distributed_lock, leader_only};
-use zklock_testkit::wire::Opcode;
 
+use crate::support::frames::{Frame, Interrupted};
 use crate::support::logs::{Loud, logged};
-use crate::support::{INSTALLED, Space, failed, soon, until};
+use crate::support::{INSTALLED, Space, soon, until};
 
 #[distributed_lock(path = "/skipped-and-logged", skip, name = "the nightly sweep")]
 async fn skipped() {}
@@ -104,40 +104,31 @@ fn a_variable_with_a_wrong_name_is_logged_with_the_nearest_one() {
 #[tokio::test]
 async fn a_lock_cancelled_in_any_phase_leaves_nothing_and_logs_no_trouble() {
     Loud::listen();
-    let (space, proxy, client) = Space::with_proxy().await;
+    let scene = Interrupted::new().await;
+    let space = &scene.space;
     // The path does not occur in the log lines of other tests.
     let path = space.namespace.clone();
-    let (mutex, other) = (client.mutex(&path).unwrap(), space.client().await.mutex(&path).unwrap());
-    let phases = [Opcode::CREATE2, Opcode::GET_CHILDREN, Opcode::DELETE, Opcode::GET_DATA];
-    let replies = phases.map(|phase| (phase, true));
-    // Parents are created only once, before all other nodes.
-    let requests = [Opcode::CREATE_CONTAINER].into_iter().chain(phases).map(|phase| (phase, false));
-    for (phase, is_reply) in requests.chain(replies) {
-        let taken = match phase {
-            Opcode::GET_DATA => Some(other.lock().await.unwrap()),
-            _ => None,
+    let other = space.client().await.mutex(&path).unwrap();
+    for frame in Frame::BOTH {
+        let work = || {
+            let (client, other, space) = (scene.client(), other.clone(), space.clone());
+            let (mutex, path) = (client.mutex(&path).unwrap(), path.clone());
+            async move {
+                // Another client comes in between, so that this one lists the queue again, and waits.
+                let held = other.lock().await.unwrap();
+                let release = async {
+                    until(async || space.is_watching(&client, &path), "it waits").await;
+                    held.release().await.unwrap();
+                };
+                let (guard, ()) = tokio::join!(mutex.lock(), release);
+                guard.unwrap().release().await.unwrap();
+            }
         };
-        if phase == Opcode::GET_CHILDREN {
-            // Another client comes in between, so that this one lists the queue again.
-            other.lock().await.unwrap().release().await.unwrap();
-        }
-        let rule = if is_reply { proxy.on_reply(phase) } else { proxy.on_request(phase) };
-        let held = rule.hold();
-        let locking = tokio::spawn({
-            let mutex = mutex.clone();
-            async move { mutex.lock().await.unwrap().release().await }
-        });
-        soon(held.struck()).await;
-        locking.abort();
-        assert!(failed(locking.await).is_cancelled());
-        held.release();
-        drop(taken);
-        soon(mutex.lock()).await.unwrap().release().await.unwrap();
-        space.until_empty(&path).await;
+        scene.drop_at_each(frame, work, async || space.until_empty(&path).await).await;
     }
     assert_eq!(logged(&path), [""; 0]);
 
-    let guard = mutex.lock().await.unwrap();
+    let guard = other.lock().await.unwrap();
     space.delete_children(&path).await;
     assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
     // The holder is told before the loss is logged.
@@ -158,4 +149,58 @@ async fn a_selector_that_runs_once_logs_that_it_cannot_run_before_it_ends() {
     assert!(line.contains("message=a candidate cannot run") && line.contains("error="), "{line}");
     assert!(latch.is_leader());
     space.until_queued("/refused-selector", 1).await;
+}
+
+/// The wait after which a call is logged.
+const AFTER: Duration = Duration::from_millis(200);
+
+#[tokio::test]
+async fn a_long_wait_is_logged_once_with_the_holder() {
+    Loud::listen();
+    let space = Space::new();
+    let [path, silent] = ["line", "silent"].map(|name| format!("{}-{name}", space.namespace));
+    let other = space.config().identity("billing-7").connect().await.unwrap();
+    let client = space.config().warn_after(AFTER).connect().await.unwrap();
+    let without = space.config().warn_after(Duration::MAX).connect().await.unwrap();
+    let held = other.mutex(&path).unwrap().lock().await.unwrap();
+    let silently_held = other.mutex(&silent).unwrap().lock().await.unwrap();
+    let mut calls = JoinSet::new();
+    for mutex in [without.mutex(&silent).unwrap(), client.mutex(&path).unwrap(), client.mutex(&path).unwrap()]
+    {
+        calls.spawn(async move { mutex.lock().await.unwrap().release().await });
+    }
+    let lines = || logged(&path);
+    until(async || !lines().is_empty(), "the wait is logged").await;
+    sleep(3 * AFTER).await;
+    let lines = lines();
+    let [line] = &lines[..] else { panic!("one wait is the longest: {lines:?}") };
+    for part in ["a call has waited long for its lock", "phase=Queued", "held by \"billing-7\"", "calls=2"] {
+        assert!(line.contains(part), "{line}");
+    }
+    assert_eq!(logged(&silent), [""; 0]);
+    held.release().await.unwrap();
+    silently_held.release().await.unwrap();
+    while let Some(call) = soon(calls.join_next()).await {
+        call.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn calls_for_several_permits_are_logged_once_together() {
+    Loud::listen();
+    let space = Space::new();
+    let path = format!("{}-permits", space.namespace);
+    let _held = space.client().await.semaphore(&path, 2).unwrap().acquire().await.unwrap();
+    let client = space.config().warn_after(AFTER).connect().await.unwrap();
+    let mut calls = JoinSet::new();
+    for _ in 0..50 {
+        let semaphore = client.semaphore(&path, 2).unwrap();
+        calls.spawn(async move { semaphore.acquire_many(2).await.map(drop) });
+    }
+    until(async || !logged(&path).is_empty(), "the wait is logged").await;
+    sleep(3 * AFTER).await;
+    let lines = logged(&path);
+    let [line] = &lines[..] else { panic!("one wait is the longest: {lines:?}") };
+    assert!(line.contains("calls=50"), "{line}");
+    calls.shutdown().await;
 }

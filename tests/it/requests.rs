@@ -17,7 +17,6 @@ use crate::support::{self, Server, Space, soon, spawn_lock_of, until, until_in_l
 /// may be silent for a third of it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Returns a lock of a client whose session has this timeout.
 async fn quiet(server: &Server) -> Mutex {
     let client = quiet_client(server).await;
     let mutex = client.mutex("/cost").unwrap();
@@ -25,7 +24,6 @@ async fn quiet(server: &Server) -> Mutex {
     mutex
 }
 
-/// Counts the requests that are sent while the future runs.
 pub(crate) async fn requests(server: &Server, future: impl Future<Output = ()>) -> u64 {
     let before = server.packets_received();
     future.await;
@@ -138,7 +136,6 @@ pub(crate) async fn quiet_client(server: &Server) -> Client {
     quiet_client_at(server.connect_string()).await
 }
 
-/// Connects such a client through its own proxy.
 pub(crate) async fn quiet_proxied(server: &Server) -> (Proxy, Client) {
     let proxy = Proxy::start(server.address()).unwrap();
     let client = quiet_client_at(proxy.connect_string()).await;

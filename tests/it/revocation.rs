@@ -22,7 +22,6 @@ async fn holder(client: &Client) -> Participant {
     participants(client).await.remove(0)
 }
 
-/// Sets the data of a participant's node, as a client without zklock does.
 async fn write_as_outsider(space: &Space, participant: &Participant, data: &[u8]) {
     let node = space.full(&format!("{}/{}", participant.path, participant.node));
     space.outsider().await.set_data(&node, data, None).await.unwrap();
@@ -221,31 +220,27 @@ async fn both_sides_of_a_read_write_lock_are_asked_for_themselves() {
 }
 
 #[tokio::test]
-async fn a_downgraded_holder_goes_on_listening() {
-    let space = Space::new();
-    let rwlock = space.client().await.rwlock(PATH).unwrap();
-    let client = space.client().await;
-    let writer = rwlock.write().await.unwrap();
-    let (called, is_called) = oneshot::channel();
-    writer.on_revoke(move || called.send(()).unwrap());
-    let reader = writer.downgrade().await.unwrap();
-    assert!(is_called.is_empty() && !is_called.is_terminated());
-    client.revoke(&rwlock.participants().await.unwrap()[0]).await.unwrap();
-    soon(is_called).await.unwrap();
-    soon(reader.revoked()).await;
-}
-
-#[tokio::test]
-async fn a_downgrade_loses_no_request_to_release() {
-    let space = Space::new();
-    let rwlock = space.client().await.rwlock(PATH).unwrap();
-    let client = space.client().await;
-    let writer = rwlock.write().await.unwrap();
-    client.revoke(&rwlock.participants().await.unwrap()[0]).await.unwrap();
-    let reader = writer.downgrade().await.unwrap();
-    soon(reader.revoked()).await;
-    let participants = rwlock.participants().await.unwrap();
-    assert_eq!((participants.len(), participants[0].mode), (1, Mode::Read));
+async fn downgrade_loses_neither_the_callback_nor_the_request_that_came_before() {
+    let client = Space::new().client().await;
+    let rwlock = client.rwlock(PATH).unwrap();
+    for is_asked_before in [false, true] {
+        let writer = rwlock.write().await.unwrap();
+        let (called, is_called) = oneshot::channel();
+        writer.on_revoke(move || called.send(()).unwrap());
+        let ask = async || client.revoke(&rwlock.participants().await.unwrap()[0]).await.unwrap();
+        if is_asked_before {
+            ask().await;
+        }
+        let reader = writer.downgrade().await.unwrap();
+        assert!(is_asked_before || is_called.is_empty() && !is_called.is_terminated());
+        if !is_asked_before {
+            ask().await;
+        }
+        soon(is_called).await.unwrap();
+        soon(reader.revoked()).await;
+        let participants = rwlock.participants().await.unwrap();
+        assert_eq!((participants.len(), participants[0].mode), (1, Mode::Read));
+    }
 }
 
 #[tokio::test]

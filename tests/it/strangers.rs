@@ -27,7 +27,7 @@ async fn with_parent(space: &Space) -> (zklock::Client, zk::Client) {
 }
 
 #[tokio::test]
-async fn a_mutex_waits_for_kazoos_locks_only_where_they_are_named() {
+async fn a_mutex_waits_for_kazoos_locks_only_in_front_and_where_they_are_named() {
     let space = Space::new();
     let (client, outsider) = with_parent(&space).await;
     let node = enter(&space, &outsider, KAZOO_LOCK).await;
@@ -41,7 +41,10 @@ async fn a_mutex_waits_for_kazoos_locks_only_where_they_are_named() {
     let seen: Vec<_> = participants.iter().map(|p| (p.identity == "stranger", p.standing)).collect();
     assert_eq!(seen, [(true, Standing::Holds), (false, Standing::Waits)]);
     outsider.delete(&node, None).await.unwrap();
-    soon(waiting).await.unwrap().release().await.unwrap();
+    let held = soon(waiting).await.unwrap();
+    enter(&space, &outsider, KAZOO_LOCK).await;
+    held.verify().await.unwrap();
+    held.release().await.unwrap();
 }
 
 #[tokio::test]
@@ -63,17 +66,6 @@ async fn readers_share_with_kazoos_readers_and_writers_wait_for_them() {
 }
 
 #[tokio::test]
-async fn contender_of_kazoo_that_comes_later_is_not_waited_for() {
-    let space = Space::new();
-    let (client, outsider) = with_parent(&space).await;
-    let mutex = client.mutex(PATH).unwrap().also_behind(KAZOO);
-    let held = mutex.lock().await.unwrap();
-    enter(&space, &outsider, KAZOO_LOCK).await;
-    held.verify().await.unwrap();
-    assert!(held.is_held());
-}
-
-#[tokio::test]
 async fn readers_and_writers_of_curator_are_waited_for() {
     let space = Space::new();
     let (client, outsider) = with_parent(&space).await;
@@ -88,4 +80,22 @@ async fn readers_and_writers_of_curator_are_waited_for() {
     outsider.delete(&reader, None).await.unwrap();
     outsider.delete(&writer, None).await.unwrap();
     soon(reading).await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn permits_and_contenders_at_the_gate_of_curator_are_waited_for() {
+    for (foreign, permits, at_the_gate) in [("leases/{}-lease-", 3, 1), ("locks/{}-lock-", 0, 2)] {
+        let space = Space::new();
+        let (client, outsider) = (space.client().await, space.outsider().await);
+        let semaphore = client.semaphore(PATH, 2).unwrap();
+        semaphore.acquire().await.unwrap().release().await.unwrap();
+        let foreign = foreign.replace("{}", "_c_6ba7b810-9dad-41d1-80b4-00c04fd430c8");
+        let node = enter(&space, &outsider, &foreign).await;
+        let waiting = tokio::spawn(async move { semaphore.acquire_many_timeout(2, Duration::MAX).await });
+        space.until_queued(&format!("{PATH}/leases"), permits).await;
+        space.until_queued(&format!("{PATH}/locks"), at_the_gate).await;
+        assert!(!waiting.is_finished());
+        outsider.delete(&node, None).await.unwrap();
+        soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    }
 }

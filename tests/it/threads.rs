@@ -26,7 +26,6 @@ impl Record {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push((step, thread));
     }
 
-    /// Returns a value whose drop is a step.
     fn value(&self, step: &'static str) -> Value {
         Value { step, record: self.clone() }
     }
@@ -59,7 +58,6 @@ impl Drop for Value {
     }
 }
 
-/// An error whose formatting and drop are steps.
 #[derive(Debug)]
 struct Failure(Value);
 
@@ -92,7 +90,6 @@ async fn a_callback_its_future_and_its_error_are_used_and_dropped_elsewhere() {
     record.until_taken_elsewhere(["drop of the callback"]).await;
 }
 
-/// An outcome of a callback that is judged by a user's code.
 struct Outcome(Value);
 
 impl Verdict for Outcome {
@@ -150,7 +147,6 @@ async fn a_callback_whose_term_or_runtime_ends_is_dropped_elsewhere() {
     record.until_taken_elsewhere(["drop of the callback"]).await;
 }
 
-/// An error that cannot be formatted.
 #[derive(Debug)]
 struct Broken;
 
@@ -177,7 +173,6 @@ async fn an_error_that_panics_when_it_is_formatted_does_not_end_its_selector() {
     assert!(selector.last_failure().unwrap().contains("a bug in the error"));
 }
 
-/// Registers a callback, whose call and whose drop are steps.
 fn listen(guard: &MutexGuard, record: &Record) {
     let callback = record.value("drop of the callback");
     guard.on_revoke(move || callback.record.note("callback"));
@@ -225,7 +220,6 @@ async fn a_callback_of_a_revocation_that_is_not_called_is_dropped_elsewhere() {
     assert!(record.threads("callback").is_empty());
 }
 
-/// Data of a node, whose conversion is a step.
 struct Data(Value);
 
 impl From<Data> for Vec<u8> {

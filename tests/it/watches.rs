@@ -9,7 +9,6 @@ use crate::support::{Space, lock, soon, spawn_lock, until};
 
 const PATH: &str = "/bells";
 
-/// Returns the nodes of the queue in its order.
 async fn queue(client: &Client) -> Vec<String> {
     let participants = client.mutex(PATH).unwrap().participants().await.unwrap();
     participants.into_iter().map(|participant| format!("{PATH}/{}", participant.node)).collect()
@@ -20,19 +19,13 @@ async fn line_up(space: &Space, clients: &[Client]) -> Vec<JoinHandle<MutexGuard
     let mut waiting = Vec::new();
     for (place, client) in clients.iter().enumerate() {
         waiting.push(spawn_lock(client, PATH));
-        until(
-            || async {
-                queue(client).await.get(place + 1).is_some() && is_watched(space, client, place).await
-            },
-            "the next one waits",
-        )
-        .await;
+        let waits = async || {
+            let nodes = queue(client).await;
+            nodes.len() > place + 1 && space.is_watched(&nodes[place])
+        };
+        until(waits, "the next one waits").await;
     }
     waiting
-}
-
-async fn is_watched(space: &Space, client: &Client, place: usize) -> bool {
-    space.is_watched(&queue(client).await[place])
 }
 
 #[tokio::test]

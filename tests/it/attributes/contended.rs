@@ -71,7 +71,6 @@ fn blocking_at_once(client: &Client) -> Result<u8, LockError> {
     Ok(7)
 }
 
-/// Takes the lock with another client.
 async fn taken(space: &Space) -> MutexGuard {
     space.client().await.mutex(PATH).unwrap().lock().await.unwrap()
 }

@@ -105,11 +105,8 @@ async fn nothing_is_installed() {
         Ok(())
     }
     let error = failed(audit().await);
-    assert!(
-        matches!(&error, LockError::NotInstalled { name: Some(name), path: Some(path) }
-            if name == "nobody's" && path == "/audit"),
-        "{error}"
-    );
+    let LockError::NotInstalled { name: Some(name), path: Some(path) } = &error else { panic!("{error}") };
+    assert_eq!((name.as_str(), path.as_str()), ("nobody's", "/audit"));
     let error = failed(zklock::named_client("nobody's"));
     assert!(matches!(&error, LockError::NotInstalled { path: None, .. }), "{error}");
 }

@@ -31,20 +31,6 @@ async fn a_reading_call_inside_of_a_writing_one_enters_without_another_contender
     soon(zklock::scope(space.client().await, change(&space))).await.unwrap();
 }
 
-#[distributed_lock(path = "/catalogue", mode = read, guard = held)]
-async fn upgrade(space: &Space) -> Result<LockError, LockError> {
-    let error = failed(change(space).await);
-    held.verify().await?;
-    Ok(error)
-}
-
-#[tokio::test]
-async fn a_writing_call_inside_of_a_reading_one_is_refused_without_waiting() {
-    let space = Space::new();
-    let error = soon(zklock::scope(space.client().await, upgrade(&space))).await.unwrap();
-    assert!(matches!(&error, LockError::Upgrade { path, .. } if path == "/catalogue"), "{error}");
-}
-
 #[distributed_lock(path = PATH, permits = 2, of = 3, guard = held)]
 async fn take_two(taken: oneshot::Sender<FencingToken>, end: oneshot::Receiver<()>) -> Result<(), LockError> {
     let held: &SemaphoreGuard = held;

@@ -17,7 +17,6 @@ use crate::support::{Space, soon, until, until_waiting_here};
 /// A time that no test outlasts.
 pub(super) const LONG: Duration = Duration::from_secs(3_600);
 
-/// A kind of lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Face {
     Mutex,
@@ -72,7 +71,6 @@ impl Face {
         until(are_contending, "all contenders are in the queue").await;
     }
 
-    /// Waits until the client waits for one other contender.
     pub(super) async fn until_waiting(self, space: &Space, path: &str, client: &Client) {
         self.until_contending(space, path, 2).await;
         // A server names no watches on a list, as those who wait for permits have.
@@ -81,7 +79,6 @@ impl Face {
         }
     }
 
-    /// Returns the lock that excludes this one.
     pub(super) fn rival(self) -> Self {
         if self == Self::Reader { Self::Writer } else { self }
     }
@@ -119,7 +116,6 @@ impl Face {
     }
 }
 
-/// A handle to a lock.
 #[derive(Clone, Debug)]
 pub(super) enum Lock {
     Mutex(Mutex),
@@ -182,7 +178,6 @@ impl Lock {
         })
     }
 
-    /// Runs a future under the lock.
     pub(super) async fn run<F: Future>(&self, body: F) -> Result<F::Output, LockError> {
         match self {
             Self::Mutex(lock) => lock.run(async |_| body.await).await,
@@ -198,7 +193,6 @@ impl Lock {
         soon(self.lock_timeout(Duration::MAX)).await.unwrap()
     }
 
-    /// Takes the lock in another task, however long that takes.
     pub(super) fn spawn(&self) -> JoinHandle<Result<Held, LockError>> {
         let lock = self.clone();
         tokio::spawn(async move { lock.lock_timeout(Duration::MAX).await })
@@ -220,7 +214,6 @@ impl Lock {
     }
 }
 
-/// A held lock.
 #[derive(Debug)]
 pub(super) enum Held {
     Mutex(MutexGuard),
@@ -261,7 +254,6 @@ impl Held {
         })
     }
 
-    /// Goes on as a reader.
     pub(super) async fn downgrade(self) -> Result<Self, LockError> {
         let Self::Writer(guard) = self else { panic!("{self:?} is no writer") };
         guard.downgrade().await.map(Held::Reader)

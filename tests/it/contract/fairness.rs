@@ -4,14 +4,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rstest::rstest;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 use zklock::{Client, FencingToken, Queueing};
 
 use super::PATH;
 use super::face::{Face, LONG, Lock};
 use crate::local_queue::until_accompanied;
-use crate::support::{Space, soon, until};
+use crate::support::{Space, soon, until, until_in_line};
 
 /// Calls of a client that take turns as fast as they can while the gate is open.
 struct Turns {
@@ -122,4 +123,31 @@ async fn permit_that_others_wait_for_is_passed_on_for_64_grants() {
     // It may have the permit by now.
     drop(waiting);
     face.until_contending(&space, PATH, 0).await;
+}
+
+#[tokio::test]
+async fn clients_with_long_bodies_alternate() {
+    const CALLS: usize = 4;
+    let space = Space::new();
+    let clients = [space.client().await, space.client().await];
+    let (holds, mut holders) = mpsc::unbounded_channel();
+    let mut guard = clients[0].mutex(PATH).unwrap().lock().await.unwrap();
+    let mut holder = 0;
+    for (number, client) in clients.iter().enumerate() {
+        for _ in 0..CALLS {
+            let (mutex, holds) = (client.mutex(PATH).unwrap(), holds.clone());
+            tokio::spawn(async move { holds.send((number, mutex.lock().await.unwrap())) });
+        }
+    }
+    drop(holds);
+    space.until_queued(PATH, 2).await;
+    until_in_line(&clients[0].mutex(PATH).unwrap(), CALLS as u32).await;
+    for turn in 0..2 * CALLS {
+        until_accompanied(&space, &clients[holder], PATH).await;
+        // A turn is over when its client has known of the other one for 50 ms.
+        sleep(Duration::from_millis(60)).await;
+        guard.release().await.unwrap();
+        (holder, guard) = soon(holders.recv()).await.unwrap();
+        assert_eq!(holder, (turn + 1) % 2);
+    }
 }

@@ -11,7 +11,6 @@ use super::templates::every_lock_and_readers;
 use crate::support::frames::{Caller, Frame, Interrupted, Meanwhile};
 use crate::support::{Space, soon, until};
 
-/// A call that is interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
     /// It takes a lock at a path that nobody has used.
@@ -21,7 +20,6 @@ enum Call {
     Try,
     /// It takes a lock after another client.
     Wait,
-    /// It takes a lock and releases it.
     Release,
     /// It takes a lock for writing, and goes on as a reader.
     Downgrade,
@@ -40,14 +38,12 @@ impl Call {
     }
 }
 
-/// Returns whether a node of the queue is a reader's.
 async fn is_readers(space: &Space) -> bool {
     space.children(PATH).await.iter().any(|node| node.contains("__READ__"))
 }
 
 type Outcome = Result<Option<Held>, LockError>;
 
-/// A client whose calls are interrupted, and another one.
 struct Scene {
     of: Interrupted,
     other: Client,
@@ -69,7 +65,6 @@ impl Scene {
         &self.of.space
     }
 
-    /// Returns the lock of the other client that excludes that of the interrupted one.
     fn rival(&self) -> Lock {
         self.face.rival().of(&self.other, PATH)
     }
@@ -110,11 +105,8 @@ impl Scene {
                     let writer = lock.take().await;
                     let reader = writer.scope(reader.lock()).await?;
                     drop(writer);
-                    until(
-                        async || matches!(reader.state(), LeaseState::Lost(_)) || is_readers(&space).await,
-                        "it reads only",
-                    )
-                    .await;
+                    let is_lost = || matches!(reader.state(), LeaseState::Lost(_));
+                    until(async || is_lost() || is_readers(&space).await, "it reads only").await;
                     // The answer to this comes after that to the downgrade.
                     reader.verify().await?;
                     Ok(Some(reader))

@@ -1,9 +1,10 @@
 //! Holders and waiters whose node is deleted, or whose session ends.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
+use futures_util::poll;
 use rstest_reuse::apply;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -14,6 +15,7 @@ use zklock_testkit::{Direction, How, Proxy};
 use super::PATH;
 use super::face::{Face, Held, LONG, Lock};
 use super::templates::every_lock_and_readers;
+use crate::attributes::Tracer;
 use crate::recovery::expire_for_the_client_alone;
 use crate::support::session_end::end_session;
 use crate::support::{SOON, Space, failed, soon, until};
@@ -68,7 +70,6 @@ impl Scene {
         self.space.outsider().await.delete(&self.space.full(&path), None).await.unwrap();
     }
 
-    /// Takes the lock, and lets the other client wait for it.
     async fn held_before_rival(&self) -> (Held, JoinHandle<Result<Held, LockError>>) {
         let guard = self.lock.take().await;
         let waiting = self.rival.spawn();
@@ -76,7 +77,6 @@ impl Scene {
         (guard, waiting)
     }
 
-    /// Lets the client wait for the other one.
     async fn waits_behind_rival(&self) -> (Held, JoinHandle<Result<Held, LockError>>) {
         let held = self.rival.take().await;
         let waiting = self.lock.spawn();
@@ -84,13 +84,21 @@ impl Scene {
         (held, waiting)
     }
 
-    /// Breaks the connection while this runs.
     async fn cut_off_during(&self, meanwhile: impl Future<Output = ()>) {
         let back = self.proxy.on_request(Opcode::CREATE_SESSION).hold();
         self.proxy.cut(How::Rst);
         soon(back.struck()).await;
         meanwhile.await;
         back.release();
+    }
+
+    /// Checks that the waiter holds the lock, and lets it go.
+    async fn takes_over(&self, waiting: JoinHandle<Result<Held, LockError>>) {
+        let guard = soon(waiting).await.unwrap().unwrap();
+        guard.verify().await.unwrap();
+        self.face.assert_held_once(&self.space, PATH).await;
+        guard.release().await.unwrap();
+        self.until_nothing_is_left().await;
     }
 
     async fn until_nothing_is_left(&self) {
@@ -196,10 +204,7 @@ async fn waiter_whose_session_ends_waits_again_in_the_next_one(face: Face) {
     until(waits_again, "the waiter is back with its next session").await;
     assert!(held.is_held());
     held.release().await.unwrap();
-    let guard = soon(waiting).await.unwrap().unwrap();
-    guard.verify().await.unwrap();
-    guard.release().await.unwrap();
-    scene.until_nothing_is_left().await;
+    scene.takes_over(waiting).await;
 }
 
 #[apply(every_lock_and_readers)]
@@ -224,17 +229,11 @@ async fn waiter_whose_node_is_deleted_takes_the_lock_with_another_node(face: Fac
 #[apply(every_lock_and_readers)]
 #[tokio::test]
 async fn body_is_dropped_before_its_loss_is_returned(face: Face) {
-    struct SetOnDrop(Arc<AtomicBool>);
-    impl Drop for SetOnDrop {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::SeqCst);
-        }
-    }
     let scene = Scene::new(face).await;
-    let ((started, has_started), is_dropped) = (oneshot::channel(), Arc::new(AtomicBool::new(false)));
-    let (lock, dropped) = (scene.lock.clone(), SetOnDrop(is_dropped.clone()));
+    let ((started, has_started), (tracer, is_dropped)) = (oneshot::channel(), Tracer::new());
+    let lock = scene.lock.clone();
     let body = async move {
-        let _dropped = dropped;
+        let _tracer = tracer;
         started.send(()).unwrap();
         std::future::pending::<()>().await;
     };
@@ -285,11 +284,7 @@ async fn holder_that_goes_while_the_waiter_is_cut_off_is_noticed(face: Face) {
     let scene = Scene::new(face).await;
     let (held, waiting) = scene.waits_behind_rival().await;
     scene.cut_off_during(async { held.release().await.unwrap() }).await;
-    let guard = soon(waiting).await.unwrap().unwrap();
-    guard.verify().await.unwrap();
-    face.assert_held_once(&scene.space, PATH).await;
-    guard.release().await.unwrap();
-    scene.until_nothing_is_left().await;
+    scene.takes_over(waiting).await;
 }
 
 #[apply(every_lock_and_readers)]
@@ -339,4 +334,94 @@ async fn node_of_the_last_session_is_waited_for_like_that_of_another_client(face
     assert_eq!(holder.fencing_token, again.fencing_token());
     again.release().await.unwrap();
     scene.until_nothing_is_left().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn guarded_writes_that_are_under_way_when_the_lock_is_lost_are_refused_by_the_server() {
+    let (space, client) = Space::with_client().await;
+    let guard = Arc::new(client.mutex(PATH).unwrap().lock().await.unwrap());
+    guard.create(DATA, "mine").await.unwrap();
+    let (outsider, node) = (space.outsider().await, space.children(PATH).await.remove(0));
+    let write = |turn: u32| {
+        let guard = guard.clone();
+        // Writes repeatedly until a write fails, so that some writes are under way at any moment.
+        tokio::spawn(async move {
+            loop {
+                if let Err(error) = guard.set_data(DATA, turn.to_string()).await {
+                    break error;
+                }
+            }
+        })
+    };
+    let writes: Vec<_> = (0..50).map(write).collect();
+    let ledger = space.full(DATA);
+    until(|| async { outsider.get_data(&ledger).await.unwrap().0 != b"mine" }, "writes are applied").await;
+    outsider.delete(&space.full(&format!("{PATH}/{node}")), None).await.unwrap();
+    for write in writes {
+        let error = soon(write).await.unwrap();
+        assert!(error.is_lost(), "{error}");
+    }
+    let ledger = outsider.check_stat(&ledger).await.unwrap().unwrap();
+    let queue = outsider.check_stat(&space.full(PATH)).await.unwrap().unwrap();
+    assert!(ledger.mzxid < queue.pzxid, "a write was applied after the lock's node was deleted");
+    assert!(matches!(guard.state(), LeaseState::Lost(LossReason::NodeDeleted)));
+}
+
+#[tokio::test]
+async fn body_that_runs_to_its_end_goes_on_when_the_lock_is_lost_and_is_told_afterwards() {
+    let (space, client) = Space::with_client().await;
+    let mutex = client.mutex(PATH).unwrap();
+    let guard = mutex.lock().await.unwrap();
+    let again = guard.run_to_end(mutex.lock()).await.unwrap();
+    assert_eq!(again.unwrap().fencing_token(), guard.fencing_token());
+    let mut has_ended = false;
+    let body = async {
+        space.delete_children(PATH).await;
+        guard.lost().await;
+        tokio::task::yield_now().await;
+        assert!(failed(mutex.lock().await).is_lost(), "a lost lock is not entered again");
+        has_ended = true;
+    };
+    assert!(failed(soon(guard.run_to_end(body)).await).is_lost());
+    assert!(has_ended);
+}
+
+#[tokio::test]
+async fn a_lock_that_is_lost_before_its_caller_sees_it_is_acquired_again() {
+    let space = Space::quick();
+    let (proxy, client) = space.proxied().await;
+    let mutex = client.mutex(PATH).unwrap();
+    // The caller is not polled, like one whose thread is blocked.
+    let mut waits = Box::pin(mutex.lock());
+    lose_unseen(&space, (&proxy, &client), &mut waits).await;
+    let guard = soon(waits).await.unwrap();
+    assert!(guard.is_held(), "{guard:?}");
+    guard.release().await.unwrap();
+    assert_eq!(space.children(PATH).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_lock_that_is_lost_when_the_wait_is_over_is_an_error() {
+    let space = Space::quick();
+    let (proxy, client) = space.proxied().await;
+    let (mutex, wait, begun) = (client.mutex(PATH).unwrap(), Duration::from_secs(2), Instant::now());
+    let mut waits = Box::pin(mutex.lock_timeout(wait));
+    lose_unseen(&space, (&proxy, &client), &mut waits).await;
+    until(|| async { begun.elapsed() > wait }, "the wait is over").await;
+    let error = failed(soon(waits).await);
+    let LockError::Lost { reason: LossReason::SessionEnded | LossReason::NodeDeleted, .. } = error else {
+        panic!("{error}");
+    };
+}
+
+/// Polls `waits` once, and returns after its lock was acquired and lost.
+async fn lose_unseen(space: &Space, (proxy, client): (&Proxy, &Client), waits: &mut (impl Future + Unpin)) {
+    assert!(poll!(&mut *waits).is_pending());
+    // The first transaction begins the connection, and the next one creates the queue. A client that holds a lock sends
+    // heartbeats.
+    until(|| async { proxy.requests(Opcode::MULTI) > 2 }, "the lock is acquired").await;
+    assert_eq!(space.children(PATH).await.len(), 1);
+    let session = client.session_id();
+    space.end_session_of(client);
+    until(|| async { client.session_id().is_some_and(|id| Some(id) != session) }, "it is lost").await;
 }

@@ -1,15 +1,17 @@
-//! Locks that a call enters again.
+//! Locks that a call enters again, or may not.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use rstest_reuse::apply;
-use tokio::sync::Barrier;
-use zklock::{LockError, Phase};
+use tokio::sync::{Barrier, oneshot};
+use zklock::{LockError, Member, Mutex, MutexGuard, Phase};
 
 use super::face::{Face, Lock};
 use super::templates::every_reentrant_lock;
 use super::{PATH, SHORT};
-use crate::support::{Space, failed, soon};
+use crate::support::{SOON, Space, failed, soon, spawn_lock_of, until_in_line};
 
 #[apply(every_reentrant_lock)]
 #[tokio::test]
@@ -112,4 +114,94 @@ async fn another_task_does_not_enter_with_the_handle_of_a_holder_that_entered_tw
     assert!(failed(outer.scope(stranger()).await).is_timeout());
     outer.release().await.unwrap();
     soon(lock.spawn()).await.unwrap().unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn entering_a_lock_that_is_not_reentrant_again_in_one_call_is_an_error_and_no_deadlock() {
+    let (space, client) = Space::with_client().await;
+    let mutex = client.exclusive(PATH).unwrap();
+    let guard = mutex.lock().await.unwrap();
+    let waiting = spawn_lock_of(&mutex);
+    until_in_line(&mutex, 1).await;
+    guard
+        .scope(async {
+            let again = [
+                failed(soon(mutex.lock_timeout(Duration::MAX)).await),
+                failed(soon(mutex.try_lock()).await),
+                failed(soon(mutex.run(async |_| ())).await),
+                // Another handle on the same path is the same lock.
+                failed(soon(client.exclusive(PATH).unwrap().lock()).await),
+                failed(soon(client.lock_all([Member::exclusive(PATH)])).await),
+            ];
+            for error in again {
+                assert!(matches!(&error, LockError::Reentrant { path, .. } if path == PATH), "{error}");
+                assert!(error.is_invalid());
+            }
+            // A deeper level of the call is refused too.
+            let other = client.mutex("/other").unwrap();
+            let error = failed(other.run(async |_| mutex.lock().await).await.unwrap());
+            assert!(matches!(error, LockError::Reentrant { .. }), "{error}");
+            let (heir, mutex) = (client.clone(), mutex.clone());
+            let error = failed(
+                zklock::spawn(async move { heir.exclusive(PATH).unwrap().lock().await }).await.unwrap(),
+            );
+            assert!(matches!(error, LockError::Reentrant { .. }), "{error}");
+            drop(mutex);
+        })
+        .await;
+    Face::Exclusive.assert_held_once(&space, PATH).await;
+    assert!(guard.is_held());
+    guard.release().await.unwrap();
+    soon(waiting).await.unwrap().release().await.unwrap();
+    Face::Exclusive.until_contending(&space, PATH, 0).await;
+}
+
+#[tokio::test]
+async fn a_sibling_that_waits_does_not_keep_the_lock() {
+    let space = Space::new();
+    let mutex = space.client().await.mutex(PATH).unwrap();
+    let guard = mutex.lock().await.unwrap();
+    let busy = guard.scope(mutex.lock()).await.unwrap();
+    let waiting = mutex.clone();
+    let waiting = guard.scope(async { [zklock::spawn(async move { waiting.lock().await })] }).await;
+    let token = guard.fencing_token();
+    guard.release().await.unwrap();
+    busy.release().await.unwrap();
+    let [waiting] = waiting;
+    let later = soon(waiting).await.unwrap().unwrap();
+    assert!(later.fencing_token() > token, "it contends anew");
+}
+
+/// Takes the lock when the parent hands over, enters it before the parent leaves it, and spawns the next generation. The
+/// last one reports its end.
+fn generation(
+    mutex: Mutex,
+    parent: oneshot::Receiver<Option<MutexGuard>>,
+    left: u32,
+    done: oneshot::Sender<()>,
+) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(async move {
+        let parent = parent.await.unwrap();
+        let guard = mutex.lock_timeout(Duration::MAX).await.unwrap();
+        drop(parent);
+        let (tell, told) = oneshot::channel();
+        if left == 0 {
+            guard.release().await.unwrap();
+            return done.send(()).unwrap();
+        }
+        let next = generation(mutex, told, left - 1, done);
+        guard.scope(async { drop(zklock::spawn(next)) }).await;
+        tell.send(Some(guard)).unwrap();
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lock_is_entered_again_by_a_chain_of_spawned_tasks_of_any_length() {
+    let (space, client) = Space::with_client().await;
+    let ((tell, told), (done, is_done)) = (oneshot::channel(), oneshot::channel());
+    tell.send(None).unwrap();
+    let length = if cfg!(soak) { 200_000 } else { 20_000 };
+    zklock::spawn(generation(client.mutex(PATH).unwrap(), told, length, done));
+    tokio::time::timeout(6 * SOON, is_done).await.expect("the generations end").unwrap();
+    space.until_empty(PATH).await;
 }

@@ -35,7 +35,6 @@ async fn lead(client: &Client, region: u64) {}
 #[leader_only(path = "/others/{region}", client = client, otherwise = wait, name = "other leaders")]
 async fn lead_named(client: &Client, region: u64) {}
 
-/// Returns the path, the label and the mode of the next life that begins.
 async fn begun(events: &mut Events) -> (String, String, Mode) {
     loop {
         let event = soon(events.next()).await.expect("the client is there");

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 use zklock::{Client, Guard, LockError, Member};
 use zklock_testkit::How;
 
-use super::ledger::Listener;
+use super::Listener;
 use crate::support::random::Random;
 use crate::support::session_end::end_session;
 use crate::support::{Space, polled, soon, until};
@@ -16,7 +16,6 @@ const LOCKS: [&str; 4] = ["/sums/mutex", "/sums/alone", "/sums/shelf", "/sums/ro
 const TASKS: u64 = 20;
 const CALLS: u64 = 50;
 
-/// Ends a hold in one of the ways that there are.
 async fn end<K>(guard: Guard<K>, random: &mut Random) {
     if random.once_in(3) {
         sleep(Duration::from_millis(random.below(10))).await;
@@ -120,7 +119,6 @@ async fn each_of_a_thousand_attempts_begins_and_ends_once() {
     }
 }
 
-/// Deletes one node of a lock, as an outsider might, if there is one.
 async fn delete_a_child(space: &Space, path: &str) {
     if let Some(child) = space.children(path).await.first() {
         space.outsider().await.delete(&space.full(&format!("{path}/{child}")), None).await.ok();

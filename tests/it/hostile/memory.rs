@@ -6,9 +6,9 @@ use std::time::Duration;
 use zklock::Config;
 
 use super::relay::{Answers, Attack, Relay};
-use super::{PATH, STALL};
 #[cfg(soak)]
-use crate::support::events::{CONNECTED, event};
+use super::{CONNECTED, event};
+use super::{PATH, STALL};
 use crate::support::process::{Orders, Process, of_process, report};
 use crate::support::{Server, TICK};
 
@@ -35,7 +35,6 @@ async fn victim_process() {
     told().await;
 }
 
-/// Waits until the parent says something.
 async fn told() {
     let told = tokio::task::spawn_blocking(|| stdin().lock().lines().next());
     told.await.unwrap().expect("the parent tells").unwrap();

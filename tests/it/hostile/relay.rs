@@ -58,7 +58,6 @@ impl Relay {
         self.listening.0.to_string()
     }
 
-    /// Returns how many connections there have been.
     pub(super) fn connections(&self) -> usize {
         lock(&self.connections).len()
     }
@@ -126,7 +125,6 @@ impl Connection {
 }
 
 impl Attack {
-    /// Returns how many bytes the client's machine has taken.
     pub(super) fn written(&self) -> u64 {
         self.written.load(Ordering::SeqCst)
     }
@@ -165,7 +163,6 @@ fn relay(client: TcpStream, server: SocketAddr) -> io::Result<Arc<Connection>> {
     Ok(connection)
 }
 
-/// Reads a frame with its length.
 fn frame(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     let mut frame = vec![0; 4];
     stream.read_exact(&mut frame)?;

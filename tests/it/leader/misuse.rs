@@ -1,4 +1,4 @@
-//! Calls to candidates that are repeated, too late, or not permitted.
+//! Calls to candidates that are repeated or too late, and candidates that the servers refuse for a while.
 
 use std::future::pending;
 use std::time::{Duration, Instant};
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use zklock::{Client, Ended, LeaderLatch, LockError, Standing};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
+use zookeeper_client as zk;
 
-use super::refused::close_path;
 use super::select;
-use crate::support::{Space, failed, soon, until_leads};
+use crate::support::{SOON, Space, failed, soon, until, until_leads};
 
 const PATH: &str = "/sweeper";
 
@@ -107,7 +107,7 @@ async fn a_denied_candidate_asks_again_after_pauses_that_grow() {
     // Each of these is a round trip, during which a candidate that retries without a pause would send a
     // request.
     for _ in 0..500 {
-        soon(owner.mutex("/closed/x").unwrap().participants()).await.unwrap();
+        soon(owner.list_children(&space.full("/closed"))).await.unwrap();
     }
     let denied = requests(&proxy) - before;
     // The pauses double from at least 50 ms.
@@ -118,3 +118,101 @@ async fn a_denied_candidate_asks_again_after_pauses_that_grow() {
 
 /// The most requests of one attempt: twice a create, a list and the creation of the parents.
 const MOST: u64 = 6;
+
+const CLOSED: &str = "/closed/leader";
+
+/// Creates a node below which only the client that is returned may create nodes.
+async fn close_path(space: &Space) -> zk::Client {
+    space.restrict("/closed", zk::Permission::READ).await
+}
+
+/// Lets everybody create nodes there.
+async fn open_path(space: &Space, owner: &zk::Client) {
+    owner.set_acl(&space.full("/closed"), &zk::Acls::anyone_all(), None).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_latch_that_was_denied_leads_once_it_is_permitted() {
+    let space = Space::new();
+    let owner = close_path(&space).await;
+    let latch = space.client().await.leader_latch(CLOSED).unwrap();
+    for _ in 0..2 {
+        assert!(matches!(failed(soon(latch.leadership()).await), LockError::Denied { .. }));
+        assert!(matches!(failed(soon(latch.settled()).await), LockError::Denied { .. }));
+    }
+    assert!(matches!(latch.failure(), Some(LockError::Denied { .. })));
+    assert!(!latch.is_leader() && latch.current().is_none());
+    let mut changes = latch.changes();
+    assert_eq!(soon(changes.next()).await, Some(false));
+    open_path(&space, &owner).await;
+    assert_eq!(soon(changes.next()).await, Some(true), "it leads");
+    soon(latch.leadership()).await.unwrap();
+    soon(latch.settled()).await.unwrap();
+    assert!(latch.failure().is_none());
+    soon(latch.close()).await.unwrap();
+    assert_eq!((soon(changes.next()).await, soon(changes.next()).await), (Some(false), None));
+    space.until_empty(CLOSED).await;
+}
+
+#[tokio::test]
+async fn a_shared_candidate_that_was_denied_leads_once_it_is_permitted() {
+    let space = Space::new();
+    let owner = close_path(&space).await;
+    let client = space.client().await;
+    let leader = client.leader(CLOSED).unwrap();
+    for _ in 0..2 {
+        assert!(matches!(failed(soon(leader.leadership()).await), LockError::Denied { .. }));
+        assert!(matches!(failed(soon(leader.term()).await), LockError::Denied { .. }));
+        assert!(matches!(failed(soon(leader.join()).await), LockError::Denied { .. }));
+    }
+    assert!(matches!(leader.failure(), Some(LockError::Denied { .. })));
+    open_path(&space, &owner).await;
+    until(|| async { leader.term().await.is_ok_and(|term| term.is_some()) }, "it leads").await;
+    assert!(leader.failure().is_none());
+    assert!(client.leader(CLOSED).unwrap().join().await.unwrap());
+    assert_eq!(space.children(CLOSED).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_candidate_leads_once_the_contender_of_another_recipe_is_gone() {
+    let space = Space::new();
+    let guard = space.client().await.mutex("/shared").unwrap().lock().await.unwrap();
+    let leader = space.client().await.leader("/shared").unwrap();
+    for _ in 0..2 {
+        assert!(matches!(failed(soon(leader.term()).await), LockError::MixedRecipes { .. }));
+    }
+    assert!(guard.is_held());
+    guard.release().await.unwrap();
+    until(|| async { leader.term().await.is_ok_and(|term| term.is_some()) }, "it leads").await;
+}
+
+#[tokio::test]
+async fn a_candidate_that_waits_to_try_again_ends_at_once_when_it_is_closed() {
+    let space = Space::new();
+    close_path(&space).await;
+    let client = space.client().await;
+    let (latch, other) = (client.leader_latch(CLOSED).unwrap(), client.leader_latch(CLOSED).unwrap());
+    let selector = client.election("/closed/b").unwrap().auto_requeue().select(|_| pending::<()>());
+    until(|| async { selector.last_failure().is_some() }, "it is refused").await;
+    failed(soon(latch.leadership()).await);
+    failed(soon(other.leadership()).await);
+    soon(latch.close()).await.unwrap();
+    soon(selector.close()).await.unwrap();
+    soon(client.shutdown(SOON * 10)).await;
+    assert!(failed(soon(other.leadership()).await).is_closed());
+}
+
+#[tokio::test]
+async fn a_candidate_that_is_elected_after_a_refusal_follows_until_the_handover_is_over() {
+    let space = Space::new();
+    let owner = close_path(&space).await;
+    let election = space.client().await.election(CLOSED).unwrap();
+    let latch = election.handover(Duration::from_secs(3_600)).latch();
+    failed(soon(latch.leadership()).await);
+    assert!(latch.failure().is_some());
+    open_path(&space, &owner).await;
+    until(|| async { latch.failure().is_none() }, "it is no longer refused").await;
+    assert!(!latch.is_leader());
+    soon(latch.settled()).await.unwrap();
+    soon(latch.close()).await.unwrap();
+}

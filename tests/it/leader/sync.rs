@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::task::spawn_blocking;
 use zklock::{Client, FencingToken, LockError, leader_only};
 
-use crate::requests::{PATIENCE, requests};
+use crate::requests::{PATIENCE, quiet_client, requests};
 use crate::support::{SOON, Server, Space, failed, soon, until_leads};
 
 const PATH: &str = "/leader";
@@ -64,9 +64,7 @@ async fn leader_runs_and_a_follower_returns_the_other_value() {
 #[tokio::test]
 async fn a_call_that_would_stop_its_runtime_is_refused_whoever_leads() {
     let server = Server::start_granting(PATIENCE);
-    let config =
-        zklock::Config::new(server.connect_string()).session_timeout(PATIENCE).server_timeout(PATIENCE / 3);
-    let client = config.connect().await.unwrap();
+    let client = quiet_client(&server).await;
     let refuse = async || {
         for result in [refused(&client).map(|_| true), waits(&client)] {
             let error = failed(result);

@@ -1,4 +1,4 @@
-//! The ends of terms, and the events between an election, a callback and a close.
+//! The ends of terms, values of a term that are kept, and the events between an election, a callback and a close.
 
 use std::future::{pending, ready};
 use std::sync::Arc;
@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
-use zklock::{Ended, LossReason};
+use zklock::{Ended, LeaderLatch, Leadership, LossReason};
+use zklock_testkit::Proxy;
+use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
 use super::select;
@@ -104,20 +106,23 @@ async fn an_elected_candidate_waits_for_the_hand_over_and_leaves_meanwhile_when_
     space.until_queued(PATH, 2).await;
     first.close().await.unwrap();
     assert!(!term.is_leading());
-    let is_elected = || async { second.leader().await.unwrap().is_some() };
-    until(is_elected, "the second is elected").await;
+    until(async || second.leader().await.unwrap().is_some(), "the second is elected").await;
     assert!(!second.is_leader());
     soon(second.close()).await.unwrap();
     space.until_empty(PATH).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_body_that_never_yields_keeps_the_office_until_it_ends() {
-    let space = Space::new();
+async fn leader_and_follower(space: &Space) -> (LeaderLatch, Leadership, LeaderLatch) {
     let first = space.client().await.leader_latch(PATH).unwrap();
     let term = soon(first.leadership()).await.unwrap();
     let second = space.client().await.leader_latch(PATH).unwrap();
     space.until_queued(PATH, 2).await;
+    (first, term, second)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_that_never_yields_keeps_the_office_until_it_ends() {
+    let (first, term, second) = leader_and_follower(&Space::new()).await;
     let is_at_work = Arc::new(AtomicBool::new(true));
     let (told, begun) = tokio::sync::oneshot::channel();
     let body = std::thread::spawn({
@@ -142,13 +147,9 @@ async fn a_body_that_never_yields_keeps_the_office_until_it_ends() {
 /// It waits for the whole grace period.
 #[tokio::test]
 async fn a_body_that_nobody_polls_any_more_does_not_keep_the_office_for_ever() {
-    let space = Space::new();
-    let first = space.client().await.leader_latch(PATH).unwrap();
-    let term = soon(first.leadership()).await.unwrap();
+    let (_first, term, second) = leader_and_follower(&Space::new()).await;
     let mut body = std::pin::pin!(term.run(pending::<()>()));
     assert!(futures_util::poll!(&mut body).is_pending());
-    let second = space.client().await.leader_latch(PATH).unwrap();
-    space.until_queued(PATH, 2).await;
     term.resign();
     soon(second.leadership()).await.unwrap();
     assert!(failed(body.await).is_lost());
@@ -193,4 +194,67 @@ async fn failures_of_a_callback_are_followed_by_pauses_that_grow() {
     for (pair, least) in times.windows(2).zip([50, 100, 200]) {
         assert!(pair[1] - pair[0] >= Duration::from_millis(least));
     }
+}
+
+/// Returns the number of requests for leases, which are their heartbeats while nothing else is done. A session without
+/// leases sends pings, and reads of the root.
+fn heartbeats(proxy: &Proxy) -> u64 {
+    proxy.requests_total() - proxy.requests(Opcode::PING) - proxy.requests(Opcode::EXISTS)
+}
+
+/// Checks that the client behind the proxy sends no heartbeat of a lease while another client, which leads, sends several.
+/// One that is under way may be sent in the first two of three such periods.
+async fn assert_no_heartbeats(space: &Space, proxy: &Proxy) {
+    let (witness, other) = space.proxied().await;
+    let latch = other.leader_latch("/witness").unwrap();
+    soon(latch.leadership()).await.unwrap();
+    let mut sent = Vec::new();
+    while sent.len() < 3 && sent.last() != Some(&0) {
+        let (before, seen) = (heartbeats(proxy), heartbeats(&witness));
+        until(|| async { heartbeats(&witness) >= seen + 5 }, "a leader sends heartbeats").await;
+        sent.push(heartbeats(proxy) - before);
+    }
+    assert_eq!(sent.last(), Some(&0), "a client without a lease sends heartbeats: {sent:?}");
+}
+
+#[tokio::test]
+async fn a_term_that_is_kept_after_its_latch_was_closed_costs_no_heartbeats() {
+    let space = Space::quick();
+    let (proxy, client) = space.proxied().await;
+    let latch = client.leader_latch(PATH).unwrap();
+    let term = soon(latch.leadership()).await.unwrap();
+    latch.close().await.unwrap();
+    assert_no_heartbeats(&space, &proxy).await;
+    assert_eq!(soon(term.lost()).await, LossReason::Resigned);
+}
+
+#[tokio::test]
+async fn a_guard_that_is_kept_after_its_node_was_deleted_costs_no_heartbeats() {
+    let space = Space::quick();
+    let (proxy, client) = space.proxied().await;
+    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    // One that listens looks at its node again and again.
+    guard.on_revoke(|| ());
+    space.delete_children(PATH).await;
+    assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
+    assert_no_heartbeats(&space, &proxy).await;
+    assert!(!guard.is_held());
+}
+
+#[tokio::test]
+async fn a_term_that_is_kept_after_its_latch_was_closed_does_not_delay_a_shutdown() {
+    let space = Space::new();
+    let mut fastest = Duration::MAX;
+    for _ in 0..3 {
+        let client = space.client().await;
+        let latch = client.leader_latch(PATH).unwrap();
+        let term = soon(latch.leadership()).await.unwrap();
+        latch.close().await.unwrap();
+        let started = Instant::now();
+        soon(client.shutdown(Duration::ZERO)).await;
+        fastest = fastest.min(started.elapsed());
+        assert!(!term.is_leading());
+    }
+    // A client that waits for a lease waits for two seconds each time.
+    assert!(fastest < Duration::from_secs(1), "each shutdown took {fastest:?} or longer");
 }

@@ -271,10 +271,8 @@ async fn namesakes_are_refused_until_they_name_their_ticks() {
     let refused: Vec<_> = sent.into_iter().filter_map(Result::err).collect();
     assert!(matches!(&refused[..], [LockError::InvalidConfig { setting: "once_per", .. }]), "{refused:?}");
     let message = refused[0].to_string();
-    assert!(
-        message.contains("attributes.rs:") && message.ends_with("give one of them a `tick`"),
-        "{message}"
-    );
+    let is_told = message.contains("attributes.rs:") && message.ends_with("give one of them a `tick`");
+    assert!(is_told, "{message}");
     let printed = [Invoices::print(&client).await, Reports::<u8>::print(&client).await];
     assert_eq!(printed.map(Result::unwrap), [Some(2), Some(4)]);
 }

@@ -27,12 +27,10 @@ const SESSION: Duration = Duration::from_secs(1);
 const REPLICAS: usize = 5;
 const PATH: &str = "/sweep";
 const STARTED: &str = "/started";
-/// The interval of each replica's timer.
 const TIMER: Duration = Duration::from_millis(200);
 /// The number of seconds, each of which has one start. The first start is at the beginning.
 const SECONDS: usize = if cfg!(soak) { 20 } else { 3 };
 
-/// The work of a replica.
 struct Work {
     outsider: zk::Client,
     namespace: String,
@@ -62,7 +60,6 @@ async fn by_leader(work: &Work) -> Result<(), LockError> {
     Ok(())
 }
 
-/// Runs as a replica, which ends with its input.
 async fn sweep((Orders { connect, namespace }, [log, name, kind]): (Orders, [String; 3])) {
     let outsider = outsider_at(&connect).await;
     let config = Config::new(connect).namespace(&namespace).session_timeout(SESSION);
@@ -137,19 +134,16 @@ async fn kill_last(fleet: &Fleet, replicas: &mut [Option<Process>]) -> usize {
     let name = fleet.starts().last().expect("there was a start").name;
     let replica = replicas[name].take().expect("it runs");
     if fleet.work == "lock" {
-        until(
-            || async {
-                replica.signal(Signal::STOP);
-                // No other replica holds the lock for long.
-                let is_free = timeout(TIMER, fleet.space.until_empty(PATH)).await.is_ok();
-                if !is_free {
-                    replica.signal(Signal::CONT);
-                }
-                is_free
-            },
-            "it holds nothing",
-        )
-        .await;
+        let holds_nothing = async || {
+            replica.signal(Signal::STOP);
+            // No other replica holds the lock for long.
+            let is_free = timeout(TIMER, fleet.space.until_empty(PATH)).await.is_ok();
+            if !is_free {
+                replica.signal(Signal::CONT);
+            }
+            is_free
+        };
+        until(holds_nothing, "it holds nothing").await;
     }
     replica.signal(Signal::KILL);
     name
@@ -174,7 +168,6 @@ async fn starts_once_per_second(work: &'static str) -> Vec<Start> {
     starts
 }
 
-/// Returns the longest time between two consecutive starts.
 fn longest_gap(starts: &[Start]) -> i64 {
     starts.windows(2).map(|pair| pair[1].at - pair[0].at).max().expect("there are several starts")
 }

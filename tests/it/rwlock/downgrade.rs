@@ -1,13 +1,18 @@
-//! Writers that go on as readers.
+//! Writers that go on as readers, also while the connection breaks and requests on the lock are under way.
+//! `contract::interruptions` has the breaks at each frame.
 
 use std::time::{Duration, Instant};
 
+use tokio::task::JoinHandle;
 use tokio::time::sleep;
-use zklock::{LeaseState, LockError, LossReason, Mode, Phase, Standing};
-use zklock_testkit::Direction;
+use zklock::{
+    Client, Health, LeaseState, LockError, LossReason, Mode, Phase, ReadGuard, Standing, WriteGuard,
+};
+use zklock_testkit::wire::Opcode;
+use zklock_testkit::{Direction, Hold, How, Proxy, Rule};
 
 use super::{PATH, queue, rwlock, sequence, side, spawn_read, spawn_write, until_waiting, write};
-use crate::support::{Space, failed, soon, until};
+use crate::support::{Server, Space, failed, soon, until};
 
 /// Waits until the writer's node, the first one of the queue, has become a reader's, and returns its name.
 async fn until_downgraded(space: &Space) -> String {
@@ -51,7 +56,13 @@ async fn a_downgraded_writer_goes_on_holding_with_the_token_it_had() {
     let participants = rwlock(&client).participants().await.unwrap();
     let [own] = participants.as_slice() else { panic!("{participants:?}") };
     assert_eq!((own.mode, own.standing), (Mode::Read, Standing::Holds));
-    assert!(rwlock(&client).try_write().await.unwrap().is_none());
+    let lock = rwlock(&client);
+    assert!(lock.try_write().await.unwrap().is_none());
+    let again = reader.scope(lock.read()).await.unwrap();
+    assert_eq!(again.fencing_token(), token);
+    let error = failed(reader.scope(lock.write()).await);
+    assert!(matches!(&error, LockError::Upgrade { path, .. } if path == PATH), "{error}");
+    again.release().await.unwrap();
     reader.release().await.unwrap();
     let next = write(&client).await;
     assert!(next.fencing_token() > token);
@@ -158,37 +169,9 @@ async fn a_downgrade_takes_one_wait_for_the_writers_inside_and_the_servers_toget
     };
     let (downgraded, ()) = tokio::join!(outer.downgrade(), inside);
     let error = failed(downgraded);
-    assert!(
-        matches!(error, LockError::Timeout { phase: Phase::Releasing, waited, .. } if waited == wait),
-        "{error}"
-    );
+    let LockError::Timeout { phase: Phase::Releasing, waited, .. } = error else { panic!("{error}") };
+    assert_eq!(waited, wait);
     assert!(started.elapsed() < wait * 3 / 2, "{:?}", started.elapsed());
-}
-
-#[tokio::test]
-async fn a_downgraded_guard_has_a_readers_scope() {
-    let (space, client) = Space::with_client().await;
-    let (lock, token) = (rwlock(&client), write(&client).await);
-    let reader = token.downgrade().await.unwrap();
-    let inside = reader.scope(async {
-        let again = lock.read().await.unwrap();
-        assert_eq!(again.fencing_token(), reader.fencing_token());
-        let error = failed(lock.write().await);
-        assert!(matches!(&error, LockError::Upgrade { path, .. } if path == PATH), "{error}");
-        again.release().await.unwrap();
-    });
-    inside.await;
-    assert_eq!(queue(&space).await.len(), 1);
-}
-
-#[tokio::test]
-async fn lost_lock_is_not_downgraded() {
-    let (space, client) = Space::with_client().await;
-    let writer = write(&client).await;
-    space.delete_children(PATH).await;
-    assert_eq!(soon(writer.lost()).await, LossReason::NodeDeleted);
-    assert!(failed(writer.downgrade().await).is_lost());
-    space.until_empty(PATH).await;
 }
 
 #[tokio::test]
@@ -207,5 +190,216 @@ async fn readers_of_one_task_and_a_downgrade_leave_nothing_in_whatever_order_the
         assert_eq!(queue(&space).await.len(), 1);
         kept.release().await.unwrap();
         assert_eq!(space.children(PATH).await, [""; 0]);
+    }
+}
+
+#[tokio::test]
+async fn reader_that_was_a_writer_is_told_of_its_loss() {
+    let (space, client) = Space::with_client().await;
+    for cause in [LossReason::NodeDeleted, LossReason::SessionEnded] {
+        let reader = write(&client).await.downgrade().await.unwrap();
+        match cause {
+            LossReason::SessionEnded => space.end_session_of(&client),
+            _ => space.delete_children(PATH).await,
+        }
+        let reason = soon(reader.lost()).await;
+        assert!(reason == cause || reason == LossReason::NodeDeleted, "{reason}");
+        assert_eq!(reader.state(), LeaseState::Lost(reason));
+        assert!(failed(reader.verify().await).is_lost());
+        assert!(failed(reader.set_data(PATH, "late").await).is_lost());
+        assert!(failed(reader.release().await).is_lost());
+    }
+}
+
+#[tokio::test]
+async fn writer_and_reader_inside_of_a_lost_write_are_told() {
+    let (space, client) = Space::with_client().await;
+    let writer = write(&client).await;
+    let reader = writer.scope(rwlock(&client).read()).await.unwrap();
+    space.delete_children(PATH).await;
+    assert_eq!(soon(reader.lost()).await, LossReason::NodeDeleted);
+    assert!(failed(writer.scope(rwlock(&client).read()).await).is_lost(), "it is not entered again");
+    assert!(failed(writer.downgrade().await).is_lost(), "it is not downgraded");
+    assert!(failed(reader.release().await).is_lost());
+    let _next = soon(spawn_read(&client)).await.unwrap();
+    assert_eq!(queue(&space).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_downgrade_that_no_server_answers_ends_with_the_lease() {
+    let server = Server::start();
+    let client = server.client(Duration::from_secs(4)).await;
+    let writer = write(&client).await;
+    let session = client.session_id();
+    server.pause().unwrap();
+    let error = failed(soon(writer.downgrade()).await);
+    assert!(matches!(error, LockError::Lost { reason: LossReason::LeaseExpired, .. }), "{error}");
+    assert_eq!(client.session_id(), session, "the caller is told before the session is given up");
+    server.resume().unwrap();
+}
+
+struct Scene {
+    space: Space,
+    proxy: Proxy,
+    client: Client,
+    other: Client,
+}
+
+struct Break {
+    rule: Rule,
+    return_: Hold,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let (space, proxy, client) = Space::with_proxy().await;
+        let other = space.client().await;
+        // This creates the parents.
+        write(&other).await.release().await.unwrap();
+        Self { space, proxy, client, other }
+    }
+
+    /// Breaks the connection at the next transaction, and keeps the client from reconnecting. The server may have applied
+    /// it.
+    fn cut(&self, is_applied: bool) -> Break {
+        let return_ = self.proxy.on_request(Opcode::CREATE_SESSION).hold();
+        let rule = match is_applied {
+            false => self.proxy.on_request(Opcode::MULTI).cut(How::Fin),
+            true => self.proxy.on_reply(Opcode::MULTI).cut(How::Rst),
+        };
+        Break { rule, return_ }
+    }
+
+    async fn mend(&self, broken: Break) {
+        let session = self.client.session_id();
+        soon(broken.rule.struck()).await;
+        soon(broken.return_.struck()).await;
+        broken.return_.release();
+        until(|| async { self.client.health() == Health::Connected }, "the client is back").await;
+        assert_eq!(self.client.session_id(), session);
+    }
+}
+
+type Downgrade = JoinHandle<Result<ReadGuard, LockError>>;
+
+/// Returns a writer, its node, and a writer that waits behind it.
+async fn write_and_let_wait(scene: &Scene) -> (WriteGuard, String, JoinHandle<WriteGuard>) {
+    let writer = write(&scene.client).await;
+    let waiting = spawn_write(&scene.other);
+    scene.space.until_queued(PATH, 2).await;
+    let node = queue(&scene.space).await.remove(0);
+    until_waiting(&scene.space, &scene.other, &node).await;
+    (writer, node, waiting)
+}
+
+/// Checks that the lock is held for reading, with one node in the writer's place, and hands it on to the
+/// waiting writer.
+async fn check_read_and_hand_on(
+    scene: &Scene,
+    node: &str,
+    (reader, waiting): (ReadGuard, JoinHandle<WriteGuard>),
+) {
+    reader.verify().await.unwrap();
+    let names = queue(&scene.space).await;
+    assert_eq!(names.len(), 2, "{names:?}");
+    assert_eq!((side(&names[0]), sequence(&names[0])), ("__READ__", sequence(node)));
+    until_waiting(&scene.space, &scene.other, &names[0]).await;
+    assert!(!waiting.is_finished());
+    let token = reader.fencing_token();
+    reader.release().await.unwrap();
+    let writer = soon(waiting).await.unwrap();
+    assert!(writer.fencing_token() > token);
+    writer.release().await.unwrap();
+    scene.space.until_empty(PATH).await;
+}
+
+#[tokio::test]
+async fn a_downgrade_that_is_cut_off_again_and_again_takes_place_once() {
+    let scene = Scene::new().await;
+    let (writer, node, waiting) = write_and_let_wait(&scene).await;
+    let first = scene.proxy.on_request(Opcode::MULTI).times(2).cut(How::Fin);
+    let second = scene.proxy.on_reply(Opcode::MULTI).times(2).cut(How::Rst);
+    let reader = soon(writer.downgrade()).await.unwrap();
+    assert_eq!((first.hits(), second.hits()), (2, 2));
+    check_read_and_hand_on(&scene, &node, (reader, waiting)).await;
+}
+
+#[tokio::test]
+async fn a_node_that_is_deleted_while_its_downgrade_is_cut_off_is_lost() {
+    for is_applied in [false, true] {
+        let scene = Scene::new().await;
+        let writer = write(&scene.client).await;
+        let broken = scene.cut(is_applied);
+        let downgrade: Downgrade = tokio::spawn(writer.downgrade());
+        soon(broken.rule.struck()).await;
+        scene.space.delete_children(PATH).await;
+        scene.mend(broken).await;
+        let error = failed(soon(downgrade).await.unwrap());
+        assert!(matches!(error, LockError::Lost { reason: LossReason::NodeDeleted, .. }), "{error}");
+        scene.space.until_empty(PATH).await;
+        soon(write(&scene.other)).await.release().await.unwrap();
+    }
+}
+
+/// Verifies a lock and writes under it in a separate task. `is_asked` is a reader of the same call.
+fn ask(is_asked: ReadGuard, ledger: &'static str) -> JoinHandle<ReadGuard> {
+    tokio::spawn(async move {
+        let (verified, written) = tokio::join!(is_asked.verify(), is_asked.set_data(ledger, "now"));
+        verified.unwrap();
+        written.unwrap();
+        is_asked
+    })
+}
+
+#[tokio::test]
+async fn reader_that_asks_and_writes_during_a_downgrade_hears_of_no_loss() {
+    for is_applied in [false, true] {
+        let scene = Scene::new().await;
+        let (writer, node, waiting) = write_and_let_wait(&scene).await;
+        writer.create("/ledger", "").await.unwrap();
+        let read = async || writer.scope(rwlock(&scene.client).read()).await.unwrap();
+        let (before, during) = (read().await, read().await);
+        let held = match is_applied {
+            true => scene.proxy.on_reply(Opcode::MULTI).nth(3).hold(),
+            false => scene.proxy.on_request(Opcode::MULTI).nth(3).hold(),
+        };
+        // These two transactions are sent before that of the downgrade.
+        let before = soon(ask(before, "/ledger")).await.unwrap();
+        let downgrade: Downgrade = tokio::spawn(writer.downgrade());
+        soon(held.struck()).await;
+        if is_applied {
+            until(async || side(&queue(&scene.space).await[0]) == "__READ__", "the writer is a reader").await;
+        }
+        let during = ask(during, "/ledger");
+        // The lease can be checked all the time, because that takes no request.
+        assert!(before.is_held() && !during.is_finished());
+        held.release();
+        let during = soon(during).await.unwrap();
+        let reader = soon(downgrade).await.unwrap().unwrap();
+        before.release().await.unwrap();
+        during.release().await.unwrap();
+        reader.delete("/ledger").await.unwrap();
+        check_read_and_hand_on(&scene, &node, (reader, waiting)).await;
+    }
+}
+
+#[tokio::test]
+async fn reader_that_asks_during_a_downgrade_that_is_cut_off_hears_of_no_loss() {
+    for is_applied in [false, true] {
+        let scene = Scene::new().await;
+        let (writer, node, waiting) = write_and_let_wait(&scene).await;
+        let asking = writer.scope(rwlock(&scene.client).read()).await.unwrap();
+        let broken = scene.cut(is_applied);
+        let downgrade: Downgrade = tokio::spawn(writer.downgrade());
+        soon(broken.rule.struck()).await;
+        let asked = tokio::spawn(async move {
+            asking.verify().await.unwrap();
+            asking
+        });
+        scene.mend(broken).await;
+        let asked = soon(asked).await.unwrap();
+        let reader = soon(downgrade).await.unwrap().unwrap();
+        asked.release().await.unwrap();
+        check_read_and_hand_on(&scene, &node, (reader, waiting)).await;
     }
 }

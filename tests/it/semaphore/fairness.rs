@@ -1,32 +1,35 @@
 //! The turns of clients that compete for permits, and the bounds of what they pass on. `contract::fairness` has the bound
 //! of grants.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
 use zklock::{Client, Permits, Queueing, Standing};
 
-use super::{GATE, PATH, Room, semaphore, spawn_take, take, until_nothing_is_left};
+use super::{GATE, PATH, semaphore, spawn_take, take, until_nothing_is_left};
 use crate::support::{Space, soon, until, until_waiting_here};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_tasks_of_two_clients_never_hold_more_permits_than_there_are() {
     const OF: u32 = 3;
     let space = Space::new();
-    let (room, mut tasks) = (Room::default(), JoinSet::new());
+    let (inside, mut tasks) = (Arc::new(AtomicU32::new(0)), JoinSet::new());
     let clients = [space.client().await, space.client().await];
     for number in 0..40 {
-        let (semaphore, room) = (semaphore(&clients[number % 2], OF), room.clone());
+        let (semaphore, inside) = (semaphore(&clients[number % 2], OF), inside.clone());
         tasks.spawn(async move {
             let mut handoffs = 0;
             for round in 0..30 {
                 let permits = if (number + round) % 17 == 0 { 2 } else { 1 };
                 let guard = take(&semaphore, permits).await;
-                room.enter(permits, OF);
+                let taken = inside.fetch_add(permits, Ordering::SeqCst) + permits;
+                assert!(taken <= OF, "{taken} of {OF} permits are taken");
                 tokio::task::yield_now().await;
                 assert!(guard.is_held());
                 handoffs += u32::from(guard.fencing_token().handoff() > 0);
-                room.leave(permits);
+                inside.fetch_sub(permits, Ordering::SeqCst);
                 match round % 3 {
                     0 => drop(guard),
                     _ => guard.release().await.unwrap(),
@@ -40,7 +43,6 @@ async fn many_tasks_of_two_clients_never_hold_more_permits_than_there_are() {
     until_nothing_is_left(&space).await;
 }
 
-/// Tasks that take one permit each, again and again.
 fn keep_busy(client: &Client, of: u32, tasks: usize) -> JoinSet<()> {
     let mut busy = JoinSet::new();
     for _ in 0..tasks {
@@ -61,7 +63,9 @@ async fn calls_for_all_permits_get_them_while_calls_for_one_come_without_end() {
     const OF: u32 = 3;
     let (space, [client, other]) = Space::with_clients().await;
     let mut busy = keep_busy(&client, OF, 10);
-    until_in_line_at_all(&client, OF).await;
+    let mine = semaphore(&client, OF);
+    let waiting = async || mine.participants().await.unwrap().iter().any(|own| own.waiting_here > Some(0));
+    until(waiting, "calls wait in line").await;
     for all in [semaphore(&other, OF), semaphore(&client, OF)] {
         for _ in 0..3 {
             let guard = take(&all, OF).await;
@@ -72,15 +76,6 @@ async fn calls_for_all_permits_get_them_while_calls_for_one_come_without_end() {
     assert!(busy.try_join_next().is_none(), "the others go on");
     busy.shutdown().await;
     until_nothing_is_left(&space).await;
-}
-
-async fn until_in_line_at_all(client: &Client, of: u32) {
-    let semaphore = semaphore(client, of);
-    let waiting = async || {
-        let participants = semaphore.participants().await.unwrap();
-        participants.iter().find_map(|own| own.waiting_here).is_some_and(|waiting| waiting > 0)
-    };
-    until(waiting, "calls wait in line").await;
 }
 
 #[tokio::test]

@@ -1,27 +1,20 @@
-//! The first contender is served first, whatever number of permits it wants, and whatever happens to the
-//! gate.
+//! The gate, which contenders pass one by one: the first one is served first, whatever it wants and loses.
 
 use std::time::Duration;
 
 use zklock_testkit::wire::Opcode;
 
-use super::{GATE, LEASES, semaphore, spawn_take, take, until_nothing_is_left};
+use super::{GATE, LEASES, Waiting, held_before, semaphore, spawn_take, take, until_nothing_is_left};
 use crate::support::{Space, failed, soon, until};
 
 #[tokio::test]
 async fn first_contender_is_served_first_whatever_it_wants() {
     let space = Space::new();
-    let (one, two) = (semaphore(&space.client().await, 3), semaphore(&space.client().await, 3));
-    let three = semaphore(&space.client().await, 3);
-    let first = take(&one, 2).await;
-    space.until_empty(GATE).await;
-    // It has one of its three permits, and a second node that does not count yet.
-    let large = spawn_take(&two, 3);
-    space.until_queued(LEASES, 4).await;
+    let (first, large) = held_before(&space, 3, [2, 3]).await;
     let mut waiting = Vec::new();
-    for (place, semaphore) in [&one, &two, &three].into_iter().enumerate() {
-        waiting.push(spawn_take(semaphore, 1));
-        space.until_queued(GATE, place + 2).await;
+    for place in 2..=4 {
+        waiting.push(spawn_take(&semaphore(&space.client().await, 3), 1));
+        space.until_queued(GATE, place).await;
     }
     first.release().await.unwrap();
     let large = soon(large).await.unwrap().unwrap();
@@ -39,12 +32,9 @@ async fn first_contender_is_served_first_whatever_it_wants() {
 
 #[tokio::test]
 async fn groups_whose_gate_is_deleted_under_them_do_not_wait_for_each_other_in_a_circle() {
-    let (space, [client, other]) = Space::with_clients().await;
-    let holder = take(&semaphore(&client, 3), 3).await;
-    space.until_empty(GATE).await;
-    let first = spawn_take(&semaphore(&space.client().await, 3), 3);
-    space.until_queued(LEASES, 4).await;
-    let second = spawn_take(&semaphore(&other, 3), 3);
+    let space = Space::new();
+    let (holder, mut first) = held_before(&space, 3, [3, 3]).await;
+    let mut second = spawn_take(&semaphore(&space.client().await, 3), 3);
     space.until_queued(GATE, 2).await;
     // Without its gate node, the first contender could be inside together with the second one, and each could
     // have some of the permits that the other one wants.
@@ -54,7 +44,6 @@ async fn groups_whose_gate_is_deleted_under_them_do_not_wait_for_each_other_in_a
     outsider.delete(&space.full(&format!("{GATE}/{}", queue[0])), None).await.unwrap();
     until(|| async { !space.children(GATE).await.contains(&queue[0]) }, "the gate is open").await;
     holder.release().await.unwrap();
-    let (mut first, mut second) = (first, second);
     // Either of them may be first. The other one needs the permits of the first.
     let (guard, waiting) = soon(async {
         tokio::select! {
@@ -70,22 +59,16 @@ async fn groups_whose_gate_is_deleted_under_them_do_not_wait_for_each_other_in_a
 
 #[tokio::test]
 async fn a_waiter_whose_gate_is_deleted_goes_through_it_again_and_keeps_nothing() {
-    let (space, [client, other]) = Space::with_clients().await;
-    let holder = take(&semaphore(&client, 2), 1).await;
-    space.until_empty(GATE).await;
-    let waiting = spawn_take(&semaphore(&other, 2), 2);
-    space.until_queued(LEASES, 3).await;
+    let space = Space::new();
+    let (holder, waiting) = held_before(&space, 2, [1, 2]).await;
     let (gate, leases) = (space.children(GATE).await, space.children(LEASES).await);
     space.delete_children(GATE).await;
-    until(
-        || async {
-            let (now, taken) = (space.children(GATE).await, space.children(LEASES).await);
-            let is_again = now.len() == 1 && now != gate;
-            is_again && taken.len() == 3 && taken.iter().filter(|name| leases.contains(name)).count() == 1
-        },
-        "it waits again",
-    )
-    .await;
+    let waits_again = async || {
+        let (now, taken) = (space.children(GATE).await, space.children(LEASES).await);
+        let is_again = now.len() == 1 && now != gate;
+        is_again && taken.len() == 3 && taken.iter().filter(|name| leases.contains(name)).count() == 1
+    };
+    until(waits_again, "it waits again").await;
     assert!(holder.is_held());
     holder.release().await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
@@ -95,13 +78,9 @@ async fn a_waiter_whose_gate_is_deleted_goes_through_it_again_and_keeps_nothing(
 #[tokio::test]
 async fn a_waiter_at_the_gate_whose_node_is_deleted_enters_again() {
     let space = Space::new();
-    let (holder, waiter) = (semaphore(&space.client().await, 1), semaphore(&space.client().await, 1));
-    let guard = take(&holder, 1).await;
-    space.until_empty(GATE).await;
-    let inside = spawn_take(&semaphore(&space.client().await, 1), 1);
-    space.until_queued(LEASES, 2).await;
+    let (guard, inside) = held_before(&space, 1, [1, 1]).await;
     let first = space.children(GATE).await;
-    let waiting = spawn_take(&waiter, 1);
+    let waiting = spawn_take(&semaphore(&space.client().await, 1), 1);
     space.until_queued(GATE, 2).await;
     let behind: Vec<_> =
         space.children(GATE).await.into_iter().filter(|name| !first.contains(name)).collect();
@@ -116,11 +95,8 @@ async fn a_waiter_at_the_gate_whose_node_is_deleted_enters_again() {
 #[tokio::test]
 async fn a_wait_that_ends_right_behind_the_gate_was_a_wait_behind_others() {
     let (space, proxy, client) = Space::with_proxy().await;
-    let (holder, waiter) = (semaphore(&space.client().await, 1), semaphore(&client, 1));
-    let guard = take(&holder, 1).await;
-    space.until_empty(GATE).await;
-    let first = spawn_take(&semaphore(&space.client().await, 1), 1);
-    space.until_queued(LEASES, 2).await;
+    let (guard, first) = held_before(&space, 1, [1, 1]).await;
+    let waiter = semaphore(&client, 1);
     let waiting = tokio::spawn(async move { waiter.acquire_timeout(Duration::from_secs(2)).await });
     space.until_queued(GATE, 2).await;
     // The next create is that of the permit, which the waiter sends behind the gate.
@@ -132,5 +108,54 @@ async fn a_wait_that_ends_right_behind_the_gate_was_a_wait_behind_others() {
     assert!(error.is_timeout() && error.is_contended(), "{error}");
     held.release();
     first.release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[tokio::test]
+async fn a_waiter_that_loses_a_permit_it_had_already_takes_all_of_them_anew() {
+    let (space, [client, other]) = Space::with_clients().await;
+    let guard = take(&semaphore(&client, 3), 2).await;
+    let held = space.children(LEASES).await;
+    let waiting = spawn_take(&semaphore(&other, 3), 3);
+    space.until_queued(LEASES, 4).await;
+    let mut own: Vec<_> =
+        space.children(LEASES).await.into_iter().filter(|name| !held.contains(name)).collect();
+    own.sort_by_key(|name| name[name.len() - 10..].to_owned());
+    let outsider = space.outsider().await;
+    let first = format!("{LEASES}/{}", own[0]);
+    // From then on, the waiter learns of the end of its permit before it learns of later releases.
+    until(|| async { space.is_watched(&first) }, "the waiter watches what it has").await;
+    outsider.delete(&space.full(&first), None).await.unwrap();
+    guard.release().await.unwrap();
+    let all = soon(waiting).await.unwrap().unwrap();
+    all.verify().await.unwrap();
+    space.until_queued(LEASES, 3).await;
+    assert!(!space.children(LEASES).await.contains(&own[0]));
+    all.release().await.unwrap();
+    until_nothing_is_left(&space).await;
+}
+
+#[tokio::test]
+async fn waiters_whose_session_ends_enter_both_queues_again() {
+    let (space, [client, other]) = Space::with_clients().await;
+    let guard = take(&semaphore(&client, 2), 2).await;
+    space.until_empty(GATE).await;
+    let inside = spawn_take(&semaphore(&other, 2), 2);
+    space.until_queued(LEASES, 3).await;
+    let at_the_gate = spawn_take(&semaphore(&other, 2), 1);
+    space.until_queued(GATE, 2).await;
+    let (gate, leases) = (space.children(GATE).await, space.children(LEASES).await);
+    space.end_session_of(&other);
+    let are_again = async || {
+        let (now, taken) = (space.children(GATE).await, space.children(LEASES).await);
+        let are_others = now.len() == 2 && now.iter().all(|name| !gate.contains(name));
+        are_others && taken.len() == 3 && taken != leases
+    };
+    until(are_again, "both are in their queues again").await;
+    assert!(guard.is_held());
+    guard.release().await.unwrap();
+    // The contender that came back first is served first, and makes room for the other.
+    let release = async |waiting: Waiting| soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    tokio::join!(release(inside), release(at_the_gate));
     until_nothing_is_left(&space).await;
 }

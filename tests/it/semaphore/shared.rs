@@ -115,8 +115,7 @@ async fn a_number_that_falls_while_a_permit_is_taken_is_heeded() {
 
 /// Checks that a call goes on to wait for a permit when it has heard all news. It watches the number then.
 async fn assert_waits(space: &Space, waiting: &JoinHandle<Result<SemaphoreGuard, LockError>>) {
-    let has_heard = || async { waiting.is_finished() || space.is_watched(LIMIT) };
-    until(has_heard, "the call has heard the news").await;
+    until(async || waiting.is_finished() || space.is_watched(LIMIT), "the call has heard the news").await;
     assert!(!waiting.is_finished());
 }
 

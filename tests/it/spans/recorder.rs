@@ -43,7 +43,6 @@ impl Recorded {
     }
 }
 
-/// The place of a span in the log.
 struct Place(usize);
 
 struct Fields<'a>(&'a mut BTreeMap<&'static str, String>);
@@ -69,7 +68,6 @@ impl Recorder {
         (recorder, listening)
     }
 
-    /// Returns the subscriber for other threads.
     pub(crate) fn subscriber(&self) -> Dispatch {
         Registry::default().with(self.clone()).into()
     }
@@ -95,7 +93,6 @@ impl Recorder {
         spans
     }
 
-    /// Returns the name of the innermost span around the event with this message.
     pub(crate) fn around(&self, message: &str) -> Option<&'static str> {
         let log = self.0.lock().unwrap();
         let found: Vec<_> = log.events.iter().filter(|(seen, _)| seen == message).collect();
@@ -103,7 +100,6 @@ impl Recorder {
         span.map(|place| log.spans[place].name)
     }
 
-    /// Returns the names of the threads on which the subscriber was called.
     pub(crate) fn threads(&self) -> BTreeSet<String> {
         self.0.lock().unwrap().threads.clone()
     }

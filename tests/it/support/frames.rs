@@ -39,7 +39,6 @@ pub(crate) enum Caller {
     Leaves,
 }
 
-/// A client behind a proxy.
 pub(crate) struct Interrupted {
     pub(crate) space: Space,
     current: RefCell<(Rc<Proxy>, Client)>,
@@ -52,12 +51,10 @@ impl Interrupted {
         Self { space, current: RefCell::new((Rc::new(proxy), client)) }
     }
 
-    /// Returns the client of this round.
     pub(crate) fn client(&self) -> Client {
         self.current.borrow().1.clone()
     }
 
-    /// Returns the proxy of this round's client.
     fn proxy(&self) -> Rc<Proxy> {
         self.current.borrow().0.clone()
     }
@@ -69,10 +66,8 @@ impl Interrupted {
         self.current.replace((Rc::new(proxy), client));
     }
 
-    /// Starts `work` and drops it while its n-th frame is on the way, for every n. `after` checks the result
-    /// each time, and each of its waits has a bound of its own.
-    ///
-    /// Returns the number of frames.
+    /// Starts `work` and drops it while its n-th frame is on the way, for every n. `after` checks the result each time, and
+    /// has bounds of its own. Returns the number of frames.
     pub(crate) async fn drop_at_each<T, F>(
         &self,
         frame: Frame,
@@ -109,10 +104,8 @@ impl Interrupted {
         unreachable!("work ends after finitely many frames")
     }
 
-    /// Starts `work` and breaks its connection at its n-th frame, for every n. `after` checks the result each
-    /// time, if the caller stays.
-    ///
-    /// Returns the number of frames.
+    /// Starts `work` and breaks its connection at its n-th frame, for every n. `after` checks the result each time, if the
+    /// caller stays. Returns the number of frames.
     pub(crate) async fn cut_at_each<T, F>(
         &self,
         (frame, meanwhile, caller): (Frame, Meanwhile, Caller),

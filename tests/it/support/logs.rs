@@ -59,7 +59,6 @@ impl Subscriber for Loud {
     fn exit(&self, _: &Id) {}
 }
 
-/// Returns the log lines about a lock.
 pub(crate) fn logged(path: &str) -> Vec<String> {
     lines().iter().filter(|line| line.contains(path)).cloned().collect()
 }

@@ -1,12 +1,8 @@
 //! The servers of the tests, and the means to observe and change them as an outsider.
 
 pub(crate) mod diagnosis;
-pub(crate) mod events;
 pub(crate) mod frames;
-mod locks;
 pub(crate) mod logs;
-mod nodes;
-mod polls;
 pub(crate) mod process;
 pub(crate) mod random;
 mod server;
@@ -15,19 +11,20 @@ mod waiting;
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use tokio::sync::RwLock;
-use zklock::{Client, Config, LockError, Mutex, Participant};
+use tokio::task::JoinHandle;
+use zklock::{Client, Config, LockError, Mutex, MutexGuard, Participant};
 use zklock_testkit::Proxy;
 use zookeeper_client as zk;
 
 use session_end::end_session;
 
-pub(crate) use locks::{lock, spawn_lock, spawn_lock_of};
-pub(crate) use nodes::{ephemeral, persistent, sequential};
-pub(crate) use polls::polled;
 pub(crate) use server::{QUICK_TICK, Server, TICK, server};
 pub(crate) use waiting::{SOON, in_time, soon, until};
 
@@ -38,7 +35,6 @@ pub(crate) static INSTALLED: RwLock<()> = RwLock::const_new(());
 /// A session timeout that outlasts the restart of a real server on a busy machine, and then a connection that was made too
 /// early: such a server never answers it, and the client gives it up after two fifths of the session timeout.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
-/// The timeout of the sessions of most tests.
 const SESSION: Duration = Duration::from_secs(10);
 /// The timeout of sessions whose ends a test waits for.
 pub(crate) const QUICK_SESSION: Duration = Duration::from_millis(1_500);
@@ -57,14 +53,12 @@ impl Space {
         Self::of(server(), (SESSION, TICK))
     }
 
-    /// Returns a namespace and a client.
     pub(crate) async fn with_client() -> (Self, Client) {
         let space = Self::new();
         let client = space.client().await;
         (space, client)
     }
 
-    /// Returns a namespace and several clients.
     pub(crate) async fn with_clients<const N: usize>() -> (Self, [Client; N]) {
         let (space, mut clients) = (Self::new(), Vec::new());
         for _ in 0..N {
@@ -73,7 +67,6 @@ impl Space {
         (space, clients.try_into().expect("there are so many"))
     }
 
-    /// Returns a namespace, and a client with its proxy.
     pub(crate) async fn with_proxy() -> (Self, Proxy, Client) {
         let space = Self::new();
         let (proxy, client) = space.proxied().await;
@@ -91,7 +84,6 @@ impl Space {
         Self { server, namespace, timing }
     }
 
-    /// Returns a configuration for this namespace.
     pub(crate) fn config(&self) -> Config {
         self.config_at(self.server.connect_string())
     }
@@ -112,7 +104,6 @@ impl Space {
         self.config().connect().await.expect("the server accepts a client")
     }
 
-    /// Connects a client through its own proxy.
     pub(crate) async fn proxied(&self) -> (Proxy, Client) {
         self.proxied_with(|config| config).await
     }
@@ -130,12 +121,10 @@ impl Space {
         self.server.outsider().await
     }
 
-    /// Ends a client's session, as its expiry would.
     pub(crate) fn end_session_of(&self, client: &Client) {
         end_session(self.server.address(), client.session_id().expect("the client has a session"));
     }
 
-    /// Lists the nodes below a lock, as an outsider sees them.
     pub(crate) async fn children(&self, path: &str) -> Vec<String> {
         let deadline = Instant::now() + SOON;
         loop {
@@ -146,13 +135,6 @@ impl Space {
                 Err(error) => panic!("the server does not list: {error}"),
             }
         }
-    }
-
-    /// Creates and deletes a node below a lock that is no contender's, so that watches on the children fire.
-    pub(crate) async fn change_children(&self, path: &str) {
-        let (child, outsider) = (format!("{path}/stranger"), self.outsider().await);
-        outsider.create(&self.full(&child), b"", &ephemeral()).await.expect("the lock has a node");
-        self.delete(&child).await;
     }
 
     /// Deletes the nodes below a lock, as an outsider might.
@@ -176,21 +158,8 @@ impl Space {
         assert!(matches!(deleted, Ok(()) | Err(zk::Error::NoNode)), "{deleted:?}");
     }
 
-    /// Forbids all clients to delete the nodes below a lock.
-    pub(crate) async fn forbid_deletes(&self, path: &str) {
-        self.permit(path, zk::Permission::READ | zk::Permission::CREATE | zk::Permission::ADMIN).await;
-    }
-
-    pub(crate) async fn forbid_creates(&self, path: &str) {
-        use zk::Permission as P;
-        self.permit(path, P::READ | P::WRITE | P::DELETE | P::ADMIN).await;
-    }
-
-    pub(crate) async fn permit_all(&self, path: &str) {
-        self.permit(path, zk::Permission::ALL).await;
-    }
-
-    async fn permit(&self, path: &str, permission: zk::Permission) {
+    /// Gives all clients only this permission on a lock.
+    pub(crate) async fn permit(&self, path: &str, permission: zk::Permission) {
         let acl = [zk::Acl::new(permission, zk::AuthId::anyone())];
         self.outsider().await.set_acl(&self.full(path), &acl, None).await.expect("the node is there");
     }
@@ -216,7 +185,6 @@ impl Space {
         until_before_expiry(async || self.children(path).await.is_empty(), "no contender is left").await;
     }
 
-    /// Returns whether any client watches the data of a node.
     pub(crate) fn is_watched(&self, path: &str) -> bool {
         !self.server.watchers(&self.full(path)).is_empty()
     }
@@ -241,7 +209,6 @@ impl Space {
         })
     }
 
-    /// Waits until this many contenders are in the queue.
     pub(crate) async fn until_queued(&self, path: &str, count: usize) {
         until(|| async { self.children(path).await.len() == count }, "the queue has its length").await;
     }
@@ -304,12 +271,10 @@ pub(crate) async fn until_waiting_here(
     until(async || waiting().await == Some(count), "the calls wait in line").await;
 }
 
-/// Waits until this many calls of the mutex's client wait in its line.
 pub(crate) async fn until_in_line(mutex: &Mutex, count: u32) {
     until_waiting_here(async || mutex.participants().await, count).await;
 }
 
-/// Returns the error of a call that must fail.
 #[track_caller]
 pub(crate) fn failed<T: Debug, E>(result: Result<T, E>) -> E {
     match result {
@@ -325,4 +290,46 @@ pub(crate) fn assert_waited(error: &LockError, wait: &str, path: &str) {
         (error.to_string(), format!("timed out after {wait} waiting behind others for lock {path}"));
     let holder = text.strip_prefix(&expected);
     assert!(holder.is_some_and(|holder| holder.is_empty() || holder.starts_with(": held by ")), "{text}");
+}
+
+pub(crate) async fn lock(client: &Client, path: &str) -> MutexGuard {
+    soon(client.mutex(path).unwrap().lock_timeout(Duration::MAX)).await.unwrap()
+}
+
+pub(crate) fn spawn_lock(client: &Client, path: &str) -> JoinHandle<MutexGuard> {
+    spawn_lock_of(&client.mutex(path).unwrap())
+}
+
+pub(crate) fn spawn_lock_of(mutex: &Mutex) -> JoinHandle<MutexGuard> {
+    let mutex = mutex.clone();
+    tokio::spawn(async move { mutex.lock_timeout(Duration::MAX).await.unwrap() })
+}
+
+pub(crate) fn persistent() -> zk::CreateOptions<'static> {
+    zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all())
+}
+
+pub(crate) fn ephemeral() -> zk::CreateOptions<'static> {
+    zk::CreateMode::Ephemeral.with_acls(zk::Acls::anyone_all())
+}
+
+pub(crate) fn sequential() -> zk::CreateOptions<'static> {
+    zk::CreateMode::EphemeralSequential.with_acls(zk::Acls::anyone_all())
+}
+
+/// Polls a future at most this many times, each time after it was woken, and drops it if it is not done by then.
+pub(crate) async fn polled<F: Future>(future: F, polls: u64) -> Option<F::Output> {
+    let (mut future, mut left) = (pin!(future), polls);
+    poll_fn(|context| {
+        if left == 0 {
+            return Poll::Ready(None);
+        }
+        left -= 1;
+        match future.as_mut().poll(context) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending if left == 0 => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
 }

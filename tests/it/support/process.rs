@@ -41,7 +41,6 @@ fn abort_in_time() {
     });
 }
 
-/// Prints a line for the parent process.
 pub(crate) fn report(line: &str) {
     let mut output = io::stdout().lock();
     writeln!(output, "{line}").and_then(|()| output.flush()).expect("the parent reads");
@@ -84,12 +83,10 @@ impl Process {
         kill_process(Pid::from_child(&self.0), signal).unwrap();
     }
 
-    /// Writes a line to its input.
     pub(crate) fn tell(&mut self, line: &str) {
         writeln!(self.0.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
-    /// Returns the output of the process, which can be taken once.
     pub(crate) fn output(&mut self) -> ChildStdout {
         self.0.stdout.take().expect("the output was not taken before")
     }

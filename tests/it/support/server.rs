@@ -70,12 +70,10 @@ impl Server {
         Self::start_granting(20 * TICK)
     }
 
-    /// Starts a server for one test whose sessions must end soon.
     pub(crate) fn start_quick() -> Self {
         Self::start_with(QUICK_TICK, 20 * QUICK_TICK, SELDOM)
     }
 
-    /// Starts a server that grants session timeouts of this length at most.
     pub(crate) fn start_granting(session: Duration) -> Self {
         Self::start_with(TICK, session, SELDOM)
     }

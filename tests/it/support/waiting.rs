@@ -6,7 +6,6 @@ use std::time::Duration;
 /// The longest wait for a state that must come.
 pub(crate) const SOON: Duration = Duration::from_secs(30);
 
-/// Waits until a condition holds.
 pub(crate) async fn until<F: Future<Output = bool>>(mut condition: impl FnMut() -> F, what: &str) {
     let is_met = async {
         while !condition().await {
@@ -17,7 +16,6 @@ pub(crate) async fn until<F: Future<Output = bool>>(mut condition: impl FnMut() 
     assert!(in_time.is_ok(), "timed out waiting until {what}");
 }
 
-/// Awaits a future that must complete soon.
 pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
     in_time(future, "the future completes").await
 }

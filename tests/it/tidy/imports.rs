@@ -7,7 +7,6 @@ use super::{code, is_for_tests, sources};
 
 /// The place of a file among the modules of its crate, such as `["session", "drive"]`; empty for the root.
 type Module = Vec<String>;
-/// A file, and one that it names.
 type Import = (Module, Module);
 
 fn module(path: &Path) -> Module {
@@ -97,7 +96,6 @@ fn imports(files: &[(Module, String)]) -> BTreeSet<Import> {
     found
 }
 
-/// Returns the imports that are part of a cycle.
 fn in_cycles(imports: &BTreeSet<Import>) -> Vec<&Import> {
     let reaches = |from: &Module, to: &Module| {
         let (mut open, mut seen) = (vec![from], BTreeSet::new());
@@ -141,8 +139,6 @@ fn cycle_is_found_whatever_form_its_paths_have() {
     assert_eq!(cycles("use crate::b::B;", "mod inner; pub use self::inner::B;", "use crate::a::A;"), 2);
     assert_eq!(cycles("", "mod inner; fn b() { inner::b() }", "use super::b;"), 2);
     assert_eq!(cycles("", "mod inner; pub use self::inner::b;", "use super::b;"), 0);
-    assert_eq!(
-        cycles("use crate::b::b;", "//! crate::a\n#[cfg(test)]\nmod tests { use crate::a::a; }", ""),
-        0
-    );
+    let comment_and_tests = "//! crate::a\n#[cfg(test)]\nmod tests { use crate::a::a; }";
+    assert_eq!(cycles("use crate::b::b;", comment_and_tests, ""), 0);
 }

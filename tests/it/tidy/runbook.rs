@@ -149,21 +149,12 @@ fn the_runbook_counts_the_paths_that_fit_into_the_bounds() {
             format!("| {{}} mutexes; a name has {} bytes and a prefix of {prefix} |", name.len()),
         ),
     ] {
-        let count = with_commas(bytes / length);
-        let words = words.replace("{}", &count);
+        let count = bytes / length;
+        let words = words.replace("{}", &format!("{},{:03}", count / 1_000, count % 1_000));
         assert!(runbook.contains(&words), "the runbook has no {words:?}");
     }
 }
 
-/// Returns a number of up to six digits as the runbook writes it.
-fn with_commas(number: usize) -> String {
-    match number {
-        0..1_000 => number.to_string(),
-        _ => format!("{},{:03}", number / 1_000, number % 1_000),
-    }
-}
-
-/// The arguments of an instruction in a container file.
 fn instructions<'a>(file: &'a str, name: &'a str) -> impl Iterator<Item = Vec<&'a str>> {
     file.lines()
         .filter(move |line| line.split(' ').next() == Some(name))
