@@ -78,13 +78,7 @@ impl Conversation {
         stream.set_nodelay(true)?;
         let stream = Framed::new(stream, frames(LARGEST_ANSWER));
         // The answer has not arrived yet.
-        let session = ConnectResponse {
-            protocol_version: 0,
-            timeout: 0,
-            session_id: 0,
-            password: None,
-            read_only: None,
-        };
+        let session = ConnectResponse::default();
         let (unanswered, events) = (Vec::new(), VecDeque::new());
         let mut new = Self { stream, session, next_xid: 1, unanswered, is_closing: false, events };
         new.send_frame(request.to_bytes()).await?;

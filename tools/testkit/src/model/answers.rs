@@ -36,14 +36,14 @@ impl Model {
         request: Request,
     ) -> Result<Response, ErrorCode> {
         match request {
-            Request::Create(create) => self.write(connection, &Op::Create(create)),
-            Request::Create2(create) => self.write(connection, &Op::Create2(create)),
-            Request::CreateContainer(create) => self.write(connection, &Op::CreateContainer(create)),
-            Request::CreateTtl { create, ttl } => self.write(connection, &Op::CreateTtl { create, ttl }),
-            Request::Delete(delete) => self.write(connection, &Op::Delete(delete)),
-            Request::SetData(set) => self.write(connection, &Op::SetData(set)),
-            Request::Multi(ops) if ops.iter().any(Op::is_read) => Err(ErrorCode::MARSHALLING_ERROR),
-            Request::MultiRead(ops) if !ops.iter().all(Op::is_read) => Err(ErrorCode::MARSHALLING_ERROR),
+            Request::Create(_) | Request::Create2(_) | Request::CreateContainer(_) => {
+                self.write(connection, &request)
+            }
+            Request::CreateTtl { .. } | Request::Delete(_) | Request::SetData(_) => {
+                self.write(connection, &request)
+            }
+            Request::Multi(ops) if ops.iter().any(is_read) => Err(ErrorCode::MARSHALLING_ERROR),
+            Request::MultiRead(ops) if !ops.iter().all(is_read) => Err(ErrorCode::MARSHALLING_ERROR),
             Request::Multi(ops) => self.multi(connection, &ops).map(Response::Multi),
             Request::SetAcl(set) => self
                 .transaction(connection, Form::Single, |transaction| (transaction.set_acl(&set), Vec::new()))
@@ -234,6 +234,11 @@ impl Model {
         self.disconnect(connection);
         self.outputs.push(Output::Close(connection));
     }
+}
+
+/// Returns whether an operation belongs in a multi-read rather than in a multi.
+fn is_read(op: &Op) -> bool {
+    matches!(op, Op::GetData { .. } | Op::GetChildren { .. })
 }
 
 /// Returns the response to a single request that has this result.

@@ -82,7 +82,7 @@ impl<'a> Transaction<'a> {
             Op::Delete(delete) => self.delete(delete),
             Op::SetData(set) => Ok(OpResult::DataSet(self.set_data(set)?)),
             Op::Check(check) => self.check(check),
-            Op::GetData { .. } | Op::GetChildren { .. } => Err(ErrorCode::MARSHALLING_ERROR),
+            _ => Err(ErrorCode::MARSHALLING_ERROR),
         }
     }
 

@@ -121,20 +121,11 @@ mod tests {
     use super::*;
 
     fn connect_request() -> Bytes {
-        let request = ConnectRequest {
-            protocol_version: 0,
-            last_zxid_seen: 0,
-            timeout: 1,
-            session_id: 0,
-            password: None,
-            read_only: None,
-        };
-        request.to_bytes()
+        ConnectRequest::default().to_bytes()
     }
 
     fn connect_response(session_id: i64) -> Bytes {
-        let (protocol_version, timeout, password, read_only) = (0, 1, None, None);
-        ConnectResponse { protocol_version, timeout, session_id, password, read_only }.to_bytes()
+        ConnectResponse { session_id, ..ConnectResponse::default() }.to_bytes()
     }
 
     fn request(xid: i32, opcode: Opcode) -> Bytes {

@@ -179,8 +179,8 @@ impl Request {
             Opcode::AUTH => {
                 reader.int()?;
                 // A server knows a scheme that is null as little as one that is empty.
-                let scheme = reader.nullable_string()?.unwrap_or_default();
-                Self::Auth { scheme, auth: reader.buffer()? }
+                let scheme: Option<String> = Record::read(reader)?;
+                Self::Auth { scheme: scheme.unwrap_or_default(), auth: Record::read(reader)? }
             }
             Opcode::SET_WATCHES => Self::SetWatches(SetWatches::read_first(reader)?),
             _ => Self::Unknown { opcode, body: reader.rest() },
@@ -192,8 +192,8 @@ impl Request {
         match self {
             Self::Auth { scheme, auth } => {
                 writer.int(0);
-                writer.string(scheme);
-                writer.buffer(auth.as_deref());
+                scheme.write(writer);
+                auth.write(writer);
             }
             Self::SetWatches(watches) => watches.write_first(writer),
             Self::Unknown { body, .. } => writer.raw(body),
