@@ -3,15 +3,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::{Bytes, BytesMut};
-use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, copy_bidirectional, sink};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, sink};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::conversation::{Conversation, Said};
-use super::fault::{Content, Fault, How, Parcel};
+use super::conversation::Conversation;
+use super::rule::{Fault, How, Kind};
 use super::state::{Cut, State};
-use super::stream::{Inlet, Outlet, Sent};
-use super::trigger::Kind;
+use super::stream::{Inlet, Outlet, Parcel, Sent, codec};
 use crate::wire::Malformed;
 
 /// Serves a client until it and the server have gone.
@@ -35,25 +34,24 @@ impl Connection {
     async fn serve(&self, mut client: TcpStream) {
         let opened = tokio::select! {
             biased;
-            how = self.is_cut() => Err(how),
+            how = self.cut.wait() => Err(*how),
             opened = self.open(&mut client) => opened,
         };
-        match opened {
-            Ok((server, early)) if is_word(&early) => self.pass_through(client, server, &early).await,
-            Ok((server, early)) => {
-                let (to_server, requests) = unbounded_channel();
-                let (to_client, replies) = unbounded_channel();
-                tokio::join!(
-                    self.client_side(client, early, to_server, replies),
-                    self.server_side(server, to_client, requests),
-                );
-            }
-            Err(how) => close(client, how).await,
-        }
+        let (server, early) = match opened {
+            Ok(opened) => opened,
+            Err(how) => return close(client, how).await,
+        };
+        let is_raw = self.state.is_raw || is_word(&early);
+        let (to_server, requests) = unbounded_channel();
+        let (to_client, replies) = unbounded_channel();
+        tokio::join!(
+            self.client_side(client, (is_raw, early), to_server, replies),
+            self.server_side(server, is_raw, to_client, requests),
+        );
     }
 
     /// Waits until the link is not blackholed, connects to the server, and waits for enough bytes to
-    /// recognize a four-letter word.
+    /// recognize a four-letter word, if the client speaks the protocol.
     ///
     /// The server never sees a client that leaves while the link is blackholed.
     async fn open(&self, client: &mut TcpStream) -> Result<(TcpStream, BytesMut), How> {
@@ -68,7 +66,7 @@ impl Connection {
         let server = TcpStream::connect(self.state.server).await.map_err(|_| How::Rst)?;
         // This keeps the proxy from adding a delay of its own. Without it, nothing else goes wrong.
         let _ = (client.set_nodelay(true), server.set_nodelay(true));
-        while early.len() < WORD {
+        while !self.state.is_raw && early.len() < WORD {
             some(client.read_buf(&mut early).await)?;
         }
         Ok((server, early))
@@ -77,27 +75,29 @@ impl Connection {
     async fn client_side(
         &self,
         mut client: TcpStream,
-        early: BytesMut,
+        (is_raw, early): (bool, BytesMut),
         to_server: UnboundedSender<Sent>,
         mut replies: UnboundedReceiver<Sent>,
     ) {
         let (reader, writer) = client.split();
-        let inlet = Inlet::new(reader, early);
-        let outlet = Outlet::new(writer, self.state.link.subscribe(), |link| link.to_client);
+        let inlet = Inlet { stream: reader, codec: codec(is_raw), buffer: early };
+        let link = self.state.link.subscribe();
+        let outlet = Outlet { stream: writer, is_raw, link, lane: |link| link.to_client };
+        let judge = |body: &Bytes| if is_raw { Ok(None) } else { self.judge_request(body) };
         let receive = async {
-            inlet.receive(&to_server, |body| self.judge_request(body)).await;
+            inlet.receive(&to_server, judge).await;
             self.state.attach(self.number, None);
             Ok(())
         };
         let ended = tokio::select! {
             biased;
-            how = self.is_cut() => Err(how),
+            how = self.cut.wait() => Err(*how),
             ended = async { tokio::try_join!(receive, outlet.deliver(&mut replies)) } => ended,
         };
         self.state.leave(self.number);
         if let Err(how) = ended {
             // Frames on their way to the server still arrive, followed by this end.
-            let _ = to_server.send((tokio::time::Instant::now(), Content::End(how).into()));
+            let _ = to_server.send((tokio::time::Instant::now(), Parcel::end(how)));
             close(client, how).await;
         }
     }
@@ -105,66 +105,44 @@ impl Connection {
     async fn server_side(
         &self,
         mut server: TcpStream,
+        is_raw: bool,
         to_client: UnboundedSender<Sent>,
         mut requests: UnboundedReceiver<Sent>,
     ) {
         let (reader, writer) = server.split();
-        let inlet = Inlet::new(reader, BytesMut::new());
-        let outlet = Outlet::new(writer, self.state.link.subscribe(), |link| link.to_server);
+        let inlet = Inlet { stream: reader, codec: codec(is_raw), buffer: BytesMut::new() };
+        let link = self.state.link.subscribe();
+        let outlet = Outlet { stream: writer, is_raw, link, lane: |link| link.to_server };
+        let judge = |body: &Bytes| if is_raw { Ok(None) } else { self.judge_answer(body) };
         let receive = async {
-            inlet.receive(&to_client, |body| self.judge_answer(body)).await;
+            inlet.receive(&to_client, judge).await;
             Ok(())
         };
         let ended = tokio::try_join!(receive, outlet.deliver(&mut requests));
         if let Err(how) = ended {
-            self.cut.send_replace(Some(how));
+            // The client may have been cut off before.
+            let _ = self.cut.set(how);
             close(server, how).await;
         }
     }
 
-    fn judge_request(&self, body: Bytes) -> Result<Option<Parcel>, Malformed> {
+    fn judge_request(&self, body: &Bytes) -> Result<Option<Fault>, Malformed> {
         let mut conversation = self.conversation.lock().unwrap_or_else(PoisonError::into_inner);
-        let asked = conversation.hear_client(&body)?;
-        let fault = self.state.judge(Kind::Request(asked.opcode()));
+        let asked = conversation.hear_client(body)?;
+        let fault = self.state.judge(Kind::Request(asked.opcode));
         if !matches!(fault, Some(Fault::Discard)) {
             conversation.expect(asked);
         }
-        Ok(apply(fault, body))
+        Ok(fault)
     }
 
-    fn judge_answer(&self, body: Bytes) -> Result<Option<Parcel>, Malformed> {
-        let said = self.conversation.lock().unwrap_or_else(PoisonError::into_inner).hear_server(&body)?;
-        if let Said::Session(session) = said {
+    fn judge_answer(&self, body: &Bytes) -> Result<Option<Fault>, Malformed> {
+        let mut conversation = self.conversation.lock().unwrap_or_else(PoisonError::into_inner);
+        let (kind, session) = conversation.hear_server(body)?;
+        if let Some(session) = session {
             self.state.attach(self.number, Some(session).filter(|&session| session != 0));
         }
-        Ok(apply(self.state.judge(said.kind()), body))
-    }
-
-    /// Passes all bytes on as they arrive, after the `early` ones.
-    async fn pass_through(&self, mut client: TcpStream, mut server: TcpStream, early: &[u8]) {
-        let pass = async {
-            server.write_all(early).await?;
-            copy_bidirectional(&mut client, &mut server).await
-        };
-        let cut = tokio::select! {
-            biased;
-            how = self.is_cut() => Some(how),
-            _ = pass => None,
-        };
-        if let Some(how) = cut {
-            close(client, how).await;
-        }
-    }
-
-    async fn is_cut(&self) -> How {
-        let mut cut = self.cut.subscribe();
-        loop {
-            if let Some(how) = *cut.borrow_and_update() {
-                return how;
-            }
-            // `self` owns the sender, so the channel cannot be closed.
-            let _ = cut.changed().await;
-        }
+        Ok(self.state.judge(kind))
     }
 }
 
@@ -174,13 +152,6 @@ const WORD: usize = 4;
 /// Returns whether these first bytes are a four-letter word; read as a length, they would exceed any frame.
 fn is_word(bytes: &[u8]) -> bool {
     bytes[..WORD].iter().all(u8::is_ascii_alphabetic)
-}
-
-fn apply(fault: Option<Fault>, body: Bytes) -> Option<Parcel> {
-    match fault {
-        Some(fault) => fault.applied_to(body),
-        None => Some(Content::Frame(body).into()),
-    }
 }
 
 /// Fails if the stream has ended or cannot be read.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use super::trigger::Kind;
+use super::rule::Kind;
 use crate::wire::{
     ConnectRequest, ConnectResponse, ErrorCode, Malformed, Opcode, Reader, Record, ReplyHeader,
     RequestHeader, xid,
@@ -13,62 +13,29 @@ use crate::wire::{
 /// The requests of one connection that wait for their replies.
 #[derive(Debug, Default)]
 pub(super) struct Conversation {
-    stage: Stage,
+    /// Whether the client has requested a session.
+    has_greeted: bool,
     pending: VecDeque<Asked>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Stage {
-    /// The client has sent nothing.
-    #[default]
-    Silent,
-    /// The client has requested a session.
-    Greeted,
 }
 
 /// The properties that identify a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
-    Session,
-    Operation { xid: i32, opcode: Opcode },
-}
-
-impl Asked {
-    pub(super) fn opcode(self) -> Opcode {
-        match self {
-            Self::Session => Opcode::CREATE_SESSION,
-            Self::Operation { opcode, .. } => opcode,
-        }
-    }
-}
-
-/// A frame from the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Said {
-    /// The answer to the request for a session: the id of the session, or zero if it has expired.
-    Session(i64),
-    Frame(Kind),
-}
-
-impl Said {
-    pub(super) fn kind(self) -> Kind {
-        match self {
-            Self::Session(_) => Kind::Reply(Opcode::CREATE_SESSION),
-            Self::Frame(kind) => kind,
-        }
-    }
+pub(super) struct Asked {
+    pub(super) opcode: Opcode,
+    /// The number; `None` for the request for a session.
+    xid: Option<i32>,
 }
 
 impl Conversation {
     /// Decodes a frame from the client.
     pub(super) fn hear_client(&mut self, body: &Bytes) -> Result<Asked, Malformed> {
-        if self.stage == Stage::Silent {
+        if !self.has_greeted {
             ConnectRequest::from_bytes(body.clone())?;
-            self.stage = Stage::Greeted;
-            return Ok(Asked::Session);
+            self.has_greeted = true;
+            return Ok(Asked { opcode: Opcode::CREATE_SESSION, xid: None });
         }
         let RequestHeader { xid, opcode } = RequestHeader::read(&mut Reader::new(body.clone()))?;
-        Ok(Asked::Operation { xid, opcode })
+        Ok(Asked { opcode, xid: Some(xid) })
     }
 
     /// Remembers a request that the server will answer.
@@ -76,12 +43,13 @@ impl Conversation {
         self.pending.push_back(asked);
     }
 
-    /// Decodes a frame from the server.
-    pub(super) fn hear_server(&mut self, body: &Bytes) -> Result<Said, Malformed> {
-        if self.pending.front() == Some(&Asked::Session) {
+    /// Decodes a frame from the server. Returns its kind, and the session in the answer to the request for one, which is
+    /// zero if the session has expired.
+    pub(super) fn hear_server(&mut self, body: &Bytes) -> Result<(Kind, Option<i64>), Malformed> {
+        if let Some(Asked { opcode, xid: None }) = self.pending.front().copied() {
             let response = ConnectResponse::from_bytes(body.clone())?;
             self.pending.pop_front();
-            return Ok(Said::Session(response.session_id));
+            return Ok((Kind::Reply(opcode), Some(response.session_id)));
         }
         let header = ReplyHeader::read(&mut Reader::new(body.clone()))?;
         let kind = match header.xid {
@@ -93,14 +61,13 @@ impl Conversation {
                 None => Kind::Unasked,
             },
         };
-        Ok(Said::Frame(kind))
+        Ok((kind, None))
     }
 
     /// Forgets the oldest request with this number. Pings and some other requests share a number.
-    fn answered(&mut self, answered: i32) -> Option<Opcode> {
-        let is = |asked: &Asked| matches!(asked, Asked::Operation { xid, .. } if *xid == answered);
-        let position = self.pending.iter().position(is)?;
-        self.pending.remove(position).map(Asked::opcode)
+    fn answered(&mut self, xid: i32) -> Option<Opcode> {
+        let position = self.pending.iter().position(|asked| asked.xid == Some(xid))?;
+        self.pending.remove(position).map(|asked| asked.opcode)
     }
 }
 
@@ -141,10 +108,13 @@ mod tests {
         let mut conversation = Conversation::default();
         let session = conversation.hear_client(&connect_request()).unwrap();
         conversation.expect(session);
-        assert_eq!(conversation.hear_server(&connect_response(7)), Ok(Said::Session(7)));
+        assert_eq!(
+            conversation.hear_server(&connect_response(7)),
+            Ok((Kind::Reply(Opcode::CREATE_SESSION), Some(7)))
+        );
         for &(xid, opcode) in requests {
             let asked = conversation.hear_client(&request(xid, opcode)).unwrap();
-            assert_eq!(asked, Asked::Operation { xid, opcode });
+            assert_eq!(asked, Asked { opcode, xid: Some(xid) });
             conversation.expect(asked);
         }
         conversation
@@ -170,7 +140,7 @@ mod tests {
             (2, Kind::Unasked),
         ];
         for (xid, kind) in expected {
-            assert_eq!(conversation.hear_server(&reply(xid)), Ok(Said::Frame(kind)), "{xid}");
+            assert_eq!(conversation.hear_server(&reply(xid)), Ok((kind, None)), "{xid}");
         }
     }
 
@@ -179,14 +149,14 @@ mod tests {
         let mut conversation = asked(&[(1, Opcode::CREATE)]);
         let refusal = ReplyHeader { xid: 1, zxid: 0, error: ErrorCode::NO_NODE }.to_bytes();
         let said = conversation.hear_server(&refusal);
-        assert_eq!(said, Ok(Said::Frame(Kind::Refusal(Opcode::CREATE))));
+        assert_eq!(said, Ok((Kind::Refusal(Opcode::CREATE), None)));
     }
 
     #[test]
     fn a_request_that_was_not_expected_has_no_reply() {
         let mut conversation = asked(&[]);
         conversation.hear_client(&request(1, Opcode::CREATE)).unwrap();
-        assert_eq!(conversation.hear_server(&reply(1)), Ok(Said::Frame(Kind::Unasked)));
+        assert_eq!(conversation.hear_server(&reply(1)), Ok((Kind::Unasked, None)));
     }
 
     #[test]

@@ -1,19 +1,16 @@
 //! An ensemble of real ZooKeeper servers.
 //!
-//! This module may use only `error`, `eventually`, `installation`, `ports`, `supervisor` and `zookeeper`.
+//! This module may use only `error`, `eventually`, `installation`, `ports`, `proxy`, `supervisor` and `zookeeper`.
 
 use std::thread;
 use std::time::Duration;
 
 use crate::real::supervisor::START_WITHIN;
-use crate::{Error, ZooKeeper, eventually};
+use crate::{Direction, Error, Proxy, ZooKeeper, eventually};
 
 mod builder;
-mod relay;
 
 pub use builder::EnsembleBuilder;
-
-use self::relay::Relay;
 
 /// Running ZooKeeper servers that form an ensemble, each of which ends like a single [`ZooKeeper`].
 ///
@@ -42,7 +39,7 @@ pub struct Ensemble {
 #[derive(Debug)]
 struct Link {
     ends: [usize; 2],
-    relay: Relay,
+    proxy: Proxy,
 }
 
 impl Ensemble {
@@ -94,7 +91,7 @@ impl Ensemble {
     ///
     /// Panics if the ensemble was built without [`EnsembleBuilder::separable`], or if the server is not one of it.
     pub fn separate(&self, server: &ZooKeeper) {
-        self.links_of(server).for_each(Relay::shut);
+        self.links_of(server).for_each(|proxy| proxy.blackhole(Direction::Both));
     }
 
     /// Delays all data that passes between a server and the others in either direction, if one of them leads and the other
@@ -106,7 +103,7 @@ impl Ensemble {
     ///
     /// Panics if the ensemble was built without [`EnsembleBuilder::separable`], or if the server is not one of it.
     pub fn delay(&self, server: &ZooKeeper, delay: Duration) {
-        self.links_of(server).for_each(|relay| relay.delay(delay));
+        self.links_of(server).for_each(|proxy| proxy.delay(Direction::Both, delay));
     }
 
     /// Ends the effect of [`separate`](Self::separate) and [`delay`](Self::delay). Data that was kept passes first.
@@ -115,14 +112,14 @@ impl Ensemble {
     ///
     /// Panics if the ensemble was built without [`EnsembleBuilder::separable`], or if the server is not one of it.
     pub fn join(&self, server: &ZooKeeper) {
-        self.links_of(server).for_each(Relay::open);
+        self.links_of(server).for_each(Proxy::heal);
     }
 
-    fn links_of(&self, server: &ZooKeeper) -> impl Iterator<Item = &Relay> {
+    fn links_of(&self, server: &ZooKeeper) -> impl Iterator<Item = &Proxy> {
         assert!(!self.links.is_empty(), "the ensemble was built without `separable`");
         let index = self.servers.iter().position(|other| other.address() == server.address());
         let index = index.expect("the server is one of the ensemble");
-        self.links.iter().filter(move |link| link.ends.contains(&index)).map(|link| &link.relay)
+        self.links.iter().filter(move |link| link.ends.contains(&index)).map(|link| &link.proxy)
     }
 
     /// Starts all servers again with the same ports and data, after killing those that are running.

@@ -5,11 +5,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::relay::Relay;
 use super::{Ensemble, Link};
 use crate::real::ports;
 use crate::real::zookeeper::{ZooKeeperBuilder, options_of_servers};
-use crate::{Error, Installation, ZooKeeper};
+use crate::{Error, Installation, Proxy, ZooKeeper};
 
 /// The options of an [`Ensemble`].
 #[derive(Debug, Clone)]
@@ -19,22 +18,15 @@ pub struct EnsembleBuilder {
     servers: usize,
     init_limit: u32,
     sync_limit: u32,
-    links: Links,
-}
-
-/// The ways on which the servers reach each other.
-#[derive(Clone, Copy, Debug)]
-enum Links {
-    Direct,
-    /// Each through a relay.
-    Relayed,
+    /// Whether the servers reach each other through proxies.
+    is_separable: bool,
 }
 
 options_of_servers!(EnsembleBuilder, server);
 
 impl EnsembleBuilder {
     fn new() -> Self {
-        Self { server: ZooKeeper::builder(), servers: 3, init_limit: 10, sync_limit: 5, links: Links::Direct }
+        Self { server: ZooKeeper::builder(), servers: 3, init_limit: 10, sync_limit: 5, is_separable: false }
     }
 
     /// Sets the number of servers (default: 3, of which one may fail).
@@ -60,7 +52,7 @@ impl EnsembleBuilder {
     /// Lets [`Ensemble::separate`] cut servers off, and [`Ensemble::delay`] delay them (default: they reach each other
     /// directly).
     pub fn separable(mut self) -> Self {
-        self.links = Links::Relayed;
+        self.is_separable = true;
         self
     }
 
@@ -81,7 +73,7 @@ impl EnsembleBuilder {
         let mut ensemble = Ensemble { servers, connect_string: String::new(), links: Vec::new() };
         ports::start_on_free(|| {
             let places = next_places().map_err(Error::io("find free ports"))?;
-            ensemble.links = self.links(&places).map_err(Error::io("start relays"))?;
+            ensemble.links = self.links(&places)?;
             for (number, address) in places.clients.iter().enumerate() {
                 let settings = self.settings_of_peers(number, &places, &ensemble.links);
                 self.server.configure(&mut ensemble.servers[number], *address, &settings)?;
@@ -103,14 +95,12 @@ impl EnsembleBuilder {
         Ok(server)
     }
 
-    /// Starts a relay from each server to each other one, if the links can be cut.
-    fn links(&self, places: &Places) -> io::Result<Vec<Link>> {
+    /// Starts a proxy from each server to each other one, if the links can be cut.
+    fn links(&self, places: &Places) -> Result<Vec<Link>, Error> {
         let mut links = Vec::new();
-        if let Links::Relayed = self.links {
-            for from in 0..self.servers {
-                for (to, (quorum, _)) in places.peers.iter().enumerate().filter(|(to, _)| *to != from) {
-                    links.push(Link { ends: [from, to], relay: Relay::start(*quorum)? });
-                }
+        for from in (0..self.servers).filter(|_| self.is_separable) {
+            for (to, (quorum, _)) in places.peers.iter().enumerate().filter(|(to, _)| *to != from) {
+                links.push(Link { ends: [from, to], proxy: Proxy::of_bytes(*quorum)? });
             }
         }
         Ok(links)
@@ -121,7 +111,7 @@ impl EnsembleBuilder {
         let limits = format!("initLimit={}\nsyncLimit={}\n", self.init_limit, self.sync_limit);
         let line = |(to, (quorum, election)): (usize, &(SocketAddr, SocketAddr))| {
             let link = links.iter().find(|link| link.ends == [from, to]);
-            let quorum = link.map_or(*quorum, |link| link.relay.address());
+            let quorum = link.map_or(*quorum, |link| link.proxy.address());
             format!("server.{}={quorum}:{}\n", to + 1, election.port())
         };
         limits + &places.peers.iter().enumerate().map(line).collect::<String>()
