@@ -21,27 +21,19 @@ use tokio::signal::unix::{SignalKind, signal};
 use zklock_testkit::Ensemble;
 
 use crate::bell::Bell;
-use crate::chronicle::Chronicle;
 use crate::fleet::{Clock, Exit, Fleet, Skew};
 use crate::history::{Event, Process};
 use crate::injection::{Field, mend};
+use crate::journal::Chronicle;
 use crate::options::Options;
-use crate::orders::Orders;
+use crate::orders::{CONTAINERS_MS, NAMESPACE, Orders, SESSION, SYNC_LIMIT, TICK};
 use crate::outsider::Outsider;
 use crate::schedule::{Kind, Plan};
 use crate::service;
-use crate::settings::{CONTAINERS_MS, NAMESPACE, SESSION, SYNC_LIMIT, TICK};
 
 use self::play::Player;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
-
-/// The result of a campaign.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Kept,
-    Broken,
-}
 
 /// Runs a campaign, and succeeds if it finds no violation.
 pub(crate) fn run(options: &Options) -> ExitCode {
@@ -53,10 +45,11 @@ pub(crate) fn check(directory: &Path) -> ExitCode {
     exit_code(verdict::again(directory))
 }
 
-fn exit_code(outcome: Outcome<Verdict>) -> ExitCode {
+/// Returns the exit code of a check, which tells whether the promise was kept.
+fn exit_code(outcome: Outcome<bool>) -> ExitCode {
     match outcome {
-        Ok(Verdict::Kept) => ExitCode::SUCCESS,
-        Ok(Verdict::Broken) => ExitCode::FAILURE,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("chaos: {error}");
             ExitCode::from(2)
@@ -76,7 +69,7 @@ fn create(kept: Option<&Path>) -> Outcome<PathBuf> {
     Ok(fs::canonicalize(path)?)
 }
 
-fn campaign(options: &Options) -> Outcome<Verdict> {
+fn campaign(options: &Options) -> Outcome<bool> {
     let directory = create(options.keep.as_deref())?;
     let skew = Skew::build(&directory)?;
     let plan = options.plan(|kind| kind != Kind::SkewClock || skew.is_some());
@@ -111,7 +104,7 @@ fn campaign(options: &Options) -> Outcome<Verdict> {
     // A history that ends early may show a violation, too.
     let ended = failed.as_deref().unwrap_or_default();
     let verdict = verdict::reached(&chronicle, &directory, options, ended);
-    if options.keep.is_none() && matches!((&verdict, &failed), (Ok(Verdict::Kept), Ok(_))) {
+    if options.keep.is_none() && matches!((&verdict, &failed), (Ok(true), Ok(_))) {
         fs::remove_dir_all(&directory)?;
     } else {
         println!("the histories are in {}", directory.display());

@@ -1,7 +1,7 @@
 //! The processes of a campaign, and the links from each of them to each server.
 //!
 //! One thread starts all processes and lives longer than they do, because a process ends with the thread that started it.
-//! Uses the floors below: `journal`, `schedule` and `workload`.
+//! Uses the floors below: `journal`, `orders` and `schedule`.
 
 mod clocks;
 mod links;
@@ -266,7 +266,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::Pace;
+    use crate::orders::Pace;
 
     #[test]
     fn a_process_goes_on_when_the_last_of_its_stops_ends() {

@@ -5,24 +5,24 @@
 //! machine share and that no suspension stops (`CLOCK_BOOTTIME`). The module has no clock and no files of its own: the
 //! writer gives each time, and lines are read from a [`BufRead`](std::io::BufRead). It uses no other module.
 
-mod call;
 mod campaign;
 pub(crate) mod check;
 mod event;
 mod hold;
 mod merged;
 mod record;
-mod source;
 #[cfg(test)]
 mod story;
 mod summary;
 mod violation;
 
+pub(crate) use self::campaign::{Campaign, Force, Life};
 pub(crate) use self::check::Bounds;
 pub(crate) use self::event::{Event, Kind, Outcome, Token, Way, Why};
-#[cfg(test)]
-pub(crate) use self::hold::Ending;
+pub(crate) use self::hold::{Call, Ending, Hold, collect, derive, excludes};
 pub(crate) use self::merged::History;
-pub(crate) use self::record::{Record, read};
-pub(crate) use self::source::{CallId, Process, Source};
+pub(crate) use self::record::{CallId, Process, Record, Source, read};
+#[cfg(test)]
+pub(crate) use self::story::{Story, rules, source};
 pub(crate) use self::summary::Summary;
+pub(crate) use self::violation::{Rule, Violation, both, life, millis};

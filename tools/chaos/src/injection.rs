@@ -1,6 +1,6 @@
 //! Injects the faults that strike servers, sessions and nodes, each on a thread of its own.
 //!
-//! Uses the floors below: `outsider`, `chronicle`, `schedule`, `workload` and `bell`.
+//! Uses the floors below: `outsider`, `journal`, `orders`, `schedule` and `bell`.
 
 mod outside;
 mod servers;
@@ -13,11 +13,11 @@ use tokio::runtime::Handle;
 use zklock_testkit::Ensemble;
 
 use crate::bell::Bell;
-use crate::chronicle::Chronicle;
 use crate::history::Process;
+use crate::journal::Chronicle;
+use crate::orders::Workload;
 use crate::outsider::Outsider;
 use crate::schedule::{Fault, Strike};
-use crate::workload::Workload;
 
 pub(crate) use self::servers::mend;
 

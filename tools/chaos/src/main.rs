@@ -9,7 +9,6 @@ use clap::{Parser, Subcommand};
 
 mod bell;
 mod campaign;
-mod chronicle;
 mod fleet;
 mod history;
 mod injection;
@@ -19,9 +18,7 @@ mod orders;
 mod outsider;
 mod schedule;
 mod service;
-mod settings;
 mod worker;
-mod workload;
 
 #[derive(Debug, Parser)]
 #[command(name = "zklock-chaos", about = "Random faults against many processes on a real ensemble")]

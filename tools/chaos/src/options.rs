@@ -1,12 +1,12 @@
-//! The options of a campaign. Uses only `schedule` and `workload`.
+//! The options of a campaign. Uses only `orders` and `schedule`.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
 
+use crate::orders::{Pace, Workload};
 use crate::schedule::{Kind, Plan};
-use crate::workload::{Pace, Workload};
 
 /// A campaign of random faults, which fails if the check of the histories finds a violation of the promise.
 #[derive(Clone, Debug, clap::Args)]

@@ -6,20 +6,19 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::Path;
 
-use super::{Outcome, Verdict};
-use crate::chronicle::Chronicle;
+use super::Outcome;
 use crate::fleet::Exit;
 use crate::history::{self, Bounds, Event, History, Summary, Why, check};
-use crate::journal::ENDING;
+use crate::journal::{Chronicle, ENDING};
 use crate::options::Options;
 
-/// Checks the history, and prints and stores the report.
+/// Checks the history, and prints and stores the report. Returns whether it finds no violation.
 pub(super) fn reached(
     chronicle: &Chronicle,
     directory: &Path,
     options: &Options,
     failed: &[Exit],
-) -> Outcome<Verdict> {
+) -> Outcome<bool> {
     let history = merged(directory)?;
     let (summary, mut found) = checked(&history);
     found.extend(idle(&history, options.processes()));
@@ -31,20 +30,14 @@ pub(super) fn reached(
     let text = report(&format!("{options:?}\n{summary}{waits}{errors}{failures}"), &found);
     fs::write(directory.join("report.txt"), &text)?;
     println!("{}", shortened(&text));
-    Ok(Verdict::of(&found))
+    Ok(found.is_empty())
 }
 
-/// Checks a history again, and prints what is in it and what it violates.
-pub(super) fn again(directory: &Path) -> Outcome<Verdict> {
+/// Checks a history again, and prints what is in it and what it violates. Returns whether it finds no violation.
+pub(super) fn again(directory: &Path) -> Outcome<bool> {
     let (summary, found) = checked(&merged(directory)?);
     println!("{}", report(&summary.to_string(), &found));
-    Ok(Verdict::of(&found))
-}
-
-impl Verdict {
-    fn of(found: &[String]) -> Self {
-        if found.is_empty() { Self::Kept } else { Self::Broken }
-    }
+    Ok(found.is_empty())
 }
 
 /// Returns the counts of a history, and the violations in it.
@@ -89,7 +82,7 @@ fn merged(directory: &Path) -> Outcome<History> {
 
 /// Returns a line for each process that has held no lock, of which a campaign shows nothing.
 fn idle(history: &History, processes: usize) -> Vec<String> {
-    let held: BTreeSet<_> = history.holds().iter().map(|hold| hold.process().number as usize).collect();
+    let held: BTreeSet<_> = history.holds.iter().map(|hold| hold.process().number as usize).collect();
     let idle = (0..processes).filter(|number| !held.contains(number));
     idle.map(|number| format!("Process: {number} has held no lock")).collect()
 }
@@ -110,7 +103,7 @@ fn waits(history: &History) -> String {
 /// Returns the number of calls that failed, by their errors without numbers and names of nodes.
 fn errors(history: &History) -> String {
     let mut counts = BTreeMap::<String, u64>::new();
-    for record in history.records() {
+    for record in &history.records {
         let text = match &record.event {
             Event::GaveUp { why: Why::Error(text) } => text,
             Event::ReleaseFailed { text } | Event::ToldLost { reason: text } => text,

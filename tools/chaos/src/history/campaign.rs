@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::event::Event;
-use super::record::Record;
-use super::source::{Process, Source};
+use crate::history::{Event, Process, Record, Source};
 
 /// A fault that the campaign injected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,23 +17,16 @@ pub(crate) struct Fault {
 /// One life of a process, as the campaign wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Life {
-    /// The end of the life, or `None` if it lasted until the end of the history.
-    pub(crate) death: Option<Death>,
+    /// The time at which the campaign killed the process.
+    pub(crate) killed: Option<u64>,
+    /// The time at which the process had ended by itself.
+    pub(crate) exited: Option<u64>,
     /// The times for which the process was stopped. The last one may have no end.
     pub(crate) stops: Vec<Stop>,
     /// The times for which the process had no processor, as it says itself. They include those for which it was stopped.
     pub(crate) stalls: Vec<Stop>,
     /// The times at which the campaign ended a session of the process.
     pub(crate) sessions_ended: Vec<Force>,
-}
-
-/// The end of a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Death {
-    /// The process was killed at this time.
-    Killed(u64),
-    /// The process had ended by itself at this time.
-    Exited(u64),
 }
 
 /// A time for which a process was stopped.
@@ -68,14 +59,6 @@ impl Force {
 }
 
 impl Life {
-    /// Returns the time of the death by a signal.
-    pub(crate) fn killed(&self) -> Option<u64> {
-        match self.death {
-            Some(Death::Killed(at)) => Some(at),
-            _ => None,
-        }
-    }
-
     /// Returns the time for which the process was stopped between these times, in nanoseconds.
     pub(crate) fn stopped_between(&self, from: u64, to: u64) -> u64 {
         between(&self.stops, from, to)
@@ -147,8 +130,8 @@ impl Campaign {
                     forces.push(Force::begins(at));
                 }
             }
-            Event::ProcessKilled { process } => self.life(*process).death = Some(Death::Killed(at)),
-            Event::ProcessExited { process } => self.life(*process).death = Some(Death::Exited(at)),
+            Event::ProcessKilled { process } => self.life(*process).killed = Some(at),
+            Event::ProcessExited { process } => self.life(*process).exited = Some(at),
             Event::ProcessStopped { process } => self.life(*process).stops.push(Stop { from: at, to: None }),
             Event::ProcessContinued { process } => self.life(*process).go_on(at),
             Event::NodesLeft { paths } => {

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::source::Process;
+use crate::history::Process;
 
 /// An event of a call, of a process, or of the campaign that runs the processes.
 ///

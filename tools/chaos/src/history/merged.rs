@@ -3,21 +3,22 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::call::{Call, collect};
-use super::campaign::{Campaign, Life};
-use super::hold::{Hold, derive};
-use super::record::Record;
-use super::source::{CallId, Process};
-use super::violation::{Rule, Violation, life};
+use crate::history::{
+    Call, CallId, Campaign, Hold, Life, Process, Record, Rule, Violation, collect, derive, life,
+};
 
 /// The merged records of all processes of a campaign.
 #[derive(Clone, Debug)]
 pub(crate) struct History {
-    records: Vec<Record>,
+    /// All records, by their time.
+    pub(crate) records: Vec<Record>,
     calls: BTreeMap<CallId, Call>,
-    strays: Vec<Record>,
-    campaign: Campaign,
-    holds: Vec<Hold>,
+    /// The records of calls that never asked, and second requests of a call.
+    pub(crate) strays: Vec<Record>,
+    /// The events of the campaign itself.
+    pub(crate) campaign: Campaign,
+    /// All holds, by the time of their grants.
+    pub(crate) holds: Vec<Hold>,
 }
 
 impl History {
@@ -33,11 +34,6 @@ impl History {
         let last = records.last().map_or(0, |record| record.at);
         let holds = derive(&calls, &campaign, last);
         Self { records, calls, strays, campaign, holds }
-    }
-
-    /// Returns all records, by their time.
-    pub(crate) fn records(&self) -> &[Record] {
-        &self.records
     }
 
     /// Returns all calls, by process, task and number.
@@ -61,11 +57,6 @@ impl History {
         Violation::new(rule, text, calls.flat_map(|call| life(&call.records)))
     }
 
-    /// Returns all holds, by the time of their grants.
-    pub(crate) fn holds(&self) -> &[Hold] {
-        &self.holds
-    }
-
     /// Returns the holds of each lock, by the time of their grants.
     pub(crate) fn holds_by_lock(&self) -> BTreeMap<Arc<str>, Vec<&Hold>> {
         let mut locks = BTreeMap::<_, Vec<_>>::new();
@@ -75,25 +66,20 @@ impl History {
         locks
     }
 
-    /// Returns the events of the campaign itself.
-    pub(crate) fn campaign(&self) -> &Campaign {
-        &self.campaign
-    }
-
     /// Returns the life of a process, which is empty if the campaign wrote nothing of it.
     pub(crate) fn life(&self, process: Process) -> &Life {
-        static UNWRITTEN: Life =
-            Life { death: None, stops: Vec::new(), stalls: Vec::new(), sessions_ended: Vec::new() };
+        static UNWRITTEN: Life = Life {
+            killed: None,
+            exited: None,
+            stops: Vec::new(),
+            stalls: Vec::new(),
+            sessions_ended: Vec::new(),
+        };
         self.campaign.lives.get(&process).unwrap_or(&UNWRITTEN)
     }
 
     /// Returns the time of the last record, or 0 if there is none.
     pub(crate) fn end(&self) -> u64 {
         self.records.last().map_or(0, |record| record.at)
-    }
-
-    /// Returns the records of calls that never asked, and second requests of a call.
-    pub(crate) fn strays(&self) -> &[Record] {
-        &self.strays
     }
 }

@@ -1,10 +1,8 @@
 //! Histories for tests, written as a list of what happened.
 
-use super::event::{Event, Kind, Outcome, Token, Way};
-use super::merged::History;
-use super::record::Record;
-use super::source::{CallId, Process, Source};
-use super::violation::{Rule, Violation};
+use crate::history::{
+    CallId, Event, History, Kind, Outcome, Process, Record, Rule, Source, Token, Violation, Way,
+};
 
 /// A history under way. Calls are named as in records, such as `1.0/0/0`.
 #[derive(Clone, Debug, Default)]

@@ -4,11 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::check::longest_wait;
-use super::event::{Event, Outcome, Way, Why};
-use super::hold::Ending;
-use super::merged::History;
-use super::source::CallId;
-use super::violation::millis;
+use crate::history::{CallId, Ending, Event, History, Outcome, Way, Why, millis};
 
 /// The counts of a history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,8 +40,8 @@ impl Summary {
                 *summary.gave_up.entry(reason(why)).or_default() += 1;
             }
         }
-        history.records().iter().for_each(|record| summary.count(&record.event));
-        for hold in history.holds() {
+        history.records.iter().for_each(|record| summary.count(&record.event));
+        for hold in &history.holds {
             *summary.holds.entry(hold.ending).or_default() += 1;
             summary.never_valid += u64::from(!hold.was_valid() && hold.ending != Ending::Forced);
         }
@@ -93,9 +89,8 @@ fn listed<K: fmt::Debug>(counts: &BTreeMap<K, u64>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::event::Kind;
-    use super::super::story::Story;
     use super::*;
+    use crate::history::{Kind, Story};
 
     #[test]
     fn a_history_is_counted() {

@@ -4,8 +4,8 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use crate::history::{Event, Process};
+use crate::orders::NAMESPACE;
 use crate::schedule::Fault;
-use crate::settings::NAMESPACE;
 
 use super::{Field, Outcome};
 

@@ -4,58 +4,40 @@ use std::time::Duration;
 
 use zklock::{Guard, LockError, Member, MutexGuard};
 
-use crate::history::Kind;
-use crate::workload::{FENCED, GUARDED, Locks, REGISTERS};
+use crate::history::{Kind, Way};
+use crate::orders::Locks;
 
 use super::store::{read_file, read_node, read_service, write_file, write_node, write_service};
 use super::task::{Calls, Task};
 
-/// Reads a shared file, sleeps, and writes it.
-pub(super) async fn register(mut task: Task) {
+/// Reads a resource of this kind under one of the mutexes, sleeps, and writes it.
+pub(super) async fn update(mut task: Task, locks: Locks, way: Way) {
     while !task.is_stopped() {
-        let (lock, time) = choose(&mut task, REGISTERS);
+        let (lock, time) = choose(&mut task, locks);
         let Some((calls, guard)) = locked(&mut task, lock).await else { continue };
-        let tokens = [guard.fencing_token()];
+        let (resource, token) = (&lock[1..], guard.fencing_token());
         let body = async {
-            read_file(&calls, 0, &lock[1..]);
-            calls.work(time).await;
-            write_file(&calls, 0, &lock[1..]);
-        };
-        calls.hold(guard, &tokens, body).await;
-        task.pause().await;
-    }
-}
-
-/// The same with a service that refuses older tokens.
-pub(super) async fn fenced(mut task: Task) {
-    while !task.is_stopped() {
-        let (lock, time) = choose(&mut task, FENCED);
-        let Some((calls, guard)) = locked(&mut task, lock).await else { continue };
-        let token = guard.fencing_token();
-        let body = async {
-            read_service(&calls, &lock[1..]).await;
-            calls.work(time).await;
-            write_service(&calls, &lock[1..], token).await;
+            match way {
+                Way::Plain => {
+                    read_file(&calls, 0, resource);
+                    calls.work(time).await;
+                    write_file(&calls, 0, resource);
+                }
+                Way::Fenced => {
+                    read_service(&calls, resource).await;
+                    calls.work(time).await;
+                    write_service(&calls, resource, token).await;
+                }
+                Way::Guarded => {
+                    read_node(&calls, resource).await;
+                    calls.work(time).await;
+                    // A write of an earlier hold that was applied meanwhile shows.
+                    read_node(&calls, resource).await;
+                    write_node(&calls, resource).await;
+                }
+            }
         };
         calls.hold(guard, &[token], body).await;
-        task.pause().await;
-    }
-}
-
-/// The same with a node of ZooKeeper, which is written through the guard.
-pub(super) async fn guarded(mut task: Task) {
-    while !task.is_stopped() {
-        let (lock, time) = choose(&mut task, GUARDED);
-        let Some((calls, guard)) = locked(&mut task, lock).await else { continue };
-        let tokens = [guard.fencing_token()];
-        let body = async {
-            read_node(&calls, &lock[1..]).await;
-            calls.work(time).await;
-            // A write of an earlier hold that was applied meanwhile shows.
-            read_node(&calls, &lock[1..]).await;
-            write_node(&calls, &lock[1..]).await;
-        };
-        calls.hold(guard, &tokens, body).await;
         task.pause().await;
     }
 }

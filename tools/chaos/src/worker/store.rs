@@ -1,42 +1,31 @@
-//! The reads and writes of resources.
+//! The reads and writes of resources, and the records of them.
 
-use crate::history::{Outcome, Way};
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::net::SocketAddr;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 
 use zklock::{FencingToken, LockError};
 
+use crate::history::{Event, Outcome, Token, Way};
 use crate::journal::now;
 use crate::service;
 
-use super::task::Calls;
-use super::writing::{Writing, read};
+use super::task::{Calls, portable};
 
-/// The places of the resources.
-pub(super) struct Places {
-    pub(super) directory: PathBuf,
-    pub(super) service: SocketAddr,
+/// Opens a shared file, which need not exist.
+fn file(calls: &Calls, resource: &str) -> io::Result<File> {
+    let path = calls.ways.directory.join(resource);
+    OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)
 }
 
-impl Places {
-    /// Opens a shared file, which need not exist.
-    fn file(&self, resource: &str) -> io::Result<File> {
-        let path = self.directory.join(resource);
-        OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)
-    }
-
-    /// Reads the value of a shared file by one system call. It is zero before the first write.
-    fn value(&self, resource: &str) -> io::Result<u64> {
-        let mut text = [0; LENGTH];
-        match self.file(resource)?.read_at(&mut text, 0)? {
-            0 => Ok(0),
-            length => {
-                let text = String::from_utf8_lossy(&text[..length]);
-                text.trim().parse().map_err(|_| io::Error::other(format!("the file has `{text}`")))
-            }
+/// Reads the value of a shared file by one system call. It is zero before the first write.
+fn value(file: &File) -> io::Result<u64> {
+    let mut text = [0; LENGTH];
+    match file.read_at(&mut text, 0)? {
+        0 => Ok(0),
+        length => {
+            let text = String::from_utf8_lossy(&text[..length]);
+            text.trim().parse().map_err(|_| io::Error::other(format!("the file has `{text}`")))
         }
     }
 }
@@ -47,7 +36,7 @@ const LENGTH: usize = 20;
 /// Reads a file.
 pub(super) fn read_file(calls: &Calls, member: usize, resource: &str) {
     let began = now();
-    let value = calls.places().value(resource);
+    let value = file(calls, resource).and_then(|file| value(&file));
     read(calls, member, resource, began, Some(value.expect("the file has a whole value")));
 }
 
@@ -55,7 +44,7 @@ pub(super) fn read_file(calls: &Calls, member: usize, resource: &str) {
 pub(super) fn write_file(calls: &Calls, member: usize, resource: &str) {
     let writing = Writing::begin(calls, member, resource, Way::Plain);
     let text = format!("{:19}\n", writing.value());
-    let written = calls.places().file(resource).and_then(|file| file.write_all_at(text.as_bytes(), 0));
+    let written = file(calls, resource).and_then(|file| file.write_all_at(text.as_bytes(), 0));
     let outcome = if written.is_ok() { Outcome::Applied } else { Outcome::Unknown };
     writing.ends(outcome);
 }
@@ -63,7 +52,7 @@ pub(super) fn write_file(calls: &Calls, member: usize, resource: &str) {
 /// Reads a register of the service.
 pub(super) async fn read_service(calls: &Calls, resource: &str) {
     let began = now();
-    let answer = service::ask(calls.places().service, &format!("read {resource}")).await.unwrap_or_default();
+    let answer = service::ask(calls.ways.service, &format!("read {resource}")).await.unwrap_or_default();
     read(calls, 0, resource, began, answer.parse().ok());
 }
 
@@ -72,7 +61,7 @@ pub(super) async fn write_service(calls: &Calls, resource: &str, token: FencingT
     let writing = Writing::begin(calls, 0, resource, Way::Fenced).with(token);
     let (zxid, handoff, value) = (token.zxid(), token.handoff(), writing.value());
     let request = format!("write {resource} {zxid} {handoff} {value}");
-    let answer = service::ask(calls.places().service, &request).await.unwrap_or_default();
+    let answer = service::ask(calls.ways.service, &request).await.unwrap_or_default();
     writing.ends(match &*answer {
         "applied" => Outcome::Applied,
         "refused" => Outcome::Refused,
@@ -108,4 +97,59 @@ pub(super) async fn write_node(calls: &Calls, resource: &str) {
 
 fn node(resource: &str) -> String {
     format!("/data/{resource}")
+}
+
+/// A write under way, whose outcome is unknown if this value is dropped.
+pub(super) struct Writing<'a> {
+    calls: &'a Calls,
+    member: usize,
+    resource: String,
+    way: Way,
+    token: Option<Token>,
+    began: u64,
+    is_noted: bool,
+}
+
+impl<'a> Writing<'a> {
+    /// Begins a write of a member's value.
+    pub(super) fn begin(calls: &'a Calls, member: usize, resource: &str, way: Way) -> Self {
+        let resource = resource.to_owned();
+        Self { calls, member, resource, way, token: None, began: now(), is_noted: false }
+    }
+
+    /// Names the token that the write passes to the resource.
+    pub(super) fn with(mut self, token: FencingToken) -> Self {
+        self.token = Some(portable(token));
+        self
+    }
+
+    pub(super) fn value(&self) -> u64 {
+        self.calls.value(self.member)
+    }
+
+    /// Notes the outcome.
+    pub(super) fn ends(mut self, outcome: Outcome) {
+        self.note(outcome);
+    }
+
+    fn note(&mut self, outcome: Outcome) {
+        self.is_noted = true;
+        let (value, resource) = (self.value(), self.resource.clone());
+        let (way, began, token) = (self.way, self.began, self.token);
+        let event = Event::Wrote { resource, way, began, value, token, outcome };
+        self.calls.note_of(self.member, event);
+    }
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        if !self.is_noted {
+            self.note(Outcome::Unknown);
+        }
+    }
+}
+
+/// Notes a read that began at this time, with its value unless that is unknown.
+pub(super) fn read(calls: &Calls, member: usize, resource: &str, began: u64, value: Option<u64>) {
+    calls.note_of(member, Event::Read { resource: resource.to_owned(), began, value });
 }

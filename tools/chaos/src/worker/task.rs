@@ -1,6 +1,7 @@
 //! The calls of one task, and the records of them.
 
-use std::future::Future;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,10 +12,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use zklock::{Client, FencingToken, Guard, LockError};
 
 use crate::journal::{Journal, now};
-use crate::settings::WAIT;
-use crate::workload::Pace;
-
-use super::store::Places;
+use crate::orders::{Pace, WAIT};
 
 /// The client, the history and the resources that all tasks of a process share.
 pub(super) struct Ways {
@@ -23,7 +21,8 @@ pub(super) struct Ways {
     pub(super) process: Process,
     pub(super) rate: u32,
     pub(super) pace: Pace,
-    pub(super) places: Places,
+    pub(super) directory: PathBuf,
+    pub(super) service: SocketAddr,
     pub(super) stopped: watch::Receiver<bool>,
 }
 
@@ -37,16 +36,8 @@ pub(super) struct Task {
 
 /// The records of one call, or of the members of a call that takes several locks as one.
 pub(super) struct Calls {
-    ways: Arc<Ways>,
+    pub(super) ways: Arc<Ways>,
     ids: Vec<CallId>,
-}
-
-/// The way in which a call waits for its lock.
-#[derive(Clone, Copy)]
-pub(super) enum Patience {
-    Wait,
-    /// The task drops the call after this time.
-    Drop(Duration),
 }
 
 impl Ways {
@@ -89,13 +80,10 @@ impl Task {
         calls
     }
 
-    /// Draws whether the task waits for the lock or gives the call up on the way.
-    pub(super) fn patience(&mut self) -> Patience {
+    /// Draws the time after which the task gives the call up, if it does.
+    pub(super) fn patience(&mut self) -> Option<Duration> {
         let one_of = if self.ways.pace == Pace::Hasty { 2 } else { 12 };
-        match self.rng.u8(..one_of) {
-            0 => Patience::Drop(Duration::from_millis(self.rng.u64(..200))),
-            _ => Patience::Wait,
-        }
+        (self.rng.u8(..one_of) == 0).then(|| Duration::from_millis(self.rng.u64(..200)))
     }
 
     /// Draws the length of a body, which is mostly short.
@@ -125,14 +113,14 @@ impl Calls {
     /// Waits for a lock, and notes why there is none.
     pub(super) async fn wait<G>(
         &self,
-        patience: Patience,
+        patience: Option<Duration>,
         locking: impl Future<Output = Result<G, LockError>>,
     ) -> Option<G> {
         let mut stopped = self.ways.stopped.clone();
         let given_up = async {
             match patience {
-                Patience::Wait => drop(stopped.wait_for(|stopped| *stopped).await),
-                Patience::Drop(after) => sleep(after).await,
+                None => drop(stopped.wait_for(|stopped| *stopped).await),
+                Some(after) => sleep(after).await,
             }
         };
         tokio::select! {
@@ -241,10 +229,6 @@ impl Calls {
         let CallId { process, task, call } = self.ids[member];
         let incarnation = u64::from(process.incarnation & 0xfff);
         u64::from(process.number) << 54 | incarnation << 42 | u64::from(task & 0xff) << 34 | (call + 1)
-    }
-
-    pub(super) fn places(&self) -> &Places {
-        &self.ways.places
     }
 }
 

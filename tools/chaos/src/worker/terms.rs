@@ -7,7 +7,7 @@ use crate::history::{Event, Kind};
 use zklock::{LeaderLatch, Leadership, LockError};
 
 use crate::journal::now;
-use crate::settings::WAIT;
+use crate::orders::WAIT;
 
 use super::store::{read_file, write_file};
 use super::task::{Calls, Task};
@@ -103,12 +103,11 @@ mod tests {
     use tokio::sync::watch;
     use zklock::Config;
 
-    use super::super::store::Places;
     use super::super::task::Ways;
     use super::*;
     use crate::history::{Process, Source};
     use crate::journal::Journal;
-    use crate::workload::Pace;
+    use crate::orders::Pace;
 
     /// Returns the last record of an attempt.
     async fn noted(attempt: impl AsyncFnOnce(&str) -> Result<bool, LockError>) -> String {
@@ -120,7 +119,8 @@ mod tests {
             process,
             rate: 1_000,
             pace: Pace::Varied,
-            places: Places { directory: directory.path().to_owned(), service: ([127, 0, 0, 1], 1).into() },
+            directory: directory.path().to_owned(),
+            service: ([127, 0, 0, 1], 1).into(),
             stopped: watch::channel(false).1,
         };
         let calls = Task::new(&Arc::new(ways), 0, 0).asks(JOB, Kind::Mutex);

@@ -1,9 +1,6 @@
 //! Mutual exclusion of valid holds.
 
-use super::super::event::Kind;
-use super::super::hold::Hold;
-use super::super::merged::History;
-use super::super::violation::{Rule, Violation, both, millis};
+use crate::history::{History, Hold, Kind, Rule, Violation, both, millis};
 
 /// Checks that no two holds of a lock that exclude each other are valid at the same time, and that the permits that are
 /// valid at one time are at most those of the semaphore.
@@ -63,10 +60,8 @@ fn too_many_permits(history: &History, valid: &[&Hold], hold: &Hold) -> Option<V
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::event::Event;
-    use super::super::super::source::Process;
-    use super::super::super::story::{Story, rules};
     use super::*;
+    use crate::history::{Event, Process, Story, rules};
 
     fn found(story: Story) -> Vec<Rule> {
         rules(&exclusion(&story.history()))

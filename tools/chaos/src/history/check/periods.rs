@@ -2,12 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::super::event::Event;
-use super::super::merged::History;
-use super::super::record::Record;
-use super::super::violation::{Rule, Violation, millis};
 use super::Bounds;
 use super::stuck::CALLS;
+use crate::history::{Event, History, Record, Rule, Violation, millis};
 
 /// Checks that work starts at most once per period, up to a twentieth of the period early.
 ///
@@ -16,7 +13,7 @@ use super::stuck::CALLS;
 /// if it is too early wherever these times are.
 pub(crate) fn periods(history: &History, bounds: &Bounds) -> Vec<Violation> {
     let mut works = BTreeMap::<&str, Vec<Start<'_>>>::new();
-    for record in history.records() {
+    for record in &history.records {
         if let Event::Started { work, period, began } = &record.event {
             works.entry(work).or_default().push(Start { began: *began, period: *period, record });
         }
@@ -46,7 +43,7 @@ pub(crate) fn idle(history: &History, bounds: &Bounds) -> Vec<Violation> {
     // The time until which attempts in vain show nothing, and those behind it.
     let mut works = BTreeMap::<&str, (u64, Vec<&Record>)>::new();
     let mut violations = Vec::new();
-    for record in history.records() {
+    for record in &history.records {
         match &record.event {
             Event::Started { work, .. } => {
                 works.insert(work, (record.at.saturating_add(bounds.progress), Vec::new()));
@@ -78,10 +75,8 @@ fn early(due: u64, period: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::event::Event;
-    use super::super::super::story::{Story, rules};
-    use super::super::super::violation::Rule;
     use super::*;
+    use crate::history::{Story, rules};
 
     /// Starts with a period of 1,000, each with the times before and after the attempt.
     fn found(starts: &[(u64, u64)]) -> Vec<Rule> {

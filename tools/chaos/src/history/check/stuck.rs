@@ -3,14 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::super::call::Call;
-use super::super::event::{Kind, Why};
-use super::super::hold::{Hold, excludes};
-use super::super::merged::History;
-use super::super::source::Process;
-use super::super::violation::{Rule, Violation, millis};
 use super::Bounds;
 use super::tokens::class;
+use crate::history::{Call, History, Hold, Kind, Process, Rule, Violation, Why, excludes, millis};
 
 /// The number of calls in vain that show that a lock or a process is stuck, and of grants that show that others are not.
 pub(crate) const CALLS: usize = 3;
@@ -93,8 +88,8 @@ fn may_wait_for_dead(
     call: &Call,
     until: u64,
 ) -> bool {
-    let lives = history.campaign().lives.iter();
-    let deaths = lives.filter_map(|(process, life)| Some((*process, life.killed()?)));
+    let lives = history.campaign.lives.iter();
+    let deaths = lives.filter_map(|(process, life)| Some((*process, life.killed?)));
     let had_a_node = |process, death| {
         let last = uses.get(&(process, &*call.asked.lock));
         last.is_some_and(|last| last.is_none_or(|last| last.saturating_add(bounds.slack) >= death))
@@ -106,7 +101,7 @@ fn may_wait_for_dead(
 /// Returns whether the servers had the time to end a session within a time.
 fn could_expire(history: &History, bounds: &Bounds, within: Range<u64>) -> bool {
     let mut whole_since = within.start;
-    for stop in history.campaign().faults.iter().filter(|fault| STOPS.contains(&&*fault.kind)) {
+    for stop in history.campaign.faults.iter().filter(|fault| STOPS.contains(&&*fault.kind)) {
         if stop.began >= whole_since.saturating_add(bounds.expiry) {
             break;
         }
@@ -173,7 +168,7 @@ fn was_left_out(history: &History, call: &Call, until: u64) -> bool {
 fn grants_of_others(history: &History, vain: &[&Call], time: Range<u64>) -> usize {
     let locks: BTreeSet<_> = vain.iter().map(|call| &call.asked.lock).collect();
     let process = vain[0].id.process;
-    let holds = history.holds();
+    let holds = &history.holds;
     let begun = holds.partition_point(|hold| hold.granted < time.start);
     let within = holds[begun..].iter().take_while(|hold| hold.granted < time.end);
     within.filter(|hold| hold.process() != process && locks.contains(&hold.lock)).take(CALLS).count()
@@ -181,9 +176,8 @@ fn grants_of_others(history: &History, vain: &[&Call], time: Range<u64>) -> usiz
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::event::Event;
-    use super::super::super::story::{Story, rules};
     use super::*;
+    use crate::history::{Event, Story, rules};
 
     const FIRST: &str = "1.0/0/0";
 

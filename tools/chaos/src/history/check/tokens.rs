@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::event::{Kind, Token};
-use super::super::hold::Hold;
-use super::super::merged::History;
-use super::super::violation::{Rule, Violation, both};
+use crate::history::{History, Hold, Kind, Rule, Token, Violation, both};
 
 /// Checks that a hold has a greater token than each earlier one that it excludes, and that no two holds of a lock have
 /// the same token.
@@ -75,10 +72,8 @@ pub(crate) fn class(kind: Kind) -> Kind {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::event::Event;
-    use super::super::super::hold::excludes;
-    use super::super::super::story::{Story, rules};
     use super::*;
+    use crate::history::{Event, Story, excludes, rules};
 
     fn found(story: Story) -> Vec<Rule> {
         rules(&tokens(&story.history()))

@@ -2,12 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::super::event::{Event, Kind};
-use super::super::hold::{Hold, excludes};
-use super::super::merged::History;
-use super::super::violation::{Rule, Violation, both, millis};
 use super::Bounds;
 use super::tokens::class;
+use crate::history::{Event, History, Hold, Kind, Rule, Violation, both, excludes, millis};
 
 /// Checks that each holder that lost its lock was told before the next hold that it excludes was granted, and that no
 /// lease is renewed after that grant and [`Bounds::slack`].
@@ -41,7 +38,7 @@ pub(crate) fn told(history: &History, bounds: &Bounds) -> Vec<Violation> {
 fn is_told_late(history: &History, hold: &Hold, next: &Hold, bounds: &Bounds) -> bool {
     let Some(call) = history.call(hold.call) else { return false };
     let known = call.told_lost.first().copied().into_iter().chain(call.release_begun).min();
-    let died = history.life(hold.process()).killed().is_some_and(|killed| killed <= next.granted);
+    let died = history.life(hold.process()).killed.is_some_and(|killed| killed <= next.granted);
     // It had the time to be told if it ran before its lease ended.
     let from = hold.end.saturating_sub(bounds.slack);
     let was_stopped = history.life(hold.process()).stopped_between(from, next.granted) > 0;
@@ -102,10 +99,8 @@ fn is_older(one: &Hold, other: &Hold) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::event::Kind;
-    use super::super::super::source::Process;
-    use super::super::super::story::{Story, rules};
     use super::*;
+    use crate::history::{Process, Story, rules};
 
     const FIRST: &str = "1.0/0/0";
     const PROCESS: Process = Process { number: 1, incarnation: 0 };
