@@ -7,7 +7,7 @@
 //!
 //! Enforced quotas, users of SASL, reconfiguration and the requests that servers send to themselves are not supported.
 //!
-//! This module may use only `session_password` and `wire`.
+//! This module may use only `wire`.
 
 mod acl;
 mod answers;
@@ -32,12 +32,12 @@ use std::time::Duration;
 
 use acl::Identities;
 use sessions::Sessions;
+pub use sessions::session_password;
 pub use settings::Settings;
 use tree::Tree;
 pub use view::SessionView;
 use watches::Watches;
 
-use crate::session_password;
 use crate::wire::{
     ConnectRequest, ConnectResponse, ErrorCode, Opcode, ReplyHeader, Request, RequestHeader, Response,
     WatchEvent, xid,

@@ -1,14 +1,14 @@
 //! A proxy that injects faults between clients and a server.
 //!
-//! This module may use only `error`, `listener`, `ports` and `wire`.
+//! This module may use only `error`, `listener` and `wire`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::listener::{Listener, accept};
+use crate::Error;
+use crate::listener::{Listener, accept, loopback};
 use crate::wire::Opcode;
-use crate::{Error, ports};
 
 mod connection;
 mod conversation;
@@ -64,7 +64,7 @@ impl Proxy {
     ///
     /// Returns [`Error::Io`] if the system has no port or no thread left.
     pub fn start(server: SocketAddr) -> Result<Self, Error> {
-        Self::listen(ports::loopback(), State::new(server, false))
+        Self::listen(loopback(), State::new(server, false))
     }
 
     /// Starts a proxy that carries any bytes, so that only faults of the link affect them. It listens at the host of the

@@ -5,7 +5,7 @@
 //! * [`kerberos`]: a key distribution center.
 //! * [`supervisor`]: a shell that ends a process with its owner; [`ports`]: free ports.
 //!
-//! They may use only `error`, `eventually`, `four_letter`, `packages`, `ports` and `proxy` of the crate.
+//! They may use only `error`, `eventually`, `four_letter`, `listener` and `proxy` of the crate.
 
 mod ensemble;
 mod installation;

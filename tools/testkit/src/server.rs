@@ -1,6 +1,6 @@
 //! The embedded server: a ZooKeeper server inside this process.
 //!
-//! This module may use only `error`, `four_letter`, `listener`, `model`, `ports` and `wire`.
+//! This module may use only `error`, `four_letter`, `listener`, `model` and `wire`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -8,10 +8,10 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::listener::{Listener, accept};
+use crate::listener::{Listener, accept, loopback};
 use crate::model::{Model, SessionView, Settings};
 use crate::wire::{ErrorCode, MAX_FRAME, Stat};
-use crate::{Error, four_letter, ports};
+use crate::{Error, four_letter};
 
 mod connection;
 mod core;
@@ -58,7 +58,7 @@ impl EmbeddedServer {
 
     /// Returns a builder with the default options.
     pub fn builder() -> EmbeddedServerBuilder {
-        let listen = (ports::loopback(), 0).into();
+        let listen = (loopback(), 0).into();
         EmbeddedServerBuilder { listen, settings: Settings::default(), max_buffer: MAX_FRAME }
     }
 

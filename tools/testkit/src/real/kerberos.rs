@@ -68,7 +68,7 @@ impl Kdc {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::NoKerberos`] if its programs are missing and cannot be installed, [`Error::Exited`] or
+    /// Returns [`Error::Missing`] if its programs are missing and cannot be installed, [`Error::Exited`] or
     /// [`Error::NotReady`] with the end of its log, and [`Error::Io`] if a program fails or no port is free.
     pub fn start() -> Result<Self, Error> {
         let programs = Kerberos::find_or_install()?;

@@ -1,12 +1,12 @@
 //! Free ports for servers that are processes of their own.
 //!
-//! This module may use only `error` and `ports`.
+//! This module may use only `error` and `listener`.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 
 use crate::Error;
-use crate::ports::loopback;
+use crate::listener::loopback;
 
 /// The number of attempts to start on ports that may be taken between the search for them and the start.
 const TRIES: usize = 5;
