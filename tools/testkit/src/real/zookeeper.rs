@@ -17,7 +17,6 @@ use crate::{Error, four_letter};
 
 mod builder;
 mod logins;
-mod replacing;
 #[cfg(feature = "tls")]
 mod secure;
 
@@ -220,35 +219,6 @@ impl ZooKeeper {
     /// Sends a four-letter word with a short time limit; the caller sends it again if the limit is exceeded.
     pub(crate) fn probe(&self, word: &str) -> io::Result<String> {
         four_letter::ask(self.address, word, PROBE_WITHIN)
-    }
-}
-
-/// The port with TLS, of servers that were started with [`ZooKeeperBuilder::tls`].
-#[cfg(feature = "tls")]
-impl ZooKeeper {
-    /// Returns the address of the port with TLS as `tcp+tls://ADDRESS:PORT`, which the crate `zookeeper-client`
-    /// connects to.
-    ///
-    /// The port without TLS, at [`connect_string`](Self::connect_string), is open as well.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the server was started without TLS.
-    pub fn secure_connect_string(&self) -> &str {
-        self.secure_port().connect_string()
-    }
-
-    /// Returns the address of the port with TLS, for clients that are told in another way to use TLS.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the server was started without TLS.
-    pub fn secure_address(&self) -> SocketAddr {
-        self.secure_port().address()
-    }
-
-    fn secure_port(&self) -> &SecurePort {
-        self.secure.as_ref().expect("the server was started with TLS")
     }
 }
 

@@ -25,10 +25,6 @@ pub struct EnsembleBuilder {
 options_of_servers!(EnsembleBuilder, server);
 
 impl EnsembleBuilder {
-    fn new() -> Self {
-        Self { server: ZooKeeper::builder(), servers: 3, init_limit: 10, sync_limit: 5, is_separable: false }
-    }
-
     /// Sets the number of servers (default: 3, of which one may fail).
     pub fn servers(mut self, servers: usize) -> Self {
         self.servers = servers;
@@ -130,7 +126,13 @@ impl Ensemble {
 
     /// Returns a builder with the default options.
     pub fn builder() -> EnsembleBuilder {
-        EnsembleBuilder::new()
+        EnsembleBuilder {
+            server: ZooKeeper::builder(),
+            servers: 3,
+            init_limit: 10,
+            sync_limit: 5,
+            is_separable: false,
+        }
     }
 }
 

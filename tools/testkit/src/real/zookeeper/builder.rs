@@ -1,6 +1,4 @@
-//! The options of a real server, and its start. `accounts` has those about its users.
-
-mod accounts;
+//! The options of a real server, and its start.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -18,7 +16,7 @@ use super::{ZooKeeper, write_private};
 use crate::Tls;
 use crate::real::ports;
 use crate::real::supervisor::{DIRECTORY_PREFIX, Supervisor};
-use crate::{Error, Installation};
+use crate::{Error, Installation, Principal};
 
 /// The class that ZooKeeper's own script runs: a standalone server unless its settings name other servers.
 const MAIN_CLASS: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
@@ -89,19 +87,6 @@ pub(crate) use options_of_servers;
 options_of_servers!(ZooKeeperBuilder);
 
 impl ZooKeeperBuilder {
-    fn new() -> Self {
-        Self {
-            installation: None,
-            tick_time: Duration::from_secs(2),
-            min_session_timeout: Duration::from_secs(1),
-            max_session_timeout: None,
-            properties: Vec::new(),
-            logins: Logins::default(),
-            #[cfg(feature = "tls")]
-            tls: None,
-        }
-    }
-
     /// Opens a second port, whose clients use TLS: see
     /// [`secure_connect_string`](ZooKeeper::secure_connect_string).
     ///
@@ -119,6 +104,69 @@ impl ZooKeeperBuilder {
     #[cfg(feature = "tls")]
     pub fn tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
+        self
+    }
+
+    /// Adds a user who logs in with the mechanism DIGEST-MD5 of SASL. ACLs name the user as `sasl:NAME`.
+    ///
+    /// A server without any user accepts every login and ignores it. ZooKeeper 3.8.0 also accepts an unknown name with
+    /// the password of the user who logged in last, so a test of a refused login needs a wrong password.
+    ///
+    /// ```no_run
+    /// use zklock_testkit::ZooKeeper;
+    ///
+    /// let zookeeper = ZooKeeper::builder().user("worker", "secret").start()?;
+    /// # Ok::<(), zklock_testkit::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if the name or the password has a control character or `${`, which Java would replace, or if the server has
+    /// [Kerberos](Self::kerberos).
+    pub fn user(mut self, name: &str, password: &str) -> Self {
+        self.logins.add(name, password);
+        self
+    }
+
+    /// Lets clients log in with the mechanism GSSAPI of SASL, which is Kerberos, instead of users with passwords.
+    ///
+    /// The server is this service, such as `zookeeper/localhost`. ACLs name a user as `sasl:NAME@REALM`.
+    ///
+    /// ```no_run
+    /// use zklock_testkit::{Kdc, ZooKeeper};
+    ///
+    /// let kdc = Kdc::start()?;
+    /// let zookeeper = ZooKeeper::builder().kerberos(&kdc.principal("zookeeper/localhost")?).start()?;
+    /// # Ok::<(), zklock_testkit::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if the server has [users](Self::user): a server has one mechanism.
+    pub fn kerberos(mut self, service: &Principal) -> Self {
+        self.logins.set_kerberos(service);
+        self
+    }
+
+    /// Makes clients superusers that prove the user and the password of this digest, as
+    /// `zookeeper.DigestAuthenticationProvider.superDigest` does (default: there is no superuser).
+    ///
+    /// ACLs do not bind a superuser. A digest is `USER:BASE64(SHA1(USER:PASSWORD))`.
+    ///
+    /// ```no_run
+    /// use zklock_testkit::ZooKeeper;
+    ///
+    /// // The password is `admin`.
+    /// let digest = "super:xQJmxLMiHGwaqBvst5y6rkB6HQs=";
+    /// let zookeeper = ZooKeeper::builder().superuser(digest).start()?;
+    /// # Ok::<(), zklock_testkit::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if the digest has a character other than ASCII letters, digits and punctuation, or a backslash.
+    pub fn superuser(mut self, digest: &str) -> Self {
+        self.logins.set_superuser(digest);
         self
     }
 
@@ -241,7 +289,16 @@ impl ZooKeeper {
 
     /// Returns a builder with the default options.
     pub fn builder() -> ZooKeeperBuilder {
-        ZooKeeperBuilder::new()
+        ZooKeeperBuilder {
+            installation: None,
+            tick_time: Duration::from_secs(2),
+            min_session_timeout: Duration::from_secs(1),
+            max_session_timeout: None,
+            properties: Vec::new(),
+            logins: Logins::default(),
+            #[cfg(feature = "tls")]
+            tls: None,
+        }
     }
 }
 

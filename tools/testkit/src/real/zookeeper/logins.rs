@@ -3,7 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::Principal;
+use super::{ZooKeeper, write_private};
+use crate::{Error, Principal};
 
 /// The users that a server knows by their passwords or by Kerberos, and the digest of its superuser.
 #[derive(Clone, Default)]
@@ -71,7 +72,7 @@ impl Logins {
     }
 
     /// Returns a section of a file of users. A server reads the one with the name `Server`.
-    pub(super) fn section(&self, name: &str) -> String {
+    fn section(&self, name: &str) -> String {
         let options = self
             .users
             .iter()
@@ -86,6 +87,31 @@ impl fmt::Debug for Logins {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.users.iter().map(|(name, _)| name).collect();
         f.debug_struct("Logins").field("users", &names).finish_non_exhaustive()
+    }
+}
+
+impl ZooKeeper {
+    /// Replaces all users by others, as of the next [`restart`](Self::restart). Each has a name and a password.
+    ///
+    /// The server must have been started with a user. Without any, it becomes a server that accepts every login and
+    /// ignores it.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Io`] if the file cannot be written.
+    ///
+    /// # Panics
+    ///
+    /// Panics as [`ZooKeeperBuilder::user`](crate::ZooKeeperBuilder::user) does.
+    pub fn replace_users<'a>(
+        &self,
+        users: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<(), Error> {
+        let mut logins = Logins::default();
+        users.into_iter().for_each(|(name, password)| logins.add(name, password));
+        // A server that finds no section of its own has no users.
+        let file = logins.file().unwrap_or_else(|| logins.section("Nobody"));
+        write_private(&self.directory().join(LOGINS), &file).map_err(Error::io("write the users"))
     }
 }
 
