@@ -11,9 +11,6 @@
 
 mod acl;
 mod answers;
-mod mode;
-mod node;
-mod path;
 mod quotas;
 mod reads;
 mod sessions;
@@ -237,7 +234,7 @@ impl Model {
 
     /// Ends a session as its expiry would.
     pub fn expire(&mut self, session: i64) {
-        let connection = self.sessions.get(session).and_then(|session| session.connection);
+        let connection = self.sessions.live.get(&session).and_then(|session| session.connection);
         self.end_session(session);
         if let Some(connection) = connection {
             self.close(connection);
@@ -246,7 +243,7 @@ impl Model {
 
     /// Closes the connection of a session; the session stays alive.
     pub fn disconnect_session(&mut self, session: i64) {
-        if let Some(connection) = self.sessions.get(session).and_then(|session| session.connection) {
+        if let Some(connection) = self.sessions.live.get(&session).and_then(|session| session.connection) {
             self.close(connection);
         }
     }

@@ -1,9 +1,8 @@
 //! The answers to requests, and the watch events that requests cause.
 
 use super::acl::Identities;
-use super::node::Txn;
-use super::path::{child_of, with_ancestors};
 use super::reads::Reading;
+use super::tree::{Txn, child_of, with_ancestors};
 use super::writes::{Author, Change, Form, Transaction};
 use super::{ConnectionId, Message, Model, Output};
 use crate::wire::{
@@ -141,7 +140,7 @@ impl Model {
 
     /// Ends a session, and deletes its ephemeral nodes in one transaction.
     pub(super) fn end_session(&mut self, session: i64) {
-        if self.sessions.remove(session).is_some() {
+        if self.sessions.live.remove(&session).is_some() {
             let paths: Vec<_> = self.tree.ephemerals_of(session).map(str::to_owned).collect();
             self.delete_all(&paths);
         }

@@ -18,7 +18,7 @@ pub(super) struct Sessions {
     /// The server's tick in milliseconds.
     tick: i64,
     next_id: i64,
-    live: BTreeMap<i64, Session>,
+    pub(super) live: BTreeMap<i64, Session>,
 }
 
 impl Sessions {
@@ -54,19 +54,15 @@ impl Sessions {
         true
     }
 
-    pub(super) fn touch(&mut self, id: i64, now: i64) {
-        if let Some(timeout) = self.live.get(&id).map(|session| session.timeout) {
-            self.expire_after(id, timeout, now);
-        }
-    }
-
-    /// Lets a session expire after this time in milliseconds, unless it is touched.
+    /// Lets a session expire after its timeout, unless it is touched again.
     ///
     /// A time that is over already never comes, because `ExpiryQueue.poll` looks at the next tick alone.
-    pub(super) fn expire_after(&mut self, id: i64, time: i32, now: i64) {
-        let expiry = self.expiry(time, now);
-        let expires_at = if expiry > now { expiry } else { i64::MAX };
-        self.live.entry(id).and_modify(|session| session.expires_at = expires_at);
+    pub(super) fn touch(&mut self, id: i64, now: i64) {
+        let tick = self.tick;
+        if let Some(session) = self.live.get_mut(&id) {
+            let expiry = next_tick(now.saturating_add(session.timeout.into()), tick);
+            session.expires_at = if expiry > now { expiry } else { i64::MAX };
+        }
     }
 
     /// Detaches a session from this connection, unless it has been attached to another one in the meantime.
@@ -78,20 +74,8 @@ impl Sessions {
         }
     }
 
-    pub(super) fn remove(&mut self, id: i64) -> Option<Session> {
-        self.live.remove(&id)
-    }
-
-    pub(super) fn get(&self, id: i64) -> Option<&Session> {
-        self.live.get(&id)
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = (i64, &Session)> {
-        self.live.iter().map(|(&id, session)| (id, session))
-    }
-
     pub(super) fn expired(&self, now: i64) -> Vec<i64> {
-        self.iter().filter(|(_, session)| session.expires_at <= now).map(|(id, _)| id).collect()
+        self.live.iter().filter(|(_, session)| session.expires_at <= now).map(|(id, _)| *id).collect()
     }
 
     pub(super) fn next_expiry(&self) -> Option<i64> {

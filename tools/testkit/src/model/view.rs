@@ -23,12 +23,12 @@ pub struct SessionView {
 impl Model {
     /// Returns the live sessions in the order of their ids.
     pub fn sessions(&self) -> Vec<SessionView> {
-        let view = |(id, session): (i64, &super::sessions::Session)| SessionView {
-            id,
+        let view = |(id, session): (&i64, &super::sessions::Session)| SessionView {
+            id: *id,
             timeout: Duration::from_millis(session.timeout.max(0).unsigned_abs().into()),
             connection: session.connection,
         };
-        self.sessions.iter().map(view).collect()
+        self.sessions.live.iter().map(view).collect()
     }
 
     /// Returns the number of open connections.
@@ -38,12 +38,12 @@ impl Model {
 
     /// Returns the stat of a node, or `None` if the node does not exist.
     pub fn node(&self, path: &str) -> Option<Stat> {
-        self.tree.get(path).map(super::node::Node::stat)
+        self.tree.get(path).map(super::tree::Node::stat)
     }
 
     /// Returns the data of a node, or `None` if the node does not exist or has no data.
     pub fn data(&self, path: &str) -> Option<Bytes> {
-        self.tree.get(path)?.data.clone()
+        self.tree.get(path)?.data.bytes.clone()
     }
 
     /// Returns the sorted names of a node's children, or `None` if the node does not exist.
