@@ -77,7 +77,7 @@ impl Conversation {
         let session = ConnectResponse::default();
         let (unanswered, events) = (Vec::new(), VecDeque::new());
         let mut new = Self { stream, session, next_xid: 1, unanswered, is_closing: false, events };
-        new.send_frame(request.to_bytes()).await?;
+        new.stream.send(request.to_bytes()).await?;
         new.session = ConnectResponse::from_bytes(new.frame().await?)?;
         if new.session.session_id == 0 {
             return Err(ConversationError::NoSession(new.session));
@@ -106,7 +106,7 @@ impl Conversation {
         header.write(&mut writer);
         request.write(&mut writer);
         self.unanswered.push(header);
-        self.send_frame(writer.finish()).await?;
+        self.stream.send(writer.finish()).await?;
         Ok(header.xid)
     }
 
@@ -122,15 +122,6 @@ impl Conversation {
             self.next_xid += 1;
         }
         RequestHeader { xid, opcode }
-    }
-
-    /// Sends a frame with any content.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`ConversationError::Closed`] if the server has closed the connection.
-    pub async fn send_frame(&mut self, content: Bytes) -> Result<(), ConversationError> {
-        Ok(self.stream.send(content).await?)
     }
 
     /// Sends bytes as they are, without a length in front of them.

@@ -11,7 +11,6 @@ use crate::listener::{Listener, accept, loopback};
 use crate::wire::Opcode;
 
 mod connection;
-mod conversation;
 mod rule;
 mod state;
 mod stream;
@@ -205,11 +204,6 @@ impl Proxy {
     /// Returns how many replies to requests with this opcode have arrived.
     pub fn replies(&self, opcode: Opcode) -> u64 {
         self.counts().replies(opcode)
-    }
-
-    /// Returns how many watch events have arrived.
-    pub fn notifications(&self) -> u64 {
-        self.counts().notifications()
     }
 
     /// Returns how many connections were accepted, including ended ones but not refused ones.

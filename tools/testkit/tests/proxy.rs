@@ -217,7 +217,7 @@ async fn a_lost_notification_is_not_seen() {
     }
     let expected = WatchEvent { event: EventType::DataChanged, path: "/notification".into() };
     assert_eq!(client.event().await.unwrap(), expected);
-    assert_eq!((discarded.hits(), proxy.notifications()), (1, 2));
+    assert_eq!((discarded.hits(), proxy.counts().notifications()), (1, 2));
 }
 
 #[tokio::test]

@@ -154,8 +154,10 @@ impl Model {
         }
     }
 
-    /// Deletes a node and its descendants in one transaction, and returns their number.
-    pub(super) fn delete_subtree(&mut self, path: &str) -> usize {
+    /// Deletes a node and its descendants regardless of their ACLs in one transaction, and returns their number.
+    ///
+    /// The root and the server's own nodes are not deleted.
+    pub fn delete(&mut self, path: &str) -> usize {
         let below = child_of(path, "");
         let is_servers =
             |found: &str| found == "/" || with_ancestors(found).any(|above| above == "/zookeeper");

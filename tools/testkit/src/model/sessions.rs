@@ -17,7 +17,7 @@ pub(super) struct Session {
 pub(super) struct Sessions {
     /// The server's tick in milliseconds.
     tick: i64,
-    next_id: i64,
+    pub(super) next_id: i64,
     pub(super) live: BTreeMap<i64, Session>,
 }
 
@@ -29,11 +29,6 @@ impl Sessions {
     pub(super) fn new(tick: i64, now: i64) -> Self {
         let time = now.cast_unsigned().unbounded_shl(24).unbounded_shr(8).cast_signed();
         Self { tick, next_id: time | 1 << 56, live: BTreeMap::new() }
-    }
-
-    /// Returns these sessions, changed so that new ids differ from all ids in `before`.
-    pub(super) fn after(self, before: &Self) -> Self {
-        Self { next_id: self.next_id.max(before.next_id), ..self }
     }
 
     pub(super) fn open(&mut self, timeout: i32, now: i64) -> i64 {

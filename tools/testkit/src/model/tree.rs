@@ -47,6 +47,10 @@ impl Tree {
         self.get(path).ok_or(ErrorCode::NO_NODE)
     }
 
+    pub(super) fn find_mut(&mut self, path: &str) -> Result<&mut Node, ErrorCode> {
+        self.nodes.get_mut(path).ok_or(ErrorCode::NO_NODE)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -124,20 +128,6 @@ impl Tree {
         node.stat()
     }
 
-    /// Takes a node out of the children of its parent, and leaves it otherwise as it is.
-    pub(super) fn unlist(&mut self, path: &str) -> Result<(), ErrorCode> {
-        self.find(path)?;
-        let parent = self.nodes.get_mut(parent_of(path)?).ok_or(ErrorCode::NO_NODE)?;
-        parent.children.remove(name_of(path));
-        Ok(())
-    }
-
-    /// Sets the number that the next sequential child gets.
-    pub(super) fn set_counter(&mut self, path: &str, next: i32) -> Result<(), ErrorCode> {
-        self.nodes.get_mut(path).ok_or(ErrorCode::NO_NODE)?.creates = next;
-        Ok(())
-    }
-
     /// Undoes a change; several changes must be undone in reverse order.
     pub(super) fn undo(&mut self, undo: Undo) {
         match undo {
@@ -179,7 +169,7 @@ impl Tree {
     }
 
     pub(super) fn get_mut(&mut self, path: &str) -> &mut Node {
-        self.nodes.get_mut(path).expect("the caller has found the node")
+        self.find_mut(path).expect("the caller has found the node")
     }
 
     fn parent_mut(&mut self, path: &str) -> &mut Node {

@@ -22,8 +22,9 @@ pub struct RuleBuilder<'a> {
 }
 
 impl<'a> RuleBuilder<'a> {
+    /// Creates the builder of a rule that strikes only the next frame.
     pub(super) fn new(state: &'a State, matcher: Matcher) -> Self {
-        Self { state, trigger: Trigger::new(matcher) }
+        Self { state, trigger: Trigger { matcher, skip: 0, times: Some(1) } }
     }
 
     /// Makes the n-th frame, counted from one, the first that the rule strikes.
@@ -242,19 +243,14 @@ impl Matcher {
 /// A counter of the frames that a rule applies to, which decides which of them it strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Trigger {
-    pub(super) matcher: Matcher,
+    matcher: Matcher,
     /// The number of frames that pass before the first one is struck.
-    pub(super) skip: u64,
+    skip: u64,
     /// The number of frames that are struck then; `None` for all that follow.
-    pub(super) times: Option<u64>,
+    times: Option<u64>,
 }
 
 impl Trigger {
-    /// Creates a trigger that strikes only the next frame.
-    pub(super) fn new(matcher: Matcher) -> Self {
-        Self { matcher, skip: 0, times: Some(1) }
-    }
-
     /// Counts the next frame, and returns whether it is struck.
     pub(super) fn strikes(&mut self, kind: Kind) -> bool {
         if !self.matcher.matches(kind) {

@@ -1,10 +1,10 @@
 //! A real ZooKeeper server as a child process.
 //!
-//! This module may use only `error`, `four_letter`, `installation`, `kerberos`, `ports`, `supervisor` and `tls`.
+//! This module may use only `error`, `four_letter`, `installation`, `kerberos`, `supervisor` and `tls`.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -60,23 +60,6 @@ pub struct ZooKeeper {
 }
 
 impl ZooKeeper {
-    fn new(directory: TempDir, supervisor: Supervisor) -> Self {
-        let address = (Ipv4Addr::LOCALHOST, 0).into();
-        Self {
-            address,
-            connect_string: String::new(),
-            #[cfg(feature = "tls")]
-            secure: None,
-            supervisor: Mutex::new(supervisor),
-            directory,
-        }
-    }
-
-    fn set_address(&mut self, address: SocketAddr) {
-        self.address = address;
-        self.connect_string = address.to_string();
-    }
-
     /// Returns the address that clients connect to, as `ADDRESS:PORT`; it is a loopback address.
     pub fn connect_string(&self) -> &str {
         &self.connect_string

@@ -13,7 +13,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, FramedWrite};
 
-use super::core::{Accepted, Core, Outgoing};
+use super::core::{Accepted, Core};
 use super::words;
 use crate::model::{ConnectionId, Message};
 use crate::wire::{
@@ -97,7 +97,7 @@ impl Conversation<'_> {
                 biased;
                 outgoing = accepted.outgoing.recv() => {
                     self.core.until_running().await;
-                    if !self.send(outgoing, &mut accepted).await? {
+                    if !self.send(outgoing.flatten(), &mut accepted).await? {
                         return Ok(());
                     }
                 }
@@ -145,10 +145,10 @@ impl Conversation<'_> {
     }
 
     /// Sends all waiting messages in as few packets as possible. Returns whether the connection goes on.
-    async fn send(&mut self, first: Option<Outgoing>, accepted: &mut Accepted) -> io::Result<bool> {
+    async fn send(&mut self, first: Option<Message>, accepted: &mut Accepted) -> io::Result<bool> {
         // Nothing more can arrive on a closed channel.
-        let mut next = Some(first.unwrap_or(Outgoing::Close));
-        while let Some(Outgoing::Send(message)) = next {
+        let mut next = Some(first);
+        while let Some(Some(message)) = next {
             self.output.feed(encoded(&message)).await?;
             next = accepted.outgoing.try_recv().ok();
         }

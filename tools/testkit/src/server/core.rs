@@ -35,14 +35,15 @@ pub(super) struct Core {
 #[derive(Debug)]
 pub(super) struct Accepted {
     pub(super) id: ConnectionId,
-    pub(super) outgoing: mpsc::Receiver<Outgoing>,
+    pub(super) outgoing: mpsc::Receiver<Option<Message>>,
     pub(super) abort: CancellationToken,
     pub(super) closing: CancellationToken,
 }
 
 impl Core {
     pub(super) fn new(settings: Settings, max_buffer: usize) -> Self {
-        let clock = Clock::new();
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let clock = Clock { base: since_1970, start: Instant::now() };
         let model = Model::new(settings.clone(), clock.now());
         let state = State { model, routes: HashMap::new(), traffic: Traffic::default() };
         Self {
@@ -176,18 +177,12 @@ pub(super) struct State {
 #[derive(Debug)]
 pub(super) struct Route {
     pub(super) peer: SocketAddr,
-    pub(super) outgoing: mpsc::Sender<Outgoing>,
+    /// Messages to send; `None` closes the connection.
+    pub(super) outgoing: mpsc::Sender<Option<Message>>,
     pub(super) abort: CancellationToken,
     /// Cancelled when the model has closed the connection.
     pub(super) closing: CancellationToken,
     pub(super) traffic: Traffic,
-}
-
-/// An instruction to a connection.
-#[derive(Debug)]
-pub(super) enum Outgoing {
-    Send(Message),
-    Close,
 }
 
 /// The numbers of packets received and sent.
@@ -209,23 +204,23 @@ impl State {
     pub(super) fn dispatch(&mut self) {
         for output in self.model.take_outputs() {
             match output {
-                Output::Send(id, message) => self.give(id, Outgoing::Send(message)),
-                Output::Close(id) => self.give(id, Outgoing::Close),
+                Output::Send(id, message) => self.give(id, Some(message)),
+                Output::Close(id) => self.give(id, None),
             }
         }
     }
 
-    fn give(&mut self, id: ConnectionId, outgoing: Outgoing) {
+    fn give(&mut self, id: ConnectionId, outgoing: Option<Message>) {
         // After a message that could not be queued, no later one may be sent.
         let Some(route) = self.routes.get_mut(&id).filter(|route| !route.abort.is_cancelled()) else {
             return;
         };
         match outgoing {
-            Outgoing::Send(_) => {
+            Some(_) => {
                 self.traffic.sent += 1;
                 route.traffic.sent += 1;
             }
-            Outgoing::Close => route.closing.cancel(),
+            None => route.closing.cancel(),
         }
         if let Err(TrySendError::Full(_)) = route.outgoing.try_send(outgoing) {
             tracing::warn!(peer = %route.peer, "disconnected a client that does not read");
@@ -242,11 +237,6 @@ struct Clock {
 }
 
 impl Clock {
-    fn new() -> Self {
-        let base = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Self { base, start: Instant::now() }
-    }
-
     fn now(&self) -> Duration {
         self.base + self.start.elapsed()
     }

@@ -1,8 +1,9 @@
 //! The options of a real server, and its start.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
+use std::sync::Mutex;
 use std::time::Duration;
 use std::{fs, io};
 
@@ -14,8 +15,7 @@ use super::secure::SecurePort;
 use super::{ZooKeeper, write_private};
 #[cfg(feature = "tls")]
 use crate::Tls;
-use crate::real::ports;
-use crate::real::supervisor::{DIRECTORY_PREFIX, Supervisor};
+use crate::real::supervisor::{DIRECTORY_PREFIX, Supervisor, free_ports, start_on_free};
 use crate::{Error, Installation, Principal};
 
 /// The class that ZooKeeper's own script runs: a standalone server unless its settings name other servers.
@@ -178,15 +178,19 @@ impl ZooKeeperBuilder {
     /// which contain the end of the server's log; and [`Error::Io`] if the directory or the process cannot be
     /// created or no port is free.
     pub fn start(self) -> Result<ZooKeeper, Error> {
-        self.start_at(Places::find)
+        self.start_at(|| free_ports(2))
     }
 
-    fn start_at(self, mut next_places: impl FnMut() -> io::Result<Places>) -> Result<ZooKeeper, Error> {
+    /// Starts the server at the first of these addresses, and with TLS at the second one.
+    fn start_at(
+        self,
+        mut next_addresses: impl FnMut() -> io::Result<Vec<SocketAddr>>,
+    ) -> Result<ZooKeeper, Error> {
         let mut zookeeper = self.prepare(&self.find_installation()?)?;
-        ports::start_on_free(|| {
-            let places = next_places().map_err(Error::io("find free ports"))?;
-            let secure = self.open_secure_port(&mut zookeeper, &places)?;
-            self.configure(&mut zookeeper, places.plain, &secure)?;
+        start_on_free(|| {
+            let addresses = next_addresses().map_err(Error::io("find free ports"))?;
+            let secure = self.open_secure_port(&mut zookeeper, addresses[1])?;
+            self.configure(&mut zookeeper, addresses[0], &secure)?;
             zookeeper.restart()
         })?;
         Ok(zookeeper)
@@ -194,16 +198,16 @@ impl ZooKeeperBuilder {
 
     /// Gives the server a port with TLS, if it is to have one, and returns the settings of that port.
     #[cfg(feature = "tls")]
-    fn open_secure_port(&self, zookeeper: &mut ZooKeeper, places: &Places) -> Result<String, Error> {
+    fn open_secure_port(&self, zookeeper: &mut ZooKeeper, address: SocketAddr) -> Result<String, Error> {
         let Some(tls) = &self.tls else { return Ok(String::new()) };
-        let port = SecurePort::create(tls, places.secure, zookeeper.directory())?;
+        let port = SecurePort::create(tls, address, zookeeper.directory())?;
         let settings = port.settings(tls);
         zookeeper.secure = Some(port);
         Ok(settings)
     }
 
     #[cfg(not(feature = "tls"))]
-    fn open_secure_port(&self, _: &mut ZooKeeper, _: &Places) -> Result<String, Error> {
+    fn open_secure_port(&self, _: &mut ZooKeeper, _: SocketAddr) -> Result<String, Error> {
         Ok(String::new())
     }
 
@@ -219,7 +223,14 @@ impl ZooKeeperBuilder {
         }
         let command = self.command(installation, directory.path())?;
         let supervisor = Supervisor::spawn(directory.path(), &command).map_err(Error::io("run /bin/sh"))?;
-        Ok(ZooKeeper::new(directory, supervisor))
+        Ok(ZooKeeper {
+            address: (Ipv4Addr::LOCALHOST, 0).into(),
+            connect_string: String::new(),
+            #[cfg(feature = "tls")]
+            secure: None,
+            supervisor: Mutex::new(supervisor),
+            directory,
+        })
     }
 
     /// Writes the settings for the next start of a server: its address, and those that are `added`, such as the ones that
@@ -230,7 +241,7 @@ impl ZooKeeperBuilder {
         address: SocketAddr,
         added: &str,
     ) -> Result<(), Error> {
-        zookeeper.set_address(address);
+        (zookeeper.address, zookeeper.connect_string) = (address, address.to_string());
         let settings = [&*self.settings(address), &*self.logins.settings(), added].concat();
         write_private(&zookeeper.directory().join("zoo.cfg"), &settings).map_err(Error::io("write zoo.cfg"))
     }
@@ -302,36 +313,18 @@ impl ZooKeeper {
     }
 }
 
-/// The addresses that a server listens on.
-struct Places {
-    plain: SocketAddr,
-    #[cfg(feature = "tls")]
-    secure: SocketAddr,
-}
-
-impl Places {
-    fn find() -> io::Result<Self> {
-        let found = ports::free(2)?;
-        Ok(Self {
-            plain: found[0],
-            #[cfg(feature = "tls")]
-            secure: found[1],
-        })
-    }
-}
-
 // Real servers need Java, which the tests without features do without.
 #[cfg(all(test, feature = "tls"))]
 mod tests {
-    use std::net::{Ipv4Addr, TcpListener};
+    use std::net::TcpListener;
 
     use super::*;
 
     #[test]
     fn a_port_that_is_taken_is_replaced() {
         let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let mut places = [Places::find().unwrap(), Places::find().unwrap()];
-        places[0].plain = taken.local_addr().unwrap();
+        let mut places = [(); 2].map(|()| free_ports(2).unwrap());
+        places[0][0] = taken.local_addr().unwrap();
         let mut places = places.into_iter();
         let zookeeper = ZooKeeper::builder().start_at(|| Ok(places.next().unwrap())).unwrap();
         assert_ne!(zookeeper.address(), taken.local_addr().unwrap());
@@ -341,8 +334,8 @@ mod tests {
     #[test]
     fn a_port_with_tls_that_is_taken_is_replaced() {
         let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let mut places = [Places::find().unwrap(), Places::find().unwrap()];
-        places[0].secure = taken.local_addr().unwrap();
+        let mut places = [(); 2].map(|()| free_ports(2).unwrap());
+        places[0][1] = taken.local_addr().unwrap();
         let mut places = places.into_iter();
         let builder = ZooKeeper::builder().tls(Tls::new(&crate::Authority::new()));
         let zookeeper = builder.start_at(|| Ok(places.next().unwrap())).unwrap();

@@ -46,7 +46,7 @@ impl SecurePort {
     }
 }
 
-/// The port with TLS, of servers that were started with [`ZooKeeperBuilder::tls`].
+/// The port with TLS, of servers that were started with [`ZooKeeperBuilder::tls`](crate::ZooKeeperBuilder::tls).
 impl ZooKeeper {
     /// Returns the address of the port with TLS as `tcp+tls://ADDRESS:PORT`, which the crate `zookeeper-client`
     /// connects to.
