@@ -4,8 +4,8 @@ use bytes::Bytes;
 
 use super::jute::variants;
 use super::{
-    AddWatch, CheckVersion, Create, Delete, Malformed, Op, Opcode, Reader, Record, SetAcl, SetData,
-    SetWatches, WatcherType, Writer,
+    AddWatch, CheckVersion, Create, Delete, Malformed, Opcode, Reader, Record, SetAcl, SetData, SetWatches,
+    WatcherType, Writer,
 };
 
 /// A request of a client, other than a [`ConnectRequest`](super::ConnectRequest).
@@ -71,10 +71,10 @@ pub enum Request {
     },
     /// [`Opcode::CHECK`], which servers support only within a multi.
     Check(CheckVersion),
-    /// [`Opcode::MULTI`].
-    Multi(Vec<Op>),
-    /// [`Opcode::MULTI_READ`].
-    MultiRead(Vec<Op>),
+    /// [`Opcode::MULTI`], with an [`Op`](super::Op) for each change.
+    Multi(Vec<Self>),
+    /// [`Opcode::MULTI_READ`], with an [`Op`](super::Op) for each read.
+    MultiRead(Vec<Self>),
     /// [`Opcode::PING`].
     Ping,
     /// [`Opcode::AUTH`].
