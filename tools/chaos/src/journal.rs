@@ -89,8 +89,7 @@ impl Chronicle {
             pages.say(self.started, &format!("#{} {fault:?} {found}", pages.faults));
             pages.faults
         });
-        let description = format!("{fault:?} {found}").trim().to_owned();
-        self.note(Event::FaultBegan { fault: number, kind: kind.name(), description });
+        self.note(Event::FaultBegan { fault: number, kind: kind.name() });
         number
     }
 

@@ -7,7 +7,6 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-mod bell;
 mod campaign;
 mod fleet;
 mod history;

@@ -2,14 +2,13 @@
 //!
 //! * `task`: the calls of one task, and what they note in the history.
 //! * `store`: the resources, and the records of reads and writes.
-//! * `locks`, `terms`: the loops of the tasks.
+//! * `locks`: the loops of the tasks.
 //!
 //! Uses the floors below: `orders`, `service` and `journal`.
 
 mod locks;
 mod store;
 mod task;
-mod terms;
 
 use std::fs::File;
 use std::io::{self, BufRead};
@@ -134,8 +133,8 @@ fn begin(tasks: &mut JoinSet<()>, (workload, nth): (Workload, u32), task: Task) 
         (Workload::ReadWrite, _) => tasks.spawn(locks::read_write(task)),
         (Workload::Permits, _) => tasks.spawn(locks::permits(task)),
         (Workload::Multi, _) => tasks.spawn(locks::multi(task)),
-        (Workload::Leader, 0) => tasks.spawn(terms::lead(task)),
-        (Workload::Leader, _) => tasks.spawn(terms::start(task)),
+        (Workload::Leader, 0) => tasks.spawn(locks::lead(task)),
+        (Workload::Leader, _) => tasks.spawn(locks::start(task)),
     };
 }
 

@@ -20,8 +20,6 @@ mod writes;
 
 use crate::history::{History, Violation};
 
-pub(crate) use self::outcomes::longest_wait;
-
 /// Makes all checks.
 pub(crate) fn all(history: &History, bounds: &Bounds) -> Vec<Violation> {
     let violations = [

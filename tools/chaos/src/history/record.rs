@@ -102,7 +102,7 @@ mod tests {
     use crate::history::{Token, source};
 
     fn record() -> Record {
-        let event = Event::Granted { token: Some(Token(u64::MAX, 2)), until: None };
+        let event = Event::Granted { token: Token(u64::MAX, 2), until: u64::MAX };
         Record { at: u64::MAX, by: source("3.1/7/20"), event }
     }
 

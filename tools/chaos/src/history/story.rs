@@ -25,16 +25,16 @@ impl Story {
 
     pub(crate) fn asks_for(self, call: &str, lock: &str, kind: Kind, at: u64) -> Self {
         let lock = lock.to_owned();
-        let asked = Event::Asked { lock, kind, within: None };
+        let asked = Event::Asked { lock, kind, within: u64::MAX };
         self.at(at, call, asked)
     }
 
     pub(crate) fn granted(self, call: &str, at: u64, token: u64) -> Self {
-        self.at(at, call, Event::Granted { token: Some(Token(token, 0)), until: None })
+        self.granted_until(call, at, token, u64::MAX)
     }
 
     pub(crate) fn granted_until(self, call: &str, at: u64, token: u64, until: u64) -> Self {
-        self.at(at, call, Event::Granted { token: Some(Token(token, 0)), until: Some(until) })
+        self.at(at, call, Event::Granted { token: Token(token, 0), until })
     }
 
     pub(crate) fn told_lost(self, call: &str, at: u64) -> Self {

@@ -10,7 +10,7 @@ use crate::history::{Event, Outcome, Token, Way};
 use crate::journal::now;
 use crate::service;
 
-use super::task::{Calls, portable};
+use super::task::{Calls, Noted, portable};
 
 /// Opens a shared file, which need not exist.
 fn file(calls: &Calls, resource: &str) -> io::Result<File> {
@@ -42,8 +42,8 @@ pub(super) fn read_file(calls: &Calls, member: usize, resource: &str) {
 
 /// Writes a file by one system call.
 pub(super) fn write_file(calls: &Calls, member: usize, resource: &str) {
-    let writing = Writing::begin(calls, member, resource, Way::Plain);
-    let text = format!("{:19}\n", writing.value());
+    let (writing, value) = begin(calls, member, resource, (Way::Plain, None));
+    let text = format!("{value:19}\n");
     let written = file(calls, resource).and_then(|file| file.write_all_at(text.as_bytes(), 0));
     let outcome = if written.is_ok() { Outcome::Applied } else { Outcome::Unknown };
     writing.ends(outcome);
@@ -58,8 +58,8 @@ pub(super) async fn read_service(calls: &Calls, resource: &str) {
 
 /// Writes a register of the service with the token of the hold.
 pub(super) async fn write_service(calls: &Calls, resource: &str, token: FencingToken) {
-    let writing = Writing::begin(calls, 0, resource, Way::Fenced).with(token);
-    let (zxid, handoff, value) = (token.zxid(), token.handoff(), writing.value());
+    let (writing, value) = begin(calls, 0, resource, (Way::Fenced, Some(portable(token))));
+    let (zxid, handoff) = (token.zxid(), token.handoff());
     let request = format!("write {resource} {zxid} {handoff} {value}");
     let answer = service::ask(calls.ways.service, &request).await.unwrap_or_default();
     writing.ends(match &*answer {
@@ -84,8 +84,9 @@ pub(super) async fn read_node(calls: &Calls, resource: &str) {
 /// Writes a node of ZooKeeper through the lock that is held.
 pub(super) async fn write_node(calls: &Calls, resource: &str) {
     let Some(lock) = zklock::current() else { return };
-    let writing = Writing::begin(calls, 0, resource, Way::Guarded).with(lock.fencing_token());
-    let outcome = match lock.upsert(&node(resource), writing.value().to_string()).await {
+    let token = portable(lock.fencing_token());
+    let (writing, value) = begin(calls, 0, resource, (Way::Guarded, Some(token)));
+    let outcome = match lock.upsert(&node(resource), value.to_string()).await {
         Ok(()) => Outcome::Applied,
         Err(LockError::Lost { .. } | LockError::Refused { .. } | LockError::Denied { .. }) => {
             Outcome::Refused
@@ -99,52 +100,23 @@ fn node(resource: &str) -> String {
     format!("/data/{resource}")
 }
 
-/// A write under way, whose outcome is unknown if this value is dropped.
-pub(super) struct Writing<'a> {
+/// Begins a write of a member's value, which is returned. Its outcome is unknown until it [ends](Noted::ends).
+fn begin<'a>(
     calls: &'a Calls,
     member: usize,
-    resource: String,
-    way: Way,
-    token: Option<Token>,
-    began: u64,
-    is_noted: bool,
+    resource: &str,
+    (way, token): (Way, Option<Token>),
+) -> (Noted<'a>, u64) {
+    let (resource, value) = (resource.to_owned(), calls.value(member));
+    let event = Event::Wrote { resource, way, began: now(), value, token, outcome: Outcome::Unknown };
+    (Noted { calls, member, event }, value)
 }
 
-impl<'a> Writing<'a> {
-    /// Begins a write of a member's value.
-    pub(super) fn begin(calls: &'a Calls, member: usize, resource: &str, way: Way) -> Self {
-        let resource = resource.to_owned();
-        Self { calls, member, resource, way, token: None, began: now(), is_noted: false }
-    }
-
-    /// Names the token that the write passes to the resource.
-    pub(super) fn with(mut self, token: FencingToken) -> Self {
-        self.token = Some(portable(token));
-        self
-    }
-
-    pub(super) fn value(&self) -> u64 {
-        self.calls.value(self.member)
-    }
-
-    /// Notes the outcome.
-    pub(super) fn ends(mut self, outcome: Outcome) {
-        self.note(outcome);
-    }
-
-    fn note(&mut self, outcome: Outcome) {
-        self.is_noted = true;
-        let (value, resource) = (self.value(), self.resource.clone());
-        let (way, began, token) = (self.way, self.began, self.token);
-        let event = Event::Wrote { resource, way, began, value, token, outcome };
-        self.calls.note_of(self.member, event);
-    }
-}
-
-impl Drop for Writing<'_> {
-    fn drop(&mut self) {
-        if !self.is_noted {
-            self.note(Outcome::Unknown);
+impl Noted<'_> {
+    /// Notes the outcome of a write.
+    fn ends(mut self, with: Outcome) {
+        if let Event::Wrote { outcome, .. } = &mut self.event {
+            *outcome = with;
         }
     }
 }

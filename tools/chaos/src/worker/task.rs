@@ -73,7 +73,7 @@ impl Task {
         let ids = (first..).take(locks.len()).map(|call| CallId { process, task: self.number, call });
         let calls = Calls { ways: self.ways.clone(), ids: ids.collect() };
         for (id, lock) in calls.ids.iter().zip(locks) {
-            let within = u64::try_from(WAIT.as_nanos()).ok().map(|nanos| self.ways.by_the_true_clock(nanos));
+            let within = self.ways.by_the_true_clock(WAIT.as_nanos() as u64);
             let event = Event::Asked { lock: (*lock).to_owned(), kind, within };
             calls.ways.journal.note(Source::Call(*id), event);
         }
@@ -178,7 +178,7 @@ impl Calls {
 
     pub(super) fn granted(&self, tokens: &[FencingToken], until: u64) {
         for (id, token) in self.ids.iter().zip(tokens) {
-            let event = Event::Granted { token: Some(portable(*token)), until: Some(until) };
+            let event = Event::Granted { token: portable(*token), until };
             self.ways.journal.note(Source::Call(*id), event);
         }
     }
@@ -229,6 +229,19 @@ impl Calls {
         let CallId { process, task, call } = self.ids[member];
         let incarnation = u64::from(process.incarnation & 0xfff);
         u64::from(process.number) << 54 | incarnation << 42 | u64::from(task & 0xff) << 34 | (call + 1)
+    }
+}
+
+/// An event that is noted when this value is dropped, also because the call has ended.
+pub(super) struct Noted<'a> {
+    pub(super) calls: &'a Calls,
+    pub(super) member: usize,
+    pub(super) event: Event,
+}
+
+impl Drop for Noted<'_> {
+    fn drop(&mut self) {
+        self.calls.note_of(self.member, self.event.clone());
     }
 }
 

@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_hold_is_valid_until_its_end() {
-        let broken = |lock: &str| Event::LockBroken { lock: lock.to_owned(), zxid: None };
+        let broken = |lock: &str| Event::LockBroken { lock: lock.to_owned(), zxid: 1 };
         let told_at_45 = |event| leased().campaign(30, event).told_lost("1.0/0/0", 45);
         let renewed = || leased().at(40, "1.0/0/0", Event::Renewed { until: 80 });
         let stopped = leased().campaign(20, Event::ProcessStopped { process: FIRST });
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn a_hold_for_one_holder_under_another_node_than_the_deleted_one_stays_valid() {
         let second = |kind, zxid| {
-            let broken = Event::LockBroken { lock: "a".to_owned(), zxid: Some(zxid) };
+            let broken = Event::LockBroken { lock: "a".to_owned(), zxid };
             let first = story().asks("1.0/0/0", kind, 1).granted_until("1.0/0/0", 10, 1, 50);
             let second = first.campaign(30, broken).holds("2.0/0/0", kind, 30, 40, 2);
             found(second.told_lost("1.0/0/0", 45))
@@ -180,14 +180,14 @@ mod tests {
     #[test]
     fn a_hold_that_is_granted_soon_after_a_force_or_after_its_lease_was_never_valid() {
         let forced = |at| {
-            let broken = story().campaign(5, Event::LockBroken { lock: "a".to_owned(), zxid: None });
+            let broken = story().campaign(5, Event::LockBroken { lock: "a".to_owned(), zxid: 1 });
             let first = broken.holds("1.0/0/0", Kind::Mutex, at, at + 20, 1);
             first.holds("2.0/0/0", Kind::Mutex, at + 10, at + 30, 2)
         };
         assert_eq!(found(forced(1_000_000_005)), []);
         assert_eq!(found(forced(1_000_000_006)), [Rule::Exclusion]);
         for force in
-            [Event::LockBroken { lock: "a".to_owned(), zxid: None }, Event::SessionEnded { process: FIRST }]
+            [Event::LockBroken { lock: "a".to_owned(), zxid: 1 }, Event::SessionEnded { process: FIRST }]
         {
             let answered_late = |at| {
                 let forced = story().campaign(5, force.clone()).campaign(3_000_000_000, force.clone());

@@ -12,7 +12,7 @@ pub(crate) fn outcomes(history: &History) -> Vec<Violation> {
         let text = format!("{} has a record without a request, or two requests", record.by);
         Violation::new(Rule::Outcome, text, [record.clone()])
     });
-    let calls = history.calls().filter_map(|call| {
+    let calls = history.calls.values().filter_map(|call| {
         let was_killed = history.life(call.id.process).killed.is_some();
         let reason = too_many(call).or_else(|| too_few(call).filter(|_| !was_killed))?;
         Some(history.violation(Rule::Outcome, format!("{} {reason}", call.id), [call.id]))
@@ -61,26 +61,20 @@ pub(crate) fn left(history: &History) -> Option<Violation> {
 /// until then, and one without an answer waited until the end of the history.
 pub(crate) fn waits(history: &History, bounds: &Bounds) -> Vec<Violation> {
     let mut violations = Vec::new();
-    for call in history.calls() {
+    for call in history.calls.values() {
         let waited = waited(history, call);
-        if let Some(within) = call.asked.within.filter(|within| waited > within.saturating_add(bounds.slack))
-        {
-            let text = format!("{} waited {} of {}", call.id, millis(waited), millis(within));
+        if waited > call.within.saturating_add(bounds.slack) {
+            let text = format!("{} waited {} of {}", call.id, millis(waited), millis(call.within));
             violations.push(history.violation(Rule::Bound, text, [call.id]));
         }
     }
     violations
 }
 
-/// Returns the call that waited longest, and its wait in nanoseconds.
-pub(crate) fn longest_wait(history: &History) -> Option<(&Call, u64)> {
-    history.calls().map(|call| (call, waited(history, call))).max_by_key(|(_, waited)| *waited)
-}
-
 fn waited(history: &History, call: &Call) -> u64 {
     let life = history.life(call.id.process);
-    let until = call.answered().or_else(|| life.killed).unwrap_or_else(|| history.end());
-    let asked = call.asked.at;
+    let until = call.answered().or(life.killed).unwrap_or_else(|| history.end());
+    let asked = call.asked;
     until.saturating_sub(asked).saturating_sub(life.still_between(asked, until))
 }
 
@@ -158,7 +152,7 @@ mod tests {
 
     fn asked_within(within: u64) -> Story {
         let (lock, kind) = ("a".to_owned(), Kind::Mutex);
-        let asked = Event::Asked { lock, kind, within: Some(within) };
+        let asked = Event::Asked { lock, kind, within };
         Story::default().at(10, CALL, asked)
     }
 
@@ -194,11 +188,5 @@ mod tests {
         assert_eq!(late(asked_within(20).campaign(36, Event::FaultEnded { fault: 0 })), [Rule::Bound]);
         let killed = asked_within(20).campaign(30, Event::ProcessKilled { process: PROCESS });
         assert_eq!(late(killed.campaign(90, Event::FaultEnded { fault: 0 })), []);
-    }
-
-    #[test]
-    fn the_longest_wait_is_late() {
-        let history = asked_within(1_000).granted(CALL, 70, 1).history();
-        assert_eq!(longest_wait(&history).map(|(call, waited)| (call.id.call, waited)), Some((0, 60)));
     }
 }

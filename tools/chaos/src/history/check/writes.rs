@@ -41,7 +41,7 @@ fn begun_late(
         let next = next.get(&access.call).filter(|next| next.granted <= access.began)?;
         let after = millis(access.began - next.granted);
         let text = format!("{} wrote {name} {after} after {} had the lock", access.call, next.call);
-        let grants = history.call(next.call).into_iter().flat_map(|call| life(&call.records));
+        let grants = history.calls.get(&next.call).into_iter().flat_map(|call| life(&call.records));
         Some(Violation::new(Rule::LateWrite, text, [access.record.clone()].into_iter().chain(grants)))
     });
     late.collect()
@@ -98,24 +98,28 @@ fn phantoms(name: &str, resource: &Resource<'_>) -> Vec<Violation> {
 }
 
 /// A holder that gives the lock back, and was never told of a loss, had it at the time of the write.
-fn refused<'a>(name: &str, resource: &'a Resource<'a>) -> impl Iterator<Item = Violation> + use<'a> {
-    let name = name.to_owned();
+fn refused(name: &str, resource: &Resource<'_>) -> Vec<Violation> {
     let is_wrong = |access: &&Access<'_>| {
         let is_refused = matches!(access.act, Act::Write { outcome: Outcome::Refused, .. });
         let is_released = access.hold.is_some_and(|hold| hold.ending == Ending::Released);
         is_refused && is_released && access.is_covered()
     };
-    resource.accesses.iter().filter(is_wrong).map(move |access| {
+    let violation = |access: &Access<'_>| {
         let text = format!("{name} refused {}, which held the lock until its release", access.call);
         Violation::new(Rule::Refused, text, [access.record.clone()])
-    })
+    };
+    resource.accesses.iter().filter(is_wrong).map(violation).collect()
 }
 
 /// Finds pairs of updates of the same value that were both applied, by holders that were valid from their reads to their
 /// writes, or through the guard.
 fn lost_updates(name: &str, resource: &Resource<'_>) -> Vec<Violation> {
+    let mut by_call = BTreeMap::<CallId, Vec<&Access<'_>>>::new();
+    for access in &resource.accesses {
+        by_call.entry(access.call).or_default().push(access);
+    }
     let mut by_base = BTreeMap::<u64, Vec<[&Access<'_>; 2]>>::new();
-    for accesses in resource.by_call().values() {
+    for accesses in by_call.values() {
         let mut base: Option<(u64, &Access<'_>)> = None;
         for access in accesses {
             base = match access.act {
@@ -198,17 +202,6 @@ impl<'a> Access<'a> {
         };
         let hold = holds.get(&call).copied();
         Some((resource, way, Self { call, began, ended: record.at, act, hold, record }))
-    }
-}
-
-impl<'a> Resource<'a> {
-    /// Returns the accesses of each call, by their time.
-    pub(crate) fn by_call(&self) -> BTreeMap<CallId, Vec<&Access<'a>>> {
-        let mut calls = BTreeMap::<_, Vec<_>>::new();
-        for access in &self.accesses {
-            calls.entry(access.call).or_default().push(access);
-        }
-        calls
     }
 }
 
