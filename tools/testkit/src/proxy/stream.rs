@@ -144,9 +144,12 @@ impl<W: AsyncWrite + Unpin> Outlet<W> {
     async fn wait_for_arrival(&mut self, sent: Instant, longer: Duration) {
         loop {
             let due = (self.lane)(&self.link.borrow_and_update()).arrival(sent, longer);
+            // A timer would add up to a millisecond.
+            if due.is_some_and(|due| due <= Instant::now()) {
+                return;
+            }
             tokio::select! {
-                biased;
-                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => return,
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
                 _ = self.link.changed() => {}
             }
         }
