@@ -15,11 +15,7 @@ pub(super) struct Logins {
 }
 
 impl Logins {
-    /// Adds a user.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the file of the logins cannot contain the name or the password, or there is Kerberos.
+    /// Adds a user. Panics if the file of the logins cannot contain the name or the password, or there is Kerberos.
     pub(super) fn add(&mut self, name: &str, password: &str) {
         assert!(self.service.is_none(), "the server has Kerberos");
         for text in [name, password] {
@@ -29,11 +25,7 @@ impl Logins {
         self.users.push((name.to_owned(), password.to_owned()));
     }
 
-    /// Sets the service of the server in Kerberos.
-    ///
-    /// # Panics
-    ///
-    /// Panics if there are users with passwords.
+    /// Sets the service of the server in Kerberos. Panics if there are users with passwords.
     pub(super) fn set_kerberos(&mut self, service: &Principal) {
         assert!(self.users.is_empty(), "the server has users with passwords");
         self.service = Some(service.clone());
@@ -44,11 +36,7 @@ impl Logins {
         self.service.as_ref().map(Principal::config)
     }
 
-    /// Sets the digest of the superuser.
-    ///
-    /// # Panics
-    ///
-    /// Panics if it cannot be a value of a setting.
+    /// Sets the digest of the superuser. Panics if it cannot be a value of a setting.
     pub(super) fn set_superuser(&mut self, digest: &str) {
         let fits = digest.chars().all(|character| character.is_ascii_graphic() && character != '\\');
         assert!(fits, "a digest has a character other than ASCII letters, digits and punctuation");
