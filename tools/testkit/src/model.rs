@@ -282,13 +282,7 @@ impl Model {
     fn session_of(&self, connection: ConnectionId) -> Option<i64> {
         self.connections.get(&connection)?.session
     }
-}
 
-fn millis(time: Duration) -> i64 {
-    time.as_millis().try_into().unwrap_or(i64::MAX)
-}
-
-impl Model {
     /// Restarts the server: connections and watches are gone, and the timeout of every session starts anew.
     pub fn restart(&mut self, now: Duration) {
         self.now = self.now.max(millis(now));
@@ -313,9 +307,7 @@ impl Model {
         self.sessions.detach_all();
         self.outputs.clear();
     }
-}
 
-impl Model {
     /// Returns the live sessions in the order of their ids.
     pub fn sessions(&self) -> Vec<SessionView> {
         let view = |(id, session): (&i64, &sessions::Session)| SessionView {
@@ -505,4 +497,8 @@ struct Connection {
     /// The attached session: `None` before the first frame, and after a session was refused.
     session: Option<i64>,
     identities: Identities,
+}
+
+fn millis(time: Duration) -> i64 {
+    time.as_millis().try_into().unwrap_or(i64::MAX)
 }

@@ -27,7 +27,8 @@ pub(crate) struct Life {
     pub(crate) sessions_ended: Vec<Span>,
 }
 
-/// A time with a begin and perhaps an end: that of a stop, or of a request of the campaign, which takes effect between its beginning and its answer, or a moment later.
+/// A time with a begin and perhaps an end, such as that of a stop. A request of the campaign takes effect between its
+/// beginning and its answer, or a moment later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) from: u64,
@@ -96,7 +97,7 @@ impl Campaign {
                     self.life(process).stalls.push(span);
                 }
             }
-            Event::FaultBegan { fault, kind, .. } => {
+            Event::FaultBegan { fault, kind } => {
                 self.faults.push(Fault { fault: *fault, kind: kind.clone(), span: Span::begins(at) });
             }
             Event::FaultEnded { fault } => {

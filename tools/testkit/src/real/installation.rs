@@ -107,11 +107,7 @@ impl Curator {
     pub fn find_with(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
         let classpath = match set(&lookup, CURATOR) {
             Some(classpath) => given_classpath(CURATOR, &classpath)?,
-            None => debian::curator_classpath().ok_or(Error::Missing {
-                what: "Curator",
-                packages: debian::CURATOR,
-                variables: "CURATOR_CLASSPATH to its jars and those that they need",
-            })?,
+            None => debian::curator_classpath().ok_or(NO_CURATOR)?,
         };
         Ok(Self { java: find_java(&lookup)?, classpath })
     }
@@ -156,11 +152,7 @@ impl PostgreSql {
         let places = places.into_iter().filter_map(|directory| absolute(directory).ok());
         let programs = places.into_iter().find(has_programs).ok_or_else(|| match &given {
             Some(given) => bad_location(POSTGRESQL, given, "no `initdb` and no `postgres`"),
-            None => Error::Missing {
-                what: "PostgreSQL",
-                packages: debian::POSTGRESQL,
-                variables: "POSTGRESQL_BIN to the directory of its programs",
-            },
+            None => NO_POSTGRESQL,
         })?;
         Ok(Self { programs })
     }
@@ -199,7 +191,7 @@ impl Kerberos {
         let program = |name| {
             program_in(&directories, name).ok_or_else(|| match &given {
                 Some(given) => bad_location(KERBEROS, given, "not all programs of Kerberos"),
-                None => Error::Missing { what: "Kerberos", packages: debian::KERBEROS, variables: "KERBEROS_PATH to the directories of krb5kdc, kdb5_util, kadmin.local and kinit" },
+                None => NO_KERBEROS,
             })
         };
         Ok(Self {
@@ -243,11 +235,7 @@ impl Tool {
     /// Returns the errors of [`find`](Self::find).
     pub fn find_with(self, lookup: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, Error> {
         let Some(given) = set(&lookup, PROMTOOL) else {
-            return program_in(&path(&lookup), "promtool").ok_or(Error::Missing {
-                what: "promtool",
-                packages: debian::PROMETHEUS,
-                variables: "PROMTOOL to the path of the program",
-            });
+            return program_in(&path(&lookup), "promtool").ok_or(NO_PROMTOOL);
         };
         let program = absolute(&given).map_err(Error::io("resolve the path of a program"))?;
         if program.is_file() { Ok(program) } else { Err(bad_location(PROMTOOL, &given, "no program")) }
@@ -269,6 +257,28 @@ const NO_ZOOKEEPER: Error = Error::Missing {
     packages: debian::ZOOKEEPER,
     variables: "ZOOKEEPER_HOME to the directory of an unpacked release, or ZOOKEEPER_CLASSPATH to the jars of one",
 };
+const NO_CURATOR: Error = Error::Missing {
+    what: "Curator",
+    packages: debian::CURATOR,
+    variables: "CURATOR_CLASSPATH to its jars and those that they need",
+};
+const NO_POSTGRESQL: Error = Error::Missing {
+    what: "PostgreSQL",
+    packages: debian::POSTGRESQL,
+    variables: "POSTGRESQL_BIN to the directory of its programs",
+};
+const NO_KERBEROS: Error = Error::Missing {
+    what: "Kerberos",
+    packages: debian::KERBEROS,
+    variables: "KERBEROS_PATH to the directories of krb5kdc, kdb5_util, kadmin.local and kinit",
+};
+const NO_PROMTOOL: Error = Error::Missing {
+    what: "promtool",
+    packages: debian::PROMETHEUS,
+    variables: "PROMTOOL to the path of the program",
+};
+const NO_JAVA: Error =
+    Error::Missing { what: "`java` to run ZooKeeper", packages: debian::JAVA, variables: "JAVA_HOME" };
 const CURATOR: &str = "CURATOR_CLASSPATH";
 const KERBEROS: &str = "KERBEROS_PATH";
 const POSTGRESQL: &str = "POSTGRESQL_BIN";
@@ -277,11 +287,7 @@ const PROMTOOL: &str = "PROMTOOL";
 /// Finds the `java` executable at `JAVA_HOME`, or else on the `PATH`.
 fn find_java(lookup: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, Error> {
     let Some(home) = set(&lookup, "JAVA_HOME") else {
-        return program_in(&path(&lookup), "java").ok_or(Error::Missing {
-            what: "`java` to run ZooKeeper",
-            packages: debian::JAVA,
-            variables: "JAVA_HOME",
-        });
+        return program_in(&path(&lookup), "java").ok_or(NO_JAVA);
     };
     let java = absolute(&home).map_err(Error::io("resolve JAVA_HOME"))?.join("bin/java");
     if java.is_file() { Ok(java) } else { Err(bad_location("JAVA_HOME", &home, "no `bin/java`")) }
