@@ -1,47 +1,35 @@
 //! One campaign, from the start of the servers to the report.
 //!
-//! * `play`: the time with faults.
 //! * `verdict`: the check of the history, and the report.
 //!
 //! Uses all floors below.
 
-mod play;
 mod verdict;
 
 use std::error::Error;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use zklock_testkit::Ensemble;
 
-use crate::bell::Bell;
-use crate::chronicle::Chronicle;
-use crate::fleet::{Clock, Exit, Fleet, Skew};
+use crate::fleet::{Exit, Fleet, Skew, TRUE};
 use crate::history::{Event, Process};
-use crate::injection::{Field, mend};
+use crate::injection::{Bell, Field, mend};
+use crate::journal::Chronicle;
 use crate::options::Options;
-use crate::orders::Orders;
+use crate::orders::{CONTAINERS_MS, NAMESPACE, Orders, SESSION, SYNC_LIMIT, TICK};
 use crate::outsider::Outsider;
-use crate::schedule::{Kind, Plan};
+use crate::schedule::{Blow, Fault, Kind, Plan, Strike};
 use crate::service;
-use crate::settings::{CONTAINERS_MS, NAMESPACE, SESSION, SYNC_LIMIT, TICK};
-
-use self::play::Player;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
-
-/// The result of a campaign.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Kept,
-    Broken,
-}
 
 /// Runs a campaign, and succeeds if it finds no violation.
 pub(crate) fn run(options: &Options) -> ExitCode {
@@ -53,10 +41,11 @@ pub(crate) fn check(directory: &Path) -> ExitCode {
     exit_code(verdict::again(directory))
 }
 
-fn exit_code(outcome: Outcome<Verdict>) -> ExitCode {
+/// Returns the exit code of a check, which tells whether the promise was kept.
+fn exit_code(outcome: Outcome<bool>) -> ExitCode {
     match outcome {
-        Ok(Verdict::Kept) => ExitCode::SUCCESS,
-        Ok(Verdict::Broken) => ExitCode::FAILURE,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("chaos: {error}");
             ExitCode::from(2)
@@ -76,7 +65,7 @@ fn create(kept: Option<&Path>) -> Outcome<PathBuf> {
     Ok(fs::canonicalize(path)?)
 }
 
-fn campaign(options: &Options) -> Outcome<Verdict> {
+fn campaign(options: &Options) -> Outcome<bool> {
     let directory = create(options.keep.as_deref())?;
     let skew = Skew::build(&directory)?;
     let plan = options.plan(|kind| kind != Kind::SkewClock || skew.is_some());
@@ -84,7 +73,7 @@ fn campaign(options: &Options) -> Outcome<Verdict> {
     ring_on_signals(&runtime, &end)?;
     let chronicle = Chronicle::begin(&directory)?;
     chronicle.say(&format!("seed {}, {} faults planned", plan.seed, plan.schedule().len()));
-    let ensemble = Arc::new(start_servers(options.servers())?);
+    let ensemble = Arc::new(start_servers(options.servers)?);
     let servers: Vec<_> = ensemble.servers().iter().map(|server| server.address()).collect();
     let orders = Orders {
         connect: String::new(),
@@ -93,7 +82,7 @@ fn campaign(options: &Options) -> Outcome<Verdict> {
         service: runtime.block_on(service::start())?,
         seed: options.seed,
         tasks: options.tasks(),
-        rate: 1_000,
+        rate: TRUE,
         pace: options.pace,
         workloads: options.workloads(),
     };
@@ -106,12 +95,12 @@ fn campaign(options: &Options) -> Outcome<Verdict> {
         end: end.clone(),
     };
     let mut fleet = Fleet::start(orders, skew, &chronicle.journal, &servers, options.processes)?;
-    (0..fleet.len()).try_for_each(|number| fleet.run(number, Clock::True))?;
+    (0..fleet.len()).try_for_each(|number| fleet.run(number, TRUE))?;
     let failed = played(&field, &mut fleet, &plan);
     // A history that ends early may show a violation, too.
     let ended = failed.as_deref().unwrap_or_default();
     let verdict = verdict::reached(&chronicle, &directory, options, ended);
-    if options.keep.is_none() && matches!((&verdict, &failed), (Ok(Verdict::Kept), Ok(_))) {
+    if options.keep.is_none() && matches!((&verdict, &failed), (Ok(true), Ok(_))) {
         fs::remove_dir_all(&directory)?;
     } else {
         println!("the histories are in {}", directory.display());
@@ -122,7 +111,7 @@ fn campaign(options: &Options) -> Outcome<Verdict> {
 /// Injects the faults, and ends all of them and all processes. Returns the processes that failed. A campaign that was told
 /// to end early is finished too, and fails.
 fn played(field: &Field, fleet: &mut Fleet, plan: &Plan) -> Outcome<Vec<Exit>> {
-    let (mut failed, played) = Player::new(field, fleet).play(plan)?;
+    let (mut failed, played) = Player { field, fleet, due: Vec::new(), threads: Vec::new() }.play(plan)?;
     failed.extend(finish(field, fleet)?);
     match played < plan.length {
         true => Err(format!("it was ended after {:.1} s", played.as_secs_f64()).into()),
@@ -159,7 +148,7 @@ fn finish(field: &Field, fleet: &mut Fleet) -> Outcome<Vec<Exit>> {
         fleet.go_on(number)?;
     }
     mend(&field.ensemble)?;
-    (0..fleet.len()).try_for_each(|number| fleet.run(number, Clock::True))?;
+    (0..fleet.len()).try_for_each(|number| fleet.run(number, TRUE))?;
     thread::sleep(CALM);
     field.chronicle.say("all processes stop");
     // The sessions of the processes have not ended when the nodes are looked for.
@@ -196,6 +185,116 @@ fn left(field: &Field) -> Outcome<Vec<String>> {
     }
     Ok(paths)
 }
+
+/// The player, whose thread starts all processes.
+struct Player<'a> {
+    field: &'a Field,
+    fleet: &'a mut Fleet,
+    due: Vec<(Instant, Act)>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// The beginning of a fault, or its end.
+enum Act {
+    Begin(Fault),
+    End(u64, Fault),
+}
+
+impl Player<'_> {
+    /// Plays until the end of the plan, or until the bell rings. Returns the processes that ended by themselves, and how
+    /// long it played.
+    fn play(mut self, plan: &Plan) -> Outcome<(Vec<Exit>, Duration)> {
+        let (begin, mut ended) = (Instant::now(), Vec::new());
+        let planned = plan.schedule().into_iter();
+        self.due = planned.map(|planned| (begin + planned.at, Act::Begin(planned.fault))).collect();
+        while begin.elapsed() < plan.length && !self.field.end.has_rung() {
+            for exit in self.fleet.ended()? {
+                self.field.chronicle.say(&format!("{} has ended: {}", exit.process, exit.how));
+                ended.push(exit);
+            }
+            while let Some(act) = self.next() {
+                match act {
+                    Act::Begin(fault) => self.begin(fault)?,
+                    Act::End(number, fault) => {
+                        self.end(number, &fault)?;
+                        self.field.chronicle.ended(number);
+                    }
+                }
+            }
+            self.field.end.wait(STEP);
+        }
+        let played = begin.elapsed();
+        self.field.end.ring();
+        for thread in self.threads.drain(..) {
+            // A panic was printed when it happened.
+            thread.join().map_err(|_| "the thread of a fault panicked")?;
+        }
+        Ok((ended, played))
+    }
+
+    /// Returns an act whose time has come.
+    fn next(&mut self) -> Option<Act> {
+        let now = Instant::now();
+        let (nth, _) =
+            self.due.iter().enumerate().filter(|(_, (at, _))| *at <= now).min_by_key(|(_, (at, _))| *at)?;
+        Some(self.due.remove(nth).1)
+    }
+
+    /// Begins a fault of processes or of their links, and has others injected.
+    fn begin(&mut self, fault: Fault) -> io::Result<()> {
+        let (chronicle, fleet) = (&self.field.chronicle, &mut *self.fleet);
+        let number = match &fault.strike {
+            Strike::Process(process, blow) => {
+                let process = *process;
+                let number = chronicle.began(&fault, &format!("at {}", fleet.process(process)));
+                match *blow {
+                    Blow::Kill => fleet.kill(process)?,
+                    Blow::Stop => fleet.stop(process, number)?,
+                    Blow::Skew(rate) => {
+                        fleet.kill(process)?;
+                        fleet.run(process, rate)?;
+                    }
+                    Blow::Cut(how) => fleet.links_mut(process).cut(how),
+                }
+                number
+            }
+            Strike::Impair(processes, impairment) => {
+                let number = chronicle.began(&fault, "");
+                processes.clone().for_each(|process| {
+                    fleet.links_mut(process).impair(number, impairment.clone());
+                });
+                number
+            }
+            Strike::EndSession(process) => {
+                let victim = (fleet.process(*process), fleet.links_mut(*process).sessions());
+                self.threads.push(self.field.inject(fault, Some(victim))?);
+                return Ok(());
+            }
+            _ => {
+                self.threads.push(self.field.inject(fault, None)?);
+                return Ok(());
+            }
+        };
+        self.due.push((Instant::now() + fault.lasts, Act::End(number, fault)));
+        Ok(())
+    }
+
+    /// Ends a fault of processes or of their links.
+    fn end(&mut self, number: u64, fault: &Fault) -> io::Result<()> {
+        match &fault.strike {
+            Strike::Process(process, Blow::Kill) => self.fleet.run(*process, TRUE),
+            Strike::Process(process, Blow::Stop) => self.fleet.restore(*process, number),
+            Strike::Impair(processes, _) => {
+                processes.clone().for_each(|process| self.fleet.links_mut(process).restore(number));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The pause between two looks at the schedule.
+const STEP: Duration = Duration::from_millis(10);
 
 /// The time without faults before the processes stop, in which each of them works again.
 const CALM: Duration = Duration::from_secs(3);

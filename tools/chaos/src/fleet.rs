@@ -1,10 +1,9 @@
 //! The processes of a campaign, and the links from each of them to each server.
 //!
 //! One thread starts all processes and lives longer than they do, because a process ends with the thread that started it.
-//! Uses the floors below: `journal`, `schedule` and `workload`.
+//! Uses the floors below: `journal`, `orders` and `schedule`.
 
 mod clocks;
-mod links;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,14 +13,14 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use zklock_testkit::Error;
+use zklock_testkit::{Direction, Error, How, Proxy};
 
 use crate::history::{Event, Process, Source};
 use crate::journal::{Journal, at_rest};
 use crate::orders::Orders;
+use crate::schedule::Impairment;
 
-pub(crate) use self::clocks::{Clock, Skew};
-pub(crate) use self::links::Links;
+pub(crate) use self::clocks::{Skew, TRUE};
 
 /// All processes. Those that still run are killed on drop.
 pub(crate) struct Fleet {
@@ -37,15 +36,10 @@ pub(crate) struct Fleet {
 struct Member {
     links: Links,
     process: Process,
-    life: Life,
+    /// `None` if none runs or stands still.
+    child: Option<Child>,
     /// The numbers of the faults for which this incarnation stands still. The last one that ends lets it go on.
     stops: Vec<u64>,
-}
-
-enum Life {
-    Runs(Child),
-    Stopped(Child),
-    Ended,
 }
 
 /// The end of a process that was not killed.
@@ -67,7 +61,7 @@ impl Fleet {
         let mut members = Vec::new();
         for number in 0..processes {
             let (links, process) = (Links::start(servers)?, Process { number, incarnation: 0 });
-            members.push(Member { links, process, life: Life::Ended, stops: Vec::new() });
+            members.push(Member { links, process, child: None, stops: Vec::new() });
         }
         Ok(Self { orders, skew, journal: journal.clone(), members })
     }
@@ -84,18 +78,17 @@ impl Fleet {
         self.members.len()
     }
 
-    /// Starts the next incarnation of a process, if none runs.
-    pub(crate) fn run(&mut self, number: usize, clock: Clock) -> io::Result<()> {
+    /// Starts the next incarnation of a process with a clock of this rate, in thousandths of the true one, if none runs.
+    pub(crate) fn run(&mut self, number: usize, rate: u32) -> io::Result<()> {
         let member = &mut self.members[number];
-        if !matches!(member.life, Life::Ended) {
+        if member.child.is_some() {
             return Ok(());
         }
         let process = member.process;
-        self.journal.note(Source::Campaign, Event::ProcessStarted { process });
         let mut orders = Orders { connect: member.links.connect_string(), process, ..self.orders.clone() };
         let output = File::create(orders.directory.join(format!("output-{process}.log")))?;
         let mut command = Command::new(std::env::current_exe()?);
-        if let (Clock::Skewed(rate), Some(skew)) = (clock, &self.skew) {
+        if let Some(skew) = self.skew.as_ref().filter(|_| rate != TRUE) {
             orders.rate = rate;
             skew.load(rate, &mut command);
         }
@@ -103,15 +96,14 @@ impl Fleet {
         // Signals from a terminal are for the campaign.
         command.process_group(0);
         command.stdin(Stdio::piped()).stdout(output.try_clone()?).stderr(output);
-        let child = command.spawn()?;
-        member.life = Life::Runs(child);
+        member.child = Some(command.spawn()?);
         Ok(())
     }
 
     /// Kills a process, whether it runs or stands still. One that has ended by itself is left to [`ended`](Self::ended).
     pub(crate) fn kill(&mut self, number: usize) -> io::Result<()> {
         let member = &mut self.members[number];
-        let (Life::Runs(child) | Life::Stopped(child)) = &mut member.life else { return Ok(()) };
+        let Some(child) = &mut member.child else { return Ok(()) };
         if child.try_wait()?.is_some() {
             return Ok(());
         }
@@ -125,32 +117,34 @@ impl Fleet {
     /// Stops a process until the fault with this number ends.
     pub(crate) fn stop(&mut self, number: usize, fault: u64) -> io::Result<()> {
         let member = &mut self.members[number];
-        if !matches!(member.life, Life::Ended) {
-            member.stops.push(fault);
-        }
-        if let Life::Runs(child) = &member.life {
+        let Some(child) = &member.child else { return Ok(()) };
+        member.stops.push(fault);
+        if member.stops.len() == 1 {
             self.journal.note(Source::Campaign, Event::ProcessStopped { process: member.process });
             kill_process(Pid::from_child(child), Signal::STOP)?;
-            member.life.turn(Life::Stopped);
         }
         Ok(())
     }
 
     /// Ends the stop of the fault with this number. The process goes on if no other fault stops it.
     pub(crate) fn restore(&mut self, number: usize, fault: u64) -> io::Result<()> {
-        let stops = &mut self.members[number].stops;
-        stops.retain(|stop| *stop != fault);
-        if stops.is_empty() { self.go_on(number) } else { Ok(()) }
+        match self.members[number].stops[..] {
+            [last] if last == fault => self.go_on(number),
+            _ => {
+                self.members[number].stops.retain(|stop| *stop != fault);
+                Ok(())
+            }
+        }
     }
 
     /// Lets a process go on that stands still.
     pub(crate) fn go_on(&mut self, number: usize) -> io::Result<()> {
         let member = &mut self.members[number];
-        member.stops.clear();
-        if let Life::Stopped(child) = &member.life {
+        if let Some(child) = &member.child
+            && !std::mem::take(&mut member.stops).is_empty()
+        {
             kill_process(Pid::from_child(child), Signal::CONT)?;
             self.journal.note(Source::Campaign, Event::ProcessContinued { process: member.process });
-            member.life.turn(Life::Runs);
         }
         Ok(())
     }
@@ -159,7 +153,7 @@ impl Fleet {
     pub(crate) fn ended(&mut self) -> io::Result<Vec<Exit>> {
         let mut exits = Vec::new();
         for member in &mut self.members {
-            if let Life::Runs(child) = &mut member.life
+            if let Some(child) = &mut member.child
                 && let Some(status) = child.try_wait()?
             {
                 exits.push(member.exited(&self.journal, status.to_string()));
@@ -175,7 +169,7 @@ impl Fleet {
         let deadline = Instant::now() + within;
         for member in &mut self.members {
             let path = at_rest(&self.orders.directory, member.process);
-            while let Life::Runs(child) = &mut member.life
+            while let Some(child) = &mut member.child
                 && !path.exists()
                 && child.try_wait()?.is_none()
                 && Instant::now() < deadline
@@ -199,7 +193,7 @@ impl Fleet {
     fn tell_all(&mut self, word: &str) -> io::Result<()> {
         for number in 0..self.members.len() {
             self.go_on(number)?;
-            if let Life::Runs(child) = &mut self.members[number].life
+            if let Some(child) = &mut self.members[number].child
                 && let Some(input) = &mut child.stdin
             {
                 // A process that has ended is found later.
@@ -211,7 +205,7 @@ impl Fleet {
 
     fn finish_one(&mut self, number: usize, deadline: Instant) -> io::Result<Option<Exit>> {
         let member = &mut self.members[number];
-        while let Life::Runs(child) = &mut member.life {
+        while let Some(child) = &mut member.child {
             if let Some(status) = child.try_wait()? {
                 let exit = member.exited(&self.journal, status.to_string());
                 return Ok((!status.success()).then_some(exit));
@@ -227,18 +221,9 @@ impl Fleet {
     }
 }
 
-impl Life {
-    /// Changes the state of a process that has not ended.
-    fn turn(&mut self, into: impl FnOnce(Child) -> Self) {
-        if let Self::Runs(child) | Self::Stopped(child) = std::mem::replace(self, Self::Ended) {
-            *self = into(child);
-        }
-    }
-}
-
 impl Member {
     fn end(&mut self) {
-        self.life = Life::Ended;
+        self.child = None;
         self.stops.clear();
         self.process.incarnation += 1;
     }
@@ -260,13 +245,95 @@ impl Drop for Fleet {
     }
 }
 
+/// The links of one process, in the order of the servers.
+#[derive(Debug)]
+pub(crate) struct Links {
+    proxies: Vec<Proxy>,
+    /// The present faults, each with its number.
+    present: Vec<(u64, Impairment)>,
+}
+
+impl Links {
+    fn start(servers: &[SocketAddr]) -> Result<Self, Error> {
+        let proxies = servers.iter().map(|server| Proxy::start(*server)).collect::<Result<_, _>>()?;
+        Ok(Self { proxies, present: Vec::new() })
+    }
+
+    fn connect_string(&self) -> String {
+        let addresses: Vec<_> = self.proxies.iter().map(Proxy::connect_string).collect();
+        addresses.join(",")
+    }
+
+    /// Ends all connections.
+    pub(crate) fn cut(&self, how: How) {
+        self.proxies.iter().for_each(|proxy| proxy.cut(how));
+    }
+
+    /// Impairs the links until the fault with this number ends.
+    pub(crate) fn impair(&mut self, number: u64, impairment: Impairment) {
+        self.apply(&impairment);
+        self.present.push((number, impairment));
+    }
+
+    /// Ends the fault with this number. Those of other faults stay.
+    pub(crate) fn restore(&mut self, number: u64) {
+        self.present.retain(|(present, _)| *present != number);
+        self.mend();
+        self.present.iter().for_each(|(_, impairment)| self.apply(impairment));
+    }
+
+    fn apply(&self, impairment: &Impairment) {
+        match impairment {
+            Impairment::Silence(servers, direction) => {
+                servers.iter().for_each(|server| self.proxies[*server].blackhole(*direction));
+            }
+            Impairment::LostReply(request) => {
+                for proxy in &self.proxies {
+                    proxy.on_reply(*request).cut(How::Fin);
+                }
+            }
+            Impairment::Broken(request) => {
+                for proxy in &self.proxies {
+                    proxy.on_request(*request).always().cut_after(How::Fin);
+                }
+            }
+            Impairment::Delay(delay) => {
+                for (nth, proxy) in (1..).zip(&self.proxies) {
+                    proxy.delay(Direction::Both, *delay * nth / 2);
+                }
+            }
+        }
+    }
+
+    /// Ends all faults.
+    pub(crate) fn heal(&mut self) {
+        self.present.clear();
+        self.mend();
+    }
+
+    fn mend(&self) {
+        for proxy in &self.proxies {
+            proxy.heal();
+            proxy.clear();
+        }
+    }
+
+    /// Returns the sessions of the process.
+    pub(crate) fn sessions(&self) -> Vec<i64> {
+        let mut sessions: Vec<_> = self.proxies.iter().flat_map(Proxy::sessions).collect();
+        sessions.sort_unstable();
+        sessions.dedup();
+        sessions
+    }
+}
+
 /// The pause between two looks at a process that is to end.
 const PAUSE: Duration = Duration::from_millis(20);
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::Pace;
+    use crate::orders::Pace;
 
     #[test]
     fn a_process_goes_on_when_the_last_of_its_stops_ends() {
@@ -285,19 +352,23 @@ mod tests {
         };
         let journal = Journal::create(directory.path(), Source::Campaign).unwrap();
         let mut fleet = Fleet::start(orders, None, &journal, &[], 1).unwrap();
-        fleet.members[0].life = Life::Runs(Command::new("sleep").arg("1000").spawn().unwrap());
+        let sleep = || Some(Command::new("sleep").arg("1000").spawn().unwrap());
+        let history = directory.path().join("history-campaign.jsonl");
+        let times = |what| std::fs::read_to_string(&history).unwrap().matches(what).count();
+        let noted = || (times("process_stopped"), times("process_continued"));
+        fleet.members[0].child = sleep();
         fleet.stop(0, 1).unwrap();
         fleet.stop(0, 2).unwrap();
         fleet.restore(0, 1).unwrap();
-        assert!(matches!(fleet.members[0].life, Life::Stopped(_)));
+        assert_eq!(noted(), (1, 0));
         fleet.restore(0, 2).unwrap();
-        assert!(matches!(fleet.members[0].life, Life::Runs(_)));
+        assert_eq!(noted(), (1, 1));
         // The stop of an incarnation that was killed does not end that of the next one.
         fleet.stop(0, 3).unwrap();
         fleet.kill(0).unwrap();
-        fleet.members[0].life = Life::Runs(Command::new("sleep").arg("1000").spawn().unwrap());
+        fleet.members[0].child = sleep();
         fleet.stop(0, 4).unwrap();
         fleet.restore(0, 3).unwrap();
-        assert!(matches!(fleet.members[0].life, Life::Stopped(_)));
+        assert_eq!(noted(), (3, 1));
     }
 }

@@ -1,25 +1,21 @@
 //! Injects the faults that strike servers, sessions and nodes, each on a thread of its own.
 //!
-//! Uses the floors below: `outsider`, `chronicle`, `schedule`, `workload` and `bell`.
-
-mod outside;
-mod servers;
+//! Uses the floors below: `outsider`, `journal`, `orders` and `schedule`.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use tokio::runtime::Handle;
-use zklock_testkit::Ensemble;
+use zklock_testkit::{Conversation, Ensemble, Error, ZooKeeper};
 
-use crate::bell::Bell;
-use crate::chronicle::Chronicle;
-use crate::history::Process;
-use crate::outsider::Outsider;
-use crate::schedule::{Fault, Strike};
-use crate::workload::Workload;
-
-pub(crate) use self::servers::mend;
+use crate::history::{Event, Process};
+use crate::journal::Chronicle;
+use crate::orders::{NAMESPACE, Workload};
+use crate::outsider::{Outsider, children, delete, stat};
+use crate::schedule::{Fault, Strike, Target};
 
 /// The targets of faults.
 #[derive(Clone)]
@@ -30,6 +26,28 @@ pub(crate) struct Field {
     pub(crate) workloads: Vec<Workload>,
     pub(crate) runtime: Handle,
     pub(crate) end: Bell,
+}
+
+/// A bell that rings once, at the end of a run, which all of its threads wait for. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bell(Arc<(Mutex<bool>, Condvar)>);
+
+impl Bell {
+    pub(crate) fn ring(&self) {
+        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.0.1.notify_all();
+    }
+
+    pub(crate) fn has_rung(&self) -> bool {
+        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for this time, or until the bell rings.
+    pub(crate) fn wait(&self, time: Duration) {
+        let rung = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.0.1.wait_timeout_while(rung, time, |rung| !*rung);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
 }
 
 /// The outcome of an injection.
@@ -55,17 +73,17 @@ impl Field {
 
     fn strike(&self, fault: &Fault, victim: Option<(Process, Vec<i64>)>) -> Outcome {
         match (&fault.strike, victim) {
-            (Strike::KillServer(server), _) => servers::kill(self, fault, *server),
-            (Strike::RollingRestart, _) => servers::roll(self, fault),
-            (Strike::SilentServers(servers), _) => servers::silence(self, fault, servers),
-            (Strike::LaggingServer(server, delay), _) => servers::delay(self, fault, *server, *delay),
-            (Strike::FullDisk(server), _) => servers::fill_disk(self, fault, *server),
-            (Strike::SlowDisk(server, stopped), _) => servers::pulse(self, fault, *server, *stopped),
+            (Strike::KillServer(server), _) => kill(self, fault, *server),
+            (Strike::RollingRestart, _) => roll(self, fault),
+            (Strike::SilentServers(servers), _) => silence(self, fault, servers),
+            (Strike::LaggingServer(server, delay), _) => lag(self, fault, *server, *delay),
+            (Strike::FullDisk(server), _) => fill_disk(self, fault, *server),
+            (Strike::SlowDisk(server, stopped), _) => pulse(self, fault, *server, *stopped),
             (Strike::EndSession(_), Some((process, sessions))) => {
-                outside::end_session(self, fault, process, &sessions)
+                end_session(self, fault, process, &sessions)
             }
-            (Strike::DeleteNode(pick), _) => outside::delete_node(self, fault, *pick),
-            (Strike::ReapContainers, _) => outside::reap(self, fault),
+            (Strike::DeleteNode(pick), _) => delete_node(self, fault, *pick),
+            (Strike::ReapContainers, _) => reap(self, fault),
             _ => Err("this fault is none of servers, sessions and nodes".into()),
         }
     }
@@ -78,4 +96,190 @@ impl Field {
         self.chronicle.ended(number);
         outcome
     }
+
+    fn server(&self, target: Target) -> Result<&ZooKeeper, Error> {
+        match target {
+            Target::Server(server) => Ok(self.ensemble.server(server)),
+            Target::Leader => self.ensemble.leader(),
+        }
+    }
+
+    /// Causes a fault of one server.
+    fn at(&self, target: Target, fault: &Fault, cause: impl FnOnce(&ZooKeeper) -> Outcome) -> Outcome {
+        let server = self.server(target)?;
+        self.noted(fault, &format!("at {}", server.address()), || cause(server))
+    }
 }
+
+/// Kills a server, and starts it again after some time.
+fn kill(field: &Field, fault: &Fault, target: Target) -> Outcome {
+    field.at(target, fault, |server| {
+        server.kill()?;
+        field.end.wait(fault.lasts);
+        Ok(server.restart()?)
+    })
+}
+
+/// Restarts one server after the other, as soon as all of them serve.
+fn roll(field: &Field, fault: &Fault) -> Outcome {
+    field.noted(fault, "", || {
+        for server in field.ensemble.servers() {
+            if field.end.has_rung() {
+                break;
+            }
+            server.restart()?;
+            wait_for_all(field)?;
+        }
+        Ok(())
+    })
+}
+
+/// Waits until all servers serve again after the election that a restart may cause.
+fn wait_for_all(field: &Field) -> Outcome {
+    let deadline = Instant::now() + ELECTION;
+    while !field.ensemble.servers().iter().all(serves) && !field.end.has_rung() {
+        if Instant::now() > deadline {
+            return Err("a server does not serve after a restart".into());
+        }
+        field.end.wait(PAUSE);
+    }
+    Ok(())
+}
+
+fn serves(server: &ZooKeeper) -> bool {
+    server.four_letter("srvr").is_ok_and(|answer| answer.contains("Mode: "))
+}
+
+/// Lets servers stand still for some time.
+fn silence(field: &Field, fault: &Fault, targets: &[Target]) -> Outcome {
+    let servers = targets.iter().map(|target| field.server(*target)).collect::<Result<Vec<_>, _>>()?;
+    let addresses: Vec<_> = servers.iter().map(|server| server.address().to_string()).collect();
+    field.noted(fault, &format!("at {}", addresses.join(" and ")), || {
+        let paused = servers.iter().try_for_each(|server| server.pause());
+        if paused.is_ok() {
+            field.end.wait(fault.lasts);
+        }
+        // All of them go on, even if one cannot.
+        let resumed: Vec<_> = servers.iter().map(|server| server.resume()).collect();
+        paused?;
+        Ok(resumed.into_iter().collect::<Result<(), _>>()?)
+    })
+}
+
+/// Makes a server and the others learn late from each other.
+fn lag(field: &Field, fault: &Fault, target: Target, delay: Duration) -> Outcome {
+    field.at(target, fault, |server| {
+        field.ensemble.delay(server, delay);
+        field.end.wait(fault.lasts);
+        field.ensemble.join(server);
+        Ok(())
+    })
+}
+
+/// Makes every write of a server to a file fail, as on a full disk. A server ends when it cannot write its log of
+/// transactions, and is started again afterwards.
+fn fill_disk(field: &Field, fault: &Fault, target: Target) -> Outcome {
+    field.at(target, fault, |server| {
+        let pid = server.pid().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+        let limit = Rlimit { current: Some(0), maximum: None };
+        prlimit(Some(pid.ok_or("the server does not run")?), Resource::Fsize, limit)?;
+        field.end.wait(fault.lasts);
+        Ok(server.restart()?)
+    })
+}
+
+/// Lets a server stand still for a moment, again and again, as it does when its disk is slow.
+fn pulse(field: &Field, fault: &Fault, target: Target, stopped: Duration) -> Outcome {
+    field.at(target, fault, |server| {
+        let end = Instant::now() + fault.lasts;
+        while Instant::now() < end && !field.end.has_rung() {
+            server.pause()?;
+            field.end.wait(stopped);
+            server.resume()?;
+            field.end.wait(stopped / 2);
+        }
+        Ok(())
+    })
+}
+
+/// Starts every server that does not serve, and waits until they have a leader.
+pub(crate) fn mend(ensemble: &Ensemble) -> Result<(), Error> {
+    for server in ensemble.servers() {
+        // A server that was killed cannot be resumed, and is started.
+        if server.resume().is_err() || !serves(server) {
+            server.restart()?;
+        }
+    }
+    ensemble.leader().map(drop)
+}
+
+/// The time within which all servers serve after a restart.
+const ELECTION: Duration = Duration::from_secs(30);
+/// The pause between two looks at the servers.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Ends the sessions of a process at the servers.
+fn end_session(field: &Field, fault: &Fault, process: Process, sessions: &[i64]) -> Outcome {
+    field.noted(fault, &format!("of {process}, {sessions:x?}"), || {
+        for session in sessions {
+            field.chronicle.note(Event::SessionEnded { process });
+            if !field.runtime.block_on(field.outsider.end_session(*session, || !field.end.has_rung())) {
+                field.chronicle.say(&format!("the session {session:x} goes on"));
+            }
+            // Slow servers end the session late, and holds that are granted until then end with it.
+            field.chronicle.note(Event::SessionEnded { process });
+        }
+        Ok(())
+    })
+}
+
+/// Deletes the node of one contender: the first one of its queue in half of the cases.
+fn delete_node(field: &Field, fault: &Fault, pick: u64) -> Outcome {
+    let queues: Vec<_> = field.workloads.iter().flat_map(|workload| workload.queues()).collect();
+    let first = usize::try_from(pick >> 16).unwrap_or_default();
+    for nth in 0..queues.len() {
+        let (lock, queue) = queues[(first + nth) % queues.len()];
+        let queue = format!("{NAMESPACE}{queue}");
+        let children = ask(field, async |at| children(at, &queue).await)?;
+        let place =
+            if pick.is_multiple_of(2) { 0 } else { usize::try_from(pick >> 1 & 0x7f).unwrap_or_default() };
+        let Some(path) = children.get(place % children.len().max(1)) else { continue };
+        let Some(stat) = ask(field, async |at| stat(at, path).await)? else { continue };
+        let broken = Event::LockBroken { lock: lock.to_owned(), zxid: stat.czxid.cast_unsigned() };
+        field.chronicle.note(broken.clone());
+        let deleted = field.runtime.block_on(field.outsider.ask(async |at| delete(at, path).await));
+        // Slow servers delete the node late, and holds that are granted until then end with it.
+        field.chronicle.note(broken);
+        let was_there = deleted?;
+        return field.noted(fault, &format!("{path}, deleted: {was_there}"), || Ok(()));
+    }
+    Err("no lock has a contender".into())
+}
+
+/// Asks until a server answers: other faults can make all of them refuse at the same time. Gives up at the end of the run, or
+/// when the servers have had the time for several elections.
+fn ask<T>(field: &Field, question: impl AsyncFn(&mut Conversation) -> io::Result<T>) -> io::Result<T> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match field.runtime.block_on(field.outsider.ask(&question)) {
+            Err(_) if Instant::now() < deadline && !field.end.has_rung() => field.end.wait(QUESTIONS),
+            answer => return answer,
+        }
+    }
+}
+
+/// Deletes the queues without contenders, as the servers do with containers, but far more often.
+fn reap(field: &Field, fault: &Fault) -> Outcome {
+    field.noted(fault, "", || {
+        let queues = field.workloads.iter().flat_map(|workload| workload.queues());
+        let paths: Vec<_> = queues.map(|(_, queue)| format!("{NAMESPACE}{queue}")).collect();
+        let deletions = field.runtime.block_on(field.outsider.reap(&paths, fault.lasts));
+        field.chronicle.say(&format!("{deletions} empty queues were deleted"));
+        Ok(())
+    })
+}
+
+/// The time within which a server answers again.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The pause between two questions.
+const QUESTIONS: Duration = Duration::from_millis(100);

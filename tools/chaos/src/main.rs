@@ -7,9 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-mod bell;
 mod campaign;
-mod chronicle;
 mod fleet;
 mod history;
 mod injection;
@@ -19,9 +17,7 @@ mod orders;
 mod outsider;
 mod schedule;
 mod service;
-mod settings;
 mod worker;
-mod workload;
 
 #[derive(Debug, Parser)]
 #[command(name = "zklock-chaos", about = "Random faults against many processes on a real ensemble")]

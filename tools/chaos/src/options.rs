@@ -1,12 +1,13 @@
-//! The options of a campaign. Uses only `schedule` and `workload`.
+//! The options of a campaign. Uses only `orders` and `schedule`.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use clap::builder::TypedValueParser;
 
+use crate::orders::{Pace, Workload};
 use crate::schedule::{Kind, Plan};
-use crate::workload::{Pace, Workload};
 
 /// A campaign of random faults, which fails if the check of the histories finds a violation of the promise.
 #[derive(Clone, Debug, clap::Args)]
@@ -31,8 +32,8 @@ pub(crate) struct Options {
     #[arg(long)]
     no_faults: bool,
     /// The number of servers.
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(3..))]
-    servers: u8,
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(3..).map(usize::from))]
+    pub(crate) servers: usize,
     /// The number of processes.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=255))]
     pub(crate) processes: u32,
@@ -48,10 +49,6 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    pub(crate) fn servers(&self) -> usize {
-        self.servers.into()
-    }
-
     pub(crate) fn processes(&self) -> usize {
         self.processes as usize
     }
@@ -77,7 +74,7 @@ impl Options {
             (false, kinds) => kinds.to_vec(),
         };
         let kinds = kinds.into_iter().filter(|kind| can(*kind)).collect();
-        let (servers, processes) = (self.servers(), self.processes());
+        let (servers, processes) = (self.servers, self.processes());
         Plan { seed: self.seed, length: self.length(), servers, processes, kinds }
     }
 }

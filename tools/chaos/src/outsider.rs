@@ -24,11 +24,6 @@ impl Outsider {
         Self { servers }
     }
 
-    /// Deletes a node, and returns whether it was there and had no children.
-    pub(crate) async fn delete(&self, path: &str) -> io::Result<bool> {
-        self.ask(async |conversation| delete(conversation, path).await).await
-    }
-
     /// Deletes those of some nodes that have no children, again and again for some time. Returns the number of
     /// deletions.
     pub(crate) async fn reap(&self, paths: &[String], lasts: Duration) -> u64 {
@@ -51,19 +46,11 @@ impl Outsider {
         deletions
     }
 
-    /// Returns the full paths of the children of a node, in the order of their numbers.
-    pub(crate) async fn children(&self, path: &str) -> io::Result<Vec<String>> {
-        self.ask(async |conversation| children(conversation, path).await).await
-    }
-
-    /// Returns the zxid of the creation of a node, or `None` if the node does not exist.
-    pub(crate) async fn created(&self, path: &str) -> io::Result<Option<u64>> {
-        let stat = self.ask(async |conversation| stat(conversation, path).await).await?;
-        Ok(stat.and_then(|stat| stat.czxid.try_into().ok()))
-    }
-
     /// Asks the first server that answers.
-    async fn ask<T>(&self, question: impl AsyncFnOnce(&mut Conversation) -> io::Result<T>) -> io::Result<T> {
+    pub(crate) async fn ask<T>(
+        &self,
+        question: impl AsyncFnOnce(&mut Conversation) -> io::Result<T>,
+    ) -> io::Result<T> {
         let mut conversation = self.open().await?;
         let answer = question(&mut conversation).await;
         close(conversation).await;
@@ -74,7 +61,7 @@ impl Outsider {
     pub(crate) async fn ephemerals(&self, path: &str) -> io::Result<BTreeMap<String, (i64, usize)>> {
         let mut found = BTreeMap::new();
         for server in &self.servers {
-            let mut conversation = open(*server).await?;
+            let mut conversation = in_time(Conversation::open(*server)).await?;
             catch_up(&mut conversation).await?;
             for (path, session) in ephemerals(&mut conversation, path).await? {
                 found.entry(path).or_insert((session, 0)).1 += 1;
@@ -110,11 +97,6 @@ impl Outsider {
     }
 }
 
-/// Opens a session at a server.
-async fn open(server: SocketAddr) -> io::Result<Conversation> {
-    in_time(Conversation::open(server)).await
-}
-
 /// Commits a transaction that changes nothing. The server then has all changes that were committed before, whereas a leader
 /// that has been deposed, and does not know it yet, still answers a `sync`.
 async fn catch_up(conversation: &mut Conversation) -> io::Result<()> {
@@ -144,7 +126,8 @@ async fn reap_once(conversation: &mut Conversation, paths: &[String]) -> io::Res
     Ok(deletions)
 }
 
-async fn delete(conversation: &mut Conversation, path: &str) -> io::Result<bool> {
+/// Deletes a node, and returns whether it was there and had no children.
+pub(crate) async fn delete(conversation: &mut Conversation, path: &str) -> io::Result<bool> {
     let delete = Delete { path: path.to_owned(), version: -1 };
     Ok(answer(conversation, Request::Delete(delete)).await?.is_ok())
 }
@@ -162,8 +145,8 @@ async fn ephemerals(conversation: &mut Conversation, path: &str) -> io::Result<V
     Ok(found)
 }
 
-/// Returns the full paths of the children of a node, of which there are none without the node.
-async fn children(conversation: &mut Conversation, path: &str) -> io::Result<Vec<String>> {
+/// Returns the full paths of the children of a node in the order of their numbers. There are none without the node.
+pub(crate) async fn children(conversation: &mut Conversation, path: &str) -> io::Result<Vec<String>> {
     let request = Request::GetChildren { path: path.to_owned(), watch: false };
     let Some(Response::Children(mut names)) = answered(conversation, request).await? else {
         return Ok(Vec::new());
@@ -172,7 +155,7 @@ async fn children(conversation: &mut Conversation, path: &str) -> io::Result<Vec
     Ok(names.into_iter().map(|name| format!("{path}/{name}")).collect())
 }
 
-async fn stat(conversation: &mut Conversation, path: &str) -> io::Result<Option<Stat>> {
+pub(crate) async fn stat(conversation: &mut Conversation, path: &str) -> io::Result<Option<Stat>> {
     let request = Request::Exists { path: path.to_owned(), watch: false };
     match answered(conversation, request).await? {
         Some(Response::Stat(stat)) => Ok(Some(stat)),

@@ -1,16 +1,14 @@
 //! One process of a campaign: a client with many tasks that take locks.
 //!
 //! * `task`: the calls of one task, and what they note in the history.
-//! * `store`, `writing`: the resources, and the records of reads and writes.
-//! * `locks`, `terms`: the loops of the tasks.
+//! * `store`: the resources, and the records of reads and writes.
+//! * `locks`: the loops of the tasks.
 //!
-//! Uses the floors below: `orders`, `service`, `journal`, `settings` and `workload`.
+//! Uses the floors below: `orders`, `service` and `journal`.
 
 mod locks;
 mod store;
 mod task;
-mod terms;
-mod writing;
 
 use std::fs::File;
 use std::io::{self, BufRead};
@@ -18,7 +16,7 @@ use std::process::{ExitCode, exit};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::history::{Event, Process, Source};
+use crate::history::{Event, Process, Source, Way};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -26,11 +24,10 @@ use tokio::time::{sleep, timeout};
 use zklock::{Client, Config};
 
 use crate::journal::{Journal, at_rest, now};
-use crate::orders::Orders;
-use crate::settings::{NAMESPACE, SESSION, SYNC_LIMIT, TICK, WAIT};
-use crate::workload::Workload;
+use crate::orders::{
+    FENCED, GUARDED, NAMESPACE, Orders, REGISTERS, SESSION, SYNC_LIMIT, TICK, WAIT, Workload,
+};
 
-use self::store::Places;
 use self::task::{Task, Ways};
 
 /// Works until the standard input says `stop`, then gives all locks back, and keeps its session until the input says `end`.
@@ -89,7 +86,8 @@ async fn work(
         process: orders.process,
         rate: orders.rate,
         pace: orders.pace,
-        places: Places { directory: orders.directory.clone(), service: orders.service },
+        directory: orders.directory.clone(),
+        service: orders.service,
         stopped,
     });
     let mut tasks = JoinSet::new();
@@ -129,14 +127,14 @@ fn note_stalls(journal: &Journal, process: Process) -> io::Result<()> {
 /// Begins the nth task of a kind of work.
 fn begin(tasks: &mut JoinSet<()>, (workload, nth): (Workload, u32), task: Task) {
     match (workload, nth) {
-        (Workload::Register, _) => tasks.spawn(locks::register(task)),
-        (Workload::FencedRegister, _) => tasks.spawn(locks::fenced(task)),
-        (Workload::Guarded, _) => tasks.spawn(locks::guarded(task)),
+        (Workload::Register, _) => tasks.spawn(locks::update(task, REGISTERS, Way::Plain)),
+        (Workload::FencedRegister, _) => tasks.spawn(locks::update(task, FENCED, Way::Fenced)),
+        (Workload::Guarded, _) => tasks.spawn(locks::update(task, GUARDED, Way::Guarded)),
         (Workload::ReadWrite, _) => tasks.spawn(locks::read_write(task)),
         (Workload::Permits, _) => tasks.spawn(locks::permits(task)),
         (Workload::Multi, _) => tasks.spawn(locks::multi(task)),
-        (Workload::Leader, 0) => tasks.spawn(terms::lead(task)),
-        (Workload::Leader, _) => tasks.spawn(terms::start(task)),
+        (Workload::Leader, 0) => tasks.spawn(locks::lead(task)),
+        (Workload::Leader, _) => tasks.spawn(locks::start(task)),
     };
 }
 

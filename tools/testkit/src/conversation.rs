@@ -3,7 +3,7 @@
 //! This module may use only `wire`.
 
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -15,13 +15,9 @@ use tokio::time::timeout;
 use tokio_util::codec::Framed;
 
 use crate::wire::{
-    ConnectRequest, ConnectResponse, ErrorCode, Frames, Opcode, Reader, Record, ReplyHeader, Request,
-    RequestHeader, Response, WatchEvent, Writer, frames, xid,
+    ConnectRequest, ConnectResponse, ErrorCode, Frames, Malformed, Opcode, Reader, Record, ReplyHeader,
+    Request, RequestHeader, Response, WatchEvent, Writer, frames, xid,
 };
-
-mod error;
-
-pub use error::ConversationError;
 
 /// The largest frame that a server may send, in bytes; the server's own limit is only for frames it receives.
 const LARGEST_ANSWER: usize = 64 << 20;
@@ -78,16 +74,10 @@ impl Conversation {
         stream.set_nodelay(true)?;
         let stream = Framed::new(stream, frames(LARGEST_ANSWER));
         // The answer has not arrived yet.
-        let session = ConnectResponse {
-            protocol_version: 0,
-            timeout: 0,
-            session_id: 0,
-            password: None,
-            read_only: None,
-        };
+        let session = ConnectResponse::default();
         let (unanswered, events) = (Vec::new(), VecDeque::new());
         let mut new = Self { stream, session, next_xid: 1, unanswered, is_closing: false, events };
-        new.send_frame(request.to_bytes()).await?;
+        new.stream.send(request.to_bytes()).await?;
         new.session = ConnectResponse::from_bytes(new.frame().await?)?;
         if new.session.session_id == 0 {
             return Err(ConversationError::NoSession(new.session));
@@ -116,7 +106,7 @@ impl Conversation {
         header.write(&mut writer);
         request.write(&mut writer);
         self.unanswered.push(header);
-        self.send_frame(writer.finish()).await?;
+        self.stream.send(writer.finish()).await?;
         Ok(header.xid)
     }
 
@@ -132,15 +122,6 @@ impl Conversation {
             self.next_xid += 1;
         }
         RequestHeader { xid, opcode }
-    }
-
-    /// Sends a frame with any content.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`ConversationError::Closed`] if the server has closed the connection.
-    pub async fn send_frame(&mut self, content: Bytes) -> Result<(), ConversationError> {
-        Ok(self.stream.send(content).await?)
     }
 
     /// Sends bytes as they are, without a length in front of them.
@@ -320,4 +301,55 @@ pub enum Message {
     Reply(Reply),
     /// A watch event.
     Event(WatchEvent),
+}
+
+/// An error of a conversation with a server.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConversationError {
+    /// The server does not know the session, or its password is a different one.
+    #[error("the server knows no such session: {0:?}")]
+    NoSession(ConnectResponse),
+
+    /// The server has closed the connection.
+    #[error("the server has closed the connection")]
+    Closed,
+
+    /// The server has closed the connection within a frame.
+    #[error("the server has closed the connection within a frame")]
+    CutOff,
+
+    /// The server has not sent anything in time.
+    #[error("the server has been silent for {0:?}")]
+    Silent(Duration),
+
+    /// An answer arrived while the caller waited for something else.
+    #[error("received {0:?} while waiting for something else")]
+    Unexpected(Box<Reply>),
+
+    /// An answer arrived to a request that was not sent.
+    #[error("received an answer to request {xid}, which was never sent")]
+    Unasked {
+        /// The number of the request.
+        xid: i32,
+    },
+
+    /// The server sent a malformed frame.
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+
+    /// The connection cannot be opened or used.
+    #[error(transparent)]
+    Io(io::Error),
+}
+
+impl From<io::Error> for ConversationError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted => Self::Closed,
+            // The codec has no other error of this kind.
+            ErrorKind::Other => Self::CutOff,
+            _ => Self::Io(error),
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The error type of the crate.
 //!
-//! This module may use only `packages`.
+//! This module may use no other module of the crate.
 
 use std::io;
 use std::time::Duration;
@@ -9,56 +9,19 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No ZooKeeper was found in any of the places searched.
+    /// A program was not found in any of the places searched.
     #[error(
-        "no ZooKeeper server was found; install one (Debian: `apt-get install {server} {java}`), \
-         or set ZOOKEEPER_HOME to the directory of an unpacked release, \
-         or set ZOOKEEPER_CLASSPATH to the jars of one",
-        server = crate::packages::SERVER_PACKAGE,
-        java = crate::packages::JAVA_PACKAGE
+        "no {what} was found; install it (Debian: `apt-get install {packages}`), or set {variables}",
+        packages = packages.join(" ")
     )]
-    NoZooKeeper,
-
-    /// No Curator was found in any of the places searched.
-    #[error(
-        "no Curator was found; install it (Debian: `apt-get install {curator} {java}`), \
-         or set CURATOR_CLASSPATH to its jars and those that they need",
-        curator = crate::packages::CURATOR_PACKAGE,
-        java = crate::packages::JAVA_PACKAGE
-    )]
-    NoCurator,
-
-    /// No Java runtime was found.
-    #[error(
-        "no `java` was found to run ZooKeeper; install a Java runtime \
-         (Debian: `apt-get install {package}`), or set JAVA_HOME",
-        package = crate::packages::JAVA_PACKAGE
-    )]
-    NoJava,
-
-    /// No PostgreSQL was found in any of the places searched.
-    #[error(
-        "no PostgreSQL was found; install it (Debian: `apt-get install {package}`), \
-         or set POSTGRESQL_BIN to the directory of its programs",
-        package = crate::packages::POSTGRESQL_PACKAGE
-    )]
-    NoPostgreSql,
-
-    /// The programs of Kerberos were not found in any of the places searched.
-    #[error(
-        "no Kerberos was found; install it (Debian: `apt-get install {packages}`), \
-         or set KERBEROS_PATH to the directories of krb5kdc, kdb5_util, kadmin.local and kinit",
-        packages = crate::packages::KERBEROS_PACKAGES.join(" ")
-    )]
-    NoKerberos,
-
-    /// No `promtool` was found in any of the places searched.
-    #[error(
-        "no promtool was found; install it (Debian: `apt-get install {package}`), \
-         or set PROMTOOL to the path of the program",
-        package = crate::packages::PROMETHEUS_PACKAGE
-    )]
-    NoPromtool,
+    Missing {
+        /// The program.
+        what: &'static str,
+        /// Debian's packages with the program.
+        packages: &'static [&'static str],
+        /// The environment variables that name its place, and what they have.
+        variables: &'static str,
+    },
 
     /// An environment variable points to a place that lacks the expected files.
     #[error("the environment variable {variable} is `{value}`, which contains {missing}")]

@@ -1,6 +1,6 @@
 //! Servers that are not ZooKeeper, for tests of wrong addresses.
 //!
-//! This module uses only `ports`.
+//! This module uses only `listener`.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::ports;
+use crate::listener::loopback;
 
 /// The behaviour of a server that is not ZooKeeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Impostor {
     ///
     /// An error of the system.
     pub fn start(self) -> io::Result<Impersonation> {
-        let listener = TcpListener::bind((ports::loopback(), 0))?;
+        let listener = TcpListener::bind((loopback(), 0))?;
         let address = listener.local_addr()?;
         let is_over = Arc::new(AtomicBool::new(false));
         let stop = is_over.clone();

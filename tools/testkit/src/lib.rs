@@ -46,20 +46,17 @@ pub mod four_letter;
 pub mod impostor;
 mod listener;
 pub mod model;
-mod packages;
-mod ports;
 mod proxy;
 #[cfg(feature = "real")]
 mod real;
 mod server;
-mod session_password;
 pub mod wire;
 
 pub use conversation::Conversation;
 pub use error::Error;
 pub use eventually::eventually;
+pub use model::session_password;
 pub use proxy::{Counts, Direction, Hold, How, Proxy, Rule, RuleBuilder};
 #[cfg(feature = "real")]
 pub use real::*;
 pub use server::{EmbeddedServer, EmbeddedServerBuilder};
-pub use session_password::session_password;

@@ -1,9 +1,10 @@
-//! Listeners that serve their connections on threads of their own.
+//! Loopback addresses, and listeners at them that serve their connections on threads of their own.
 //!
 //! This module may use only `error`.
 
+use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::net::{self, SocketAddr};
+use std::net::{self, Ipv4Addr, SocketAddr};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -89,6 +90,17 @@ pub(crate) async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
             }
         }
     }
+}
+
+/// Returns a loopback address to listen on: a random one if the system has several, or else 127.0.0.1.
+///
+/// At 127.0.0.1, the system may assign the port of a killed server to any outgoing connection, even to one
+/// that tries to reach the server and then connects to itself. Hardly any other program uses a random
+/// loopback address, and no outgoing connection starts from it.
+pub(crate) fn loopback() -> Ipv4Addr {
+    let [a, b, c, ..] = RandomState::new().hash_one(()).to_be_bytes();
+    let own = Ipv4Addr::new(127, a.max(1), b, c.clamp(1, 254));
+    if net::TcpListener::bind((own, 0)).is_ok() { own } else { Ipv4Addr::LOCALHOST }
 }
 
 /// The time within which a port is free again.

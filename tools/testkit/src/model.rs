@@ -7,39 +7,34 @@
 //!
 //! Enforced quotas, users of SASL, reconfiguration and the requests that servers send to themselves are not supported.
 //!
-//! This module may use only `session_password` and `wire`.
+//! This module may use only `wire`.
 
 mod acl;
 mod answers;
-mod mode;
-mod node;
-mod path;
 mod quotas;
 mod reads;
 mod sessions;
-mod settings;
 mod tree;
-mod view;
 mod watches;
 mod writes;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use acl::Identities;
 use sessions::Sessions;
-pub use settings::Settings;
+pub use sessions::session_password;
 use tree::Tree;
-pub use view::SessionView;
 use watches::Watches;
 
-use crate::session_password;
 use crate::wire::{
-    ConnectRequest, ConnectResponse, ErrorCode, Opcode, ReplyHeader, Request, RequestHeader, Response,
+    ConnectRequest, ConnectResponse, ErrorCode, Opcode, ReplyHeader, Request, RequestHeader, Response, Stat,
     WatchEvent, xid,
 };
 
@@ -237,7 +232,7 @@ impl Model {
 
     /// Ends a session as its expiry would.
     pub fn expire(&mut self, session: i64) {
-        let connection = self.sessions.get(session).and_then(|session| session.connection);
+        let connection = self.sessions.live.get(&session).and_then(|session| session.connection);
         self.end_session(session);
         if let Some(connection) = connection {
             self.close(connection);
@@ -246,16 +241,9 @@ impl Model {
 
     /// Closes the connection of a session; the session stays alive.
     pub fn disconnect_session(&mut self, session: i64) {
-        if let Some(connection) = self.sessions.get(session).and_then(|session| session.connection) {
+        if let Some(connection) = self.sessions.live.get(&session).and_then(|session| session.connection) {
             self.close(connection);
         }
-    }
-
-    /// Deletes a node and its descendants regardless of their ACLs, and returns the number of deleted nodes.
-    ///
-    /// The root and the server's own nodes are not deleted.
-    pub fn delete(&mut self, path: &str) -> usize {
-        self.delete_subtree(path)
     }
 
     /// Leaves a node out of the list of its parent's children, as
@@ -265,7 +253,9 @@ impl Model {
     ///
     /// Returns [`ErrorCode::NO_NODE`] if the node or its parent does not exist.
     pub fn unlist(&mut self, path: &str) -> Result<(), ErrorCode> {
-        self.tree.unlist(path)
+        self.tree.find(path)?;
+        self.tree.find_mut(tree::parent_of(path)?)?.children.remove(tree::name_of(path));
+        Ok(())
     }
 
     /// Sets the number that the next sequential child of a node gets.
@@ -274,7 +264,8 @@ impl Model {
     ///
     /// Returns [`ErrorCode::NO_NODE`] if the node does not exist.
     pub fn set_counter(&mut self, path: &str, next: i32) -> Result<(), ErrorCode> {
-        self.tree.set_counter(path, next)
+        self.tree.find_mut(path)?.creates = next;
+        Ok(())
     }
 
     /// Takes the outputs since the last call.
@@ -291,13 +282,7 @@ impl Model {
     fn session_of(&self, connection: ConnectionId) -> Option<i64> {
         self.connections.get(&connection)?.session
     }
-}
 
-fn millis(time: Duration) -> i64 {
-    time.as_millis().try_into().unwrap_or(i64::MAX)
-}
-
-impl Model {
     /// Restarts the server: connections and watches are gone, and the timeout of every session starts anew.
     pub fn restart(&mut self, now: Duration) {
         self.now = self.now.max(millis(now));
@@ -310,9 +295,9 @@ impl Model {
     /// New sessions and connections get ids that were not assigned before.
     pub fn restart_empty(&mut self, now: Duration) {
         let now = now.max(Duration::from_millis(self.now.max(0).unsigned_abs()));
-        let new = Self::new(self.settings.clone(), now);
-        let sessions = new.sessions.after(&self.sessions);
-        *self = Self { sessions, ahead: self.ahead, next_connection: self.next_connection, ..new };
+        let mut new = Self::new(self.settings.clone(), now);
+        new.sessions.next_id = new.sessions.next_id.max(self.sessions.next_id);
+        *self = Self { ahead: self.ahead, next_connection: self.next_connection, ..new };
     }
 
     /// Removes all connections, their watches and their pending outputs.
@@ -321,6 +306,162 @@ impl Model {
         self.watches = Watches::default();
         self.sessions.detach_all();
         self.outputs.clear();
+    }
+
+    /// Returns the live sessions in the order of their ids.
+    pub fn sessions(&self) -> Vec<SessionView> {
+        let view = |(id, session): (&i64, &sessions::Session)| SessionView {
+            id: *id,
+            timeout: Duration::from_millis(session.timeout.max(0).unsigned_abs().into()),
+            connection: session.connection,
+        };
+        self.sessions.live.iter().map(view).collect()
+    }
+
+    /// Returns the number of open connections.
+    pub fn connection_count(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// Returns the stat of a node, or `None` if the node does not exist.
+    pub fn node(&self, path: &str) -> Option<Stat> {
+        self.tree.get(path).map(tree::Node::stat)
+    }
+
+    /// Returns the data of a node, or `None` if the node does not exist or has no data.
+    pub fn data(&self, path: &str) -> Option<Bytes> {
+        self.tree.get(path)?.data.bytes.clone()
+    }
+
+    /// Returns the sorted names of a node's children, or `None` if the node does not exist.
+    pub fn children(&self, path: &str) -> Option<Vec<String>> {
+        Some(self.tree.get(path)?.children.iter().cloned().collect())
+    }
+
+    /// Returns the number for the next sequential child of a node, or `None` if the node does not exist.
+    pub fn counter(&self, path: &str) -> Option<i32> {
+        Some(self.tree.get(path)?.creates)
+    }
+
+    /// Returns the sorted paths of all nodes.
+    pub fn paths(&self) -> Vec<String> {
+        self.tree.paths().map(str::to_owned).collect()
+    }
+
+    /// Returns the number of nodes.
+    pub fn node_count(&self) -> usize {
+        self.tree.len()
+    }
+
+    /// Returns the paths of the ephemeral nodes, by session.
+    pub fn ephemerals(&self) -> &BTreeMap<i64, BTreeSet<String>> {
+        self.tree.ephemerals()
+    }
+
+    /// Returns the total size of the paths and the data of all nodes, in bytes.
+    pub fn data_size(&self) -> usize {
+        let size = |path: &str| path.len() + self.data(path).map_or(0, |data| data.len());
+        self.tree.paths().map(size).sum()
+    }
+
+    /// Returns the number of watches.
+    pub fn watch_count(&self) -> usize {
+        self.watches.len()
+    }
+
+    /// Returns the sessions that watch each path.
+    pub fn watches(&self) -> BTreeMap<String, BTreeSet<i64>> {
+        self.by_session(self.watches.by_path())
+    }
+
+    /// Returns the sessions that watch each path for more than its children, which are all the watches that a
+    /// real server's four-letter words report.
+    pub fn data_watches(&self) -> BTreeMap<String, BTreeSet<i64>> {
+        self.by_session(self.watches.data.by_path())
+    }
+
+    fn by_session<'a>(
+        &self,
+        watches: impl IntoIterator<Item = (&'a str, BTreeSet<ConnectionId>)>,
+    ) -> BTreeMap<String, BTreeSet<i64>> {
+        let sessions = |connections: BTreeSet<ConnectionId>| {
+            connections.into_iter().filter_map(|connection| self.session_of(connection)).collect()
+        };
+        watches.into_iter().map(|(path, watchers)| (path.to_owned(), sessions(watchers))).collect()
+    }
+
+    /// Returns the id of the last transaction.
+    pub fn zxid(&self) -> i64 {
+        self.zxid
+    }
+}
+
+/// A session as a server sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SessionView {
+    /// The session's id.
+    pub id: i64,
+    /// The negotiated timeout.
+    pub timeout: Duration,
+    /// The connection that it is attached to, if it is attached.
+    pub connection: Option<ConnectionId>,
+}
+
+/// The settings of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// ZooKeeper's `tickTime`, at least 1 ms; sessions expire at multiples of it.
+    pub tick_time: Duration,
+    /// The shortest session timeout that the server grants; two ticks if not set.
+    pub min_session_timeout: Option<Duration>,
+    /// The longest session timeout that the server grants; twenty ticks if not set.
+    pub max_session_timeout: Option<Duration>,
+    /// The interval between deletions of used-up containers: `znode.container.checkIntervalMs`.
+    ///
+    /// A container is used up if it had children and has none left.
+    ///
+    /// Nodes that have outlived their time to live are deleted at the same times.
+    pub container_check_interval: Duration,
+    /// Whether clients may create nodes with a time to live: `zookeeper.extendedTypesEnabled`, which is off by default.
+    pub ttl_nodes: bool,
+    /// The digest of the superuser, who may do everything: `USER:BASE64(SHA1(USER:PASSWORD))`. There is none if
+    /// it is not set: `zookeeper.DigestAuthenticationProvider.superDigest`.
+    pub super_digest: Option<String>,
+}
+
+impl Default for Settings {
+    /// Returns ZooKeeper's defaults, such as a tick of two seconds.
+    fn default() -> Self {
+        Self {
+            tick_time: Duration::from_secs(2),
+            min_session_timeout: None,
+            max_session_timeout: None,
+            container_check_interval: Duration::from_secs(60),
+            ttl_nodes: false,
+            super_digest: None,
+        }
+    }
+}
+
+impl Settings {
+    /// Returns the tick in milliseconds.
+    fn tick(&self) -> i64 {
+        millis(self.tick_time).max(1)
+    }
+
+    /// Returns the interval between checks of the containers, in milliseconds.
+    fn container_check(&self) -> i64 {
+        millis(self.container_check_interval).max(1)
+    }
+
+    /// Returns the timeout that a client gets if it requests `asked`, both in milliseconds.
+    pub(crate) fn negotiate(&self, asked: i32) -> i32 {
+        let ticks = |count| self.tick().saturating_mul(count);
+        let least = self.min_session_timeout.map_or_else(|| ticks(2), millis);
+        let greatest = self.max_session_timeout.map_or_else(|| ticks(20), millis);
+        i64::from(asked).max(least).min(greatest).try_into().unwrap_or(i32::MAX)
     }
 }
 
@@ -356,4 +497,8 @@ struct Connection {
     /// The attached session: `None` before the first frame, and after a session was refused.
     session: Option<i64>,
     identities: Identities,
+}
+
+fn millis(time: Duration) -> i64 {
+    time.as_millis().try_into().unwrap_or(i64::MAX)
 }

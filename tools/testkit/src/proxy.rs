@@ -1,32 +1,24 @@
 //! A proxy that injects faults between clients and a server.
 //!
-//! This module may use only `error`, `listener`, `ports` and `wire`.
+//! This module may use only `error`, `listener` and `wire`.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::listener::{Listener, accept};
+use crate::Error;
+use crate::listener::{Listener, accept, loopback};
 use crate::wire::Opcode;
-use crate::{Error, ports};
 
 mod connection;
-mod conversation;
-mod counts;
-mod fault;
-mod link;
 mod rule;
 mod state;
 mod stream;
-mod trigger;
 
-pub use counts::Counts;
-pub use fault::How;
-pub use link::Direction;
-use link::Link;
-pub use rule::{Hold, Rule, RuleBuilder};
-use state::State;
-use trigger::Matcher;
+use rule::Matcher;
+pub use rule::{Hold, How, Rule, RuleBuilder};
+pub use state::{Counts, Direction};
+use state::{Link, State};
 
 /// A proxy in front of a ZooKeeper server that loses, delays and corrupts frames in both directions.
 ///
@@ -71,9 +63,20 @@ impl Proxy {
     ///
     /// Returns [`Error::Io`] if the system has no port or no thread left.
     pub fn start(server: SocketAddr) -> Result<Self, Error> {
-        let state = Arc::new(State::new(server));
+        Self::listen(loopback(), State::new(server, false))
+    }
+
+    /// Starts a proxy that carries any bytes, so that only faults of the link affect them. It listens at the host of the
+    /// server, which is told one host for all of its ports.
+    #[cfg(feature = "real")]
+    pub(crate) fn of_bytes(server: SocketAddr) -> Result<Self, Error> {
+        Self::listen(server.ip(), State::new(server, true))
+    }
+
+    fn listen(host: impl Into<IpAddr>, state: State) -> Result<Self, Error> {
+        let state = Arc::new(state);
         let served = Arc::clone(&state);
-        let listener = Listener::start("zk-proxy", (ports::loopback(), 0).into(), async move |listener| {
+        let listener = Listener::start("zk-proxy", (host.into(), 0).into(), async move |listener| {
             loop {
                 let (client, _) = accept(&listener).await;
                 tokio::spawn(connection::serve(Arc::clone(&served), client));
@@ -201,11 +204,6 @@ impl Proxy {
     /// Returns how many replies to requests with this opcode have arrived.
     pub fn replies(&self, opcode: Opcode) -> u64 {
         self.counts().replies(opcode)
-    }
-
-    /// Returns how many watch events have arrived.
-    pub fn notifications(&self) -> u64 {
-        self.counts().notifications()
     }
 
     /// Returns how many connections were accepted, including ended ones but not refused ones.

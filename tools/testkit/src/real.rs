@@ -3,14 +3,13 @@
 //! * [`installation`]: finds Java, ZooKeeper, Curator and other programs, or installs Debian's packages.
 //! * [`zookeeper`], [`ensemble`]: servers alone and together. [`tls`] makes their certificates.
 //! * [`kerberos`]: a key distribution center.
-//! * [`supervisor`]: a shell that ends a process with its owner; [`ports`]: free ports.
+//! * [`supervisor`]: a shell that ends a process with its owner, and free ports.
 //!
-//! They may use only `error`, `eventually`, `four_letter`, `packages` and `ports` of the crate.
+//! They may use only `error`, `eventually`, `four_letter`, `listener` and `proxy` of the crate.
 
 mod ensemble;
 mod installation;
 mod kerberos;
-mod ports;
 mod supervisor;
 #[cfg(feature = "tls")]
 mod tls;

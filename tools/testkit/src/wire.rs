@@ -9,23 +9,19 @@
 //! This module may use no other module of the crate.
 
 mod code;
-mod connect;
 mod jute;
 mod multi;
-mod parts;
 mod record;
 mod request;
 mod response;
 
 pub use code::{ErrorCode, Opcode};
-pub use connect::{ConnectRequest, ConnectResponse};
 pub use jute::{Malformed, Reader, Record, Writer};
 pub use multi::{Op, OpResult};
-pub use parts::{
-    AddWatch, CheckVersion, Create, CreateFlags, Delete, SetAcl, SetData, SetWatches, WatcherType,
-};
 pub use record::{
-    Acl, ClientInfo, EventType, Id, ReplyHeader, RequestHeader, Stat, WatchEvent, permissions, xid,
+    Acl, AddWatch, CheckVersion, ClientInfo, ConnectRequest, ConnectResponse, Create, CreateFlags, Delete,
+    EventType, Id, ReplyHeader, RequestHeader, SetAcl, SetData, SetWatches, Stat, WatchEvent, WatcherType,
+    permissions, xid,
 };
 pub use request::Request;
 pub use response::Response;

@@ -128,13 +128,7 @@ impl Played {
         let client = framed(TcpStream::connect(proxy.address()).await.unwrap());
         let mut played = Self { proxy, client, server: framed(listener.accept().await.unwrap().0) };
         played.sends(ConnectRequest::default().to_bytes()).await;
-        let response = ConnectResponse {
-            protocol_version: 0,
-            timeout: 1,
-            session_id: 7,
-            password: None,
-            read_only: None,
-        };
+        let response = ConnectResponse { timeout: 1, session_id: 7, ..ConnectResponse::default() };
         played.answers(response.to_bytes()).await;
         played
     }
@@ -223,7 +217,7 @@ async fn a_lost_notification_is_not_seen() {
     }
     let expected = WatchEvent { event: EventType::DataChanged, path: "/notification".into() };
     assert_eq!(client.event().await.unwrap(), expected);
-    assert_eq!((discarded.hits(), proxy.notifications()), (1, 2));
+    assert_eq!((discarded.hits(), proxy.counts().notifications()), (1, 2));
 }
 
 #[tokio::test]

@@ -1,25 +1,24 @@
-//! The check of a history, and the report.
+//! The check of a history, its counts, and the report.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::Path;
 
-use super::{Outcome, Verdict};
-use crate::chronicle::Chronicle;
+use super::Outcome;
 use crate::fleet::Exit;
-use crate::history::{self, Bounds, Event, History, Summary, Why, check};
-use crate::journal::ENDING;
+use crate::history::{self, Bounds, Ending, Event, History, Outcome as Written, Way, Why, check};
+use crate::journal::{Chronicle, ENDING};
 use crate::options::Options;
 
-/// Checks the history, and prints and stores the report.
+/// Checks the history, and prints and stores the report. Returns whether it finds no violation.
 pub(super) fn reached(
     chronicle: &Chronicle,
     directory: &Path,
     options: &Options,
     failed: &[Exit],
-) -> Outcome<Verdict> {
+) -> Outcome<bool> {
     let history = merged(directory)?;
     let (summary, mut found) = checked(&history);
     found.extend(idle(&history, options.processes()));
@@ -31,20 +30,14 @@ pub(super) fn reached(
     let text = report(&format!("{options:?}\n{summary}{waits}{errors}{failures}"), &found);
     fs::write(directory.join("report.txt"), &text)?;
     println!("{}", shortened(&text));
-    Ok(Verdict::of(&found))
+    Ok(found.is_empty())
 }
 
-/// Checks a history again, and prints what is in it and what it violates.
-pub(super) fn again(directory: &Path) -> Outcome<Verdict> {
+/// Checks a history again, and prints what is in it and what it violates. Returns whether it finds no violation.
+pub(super) fn again(directory: &Path) -> Outcome<bool> {
     let (summary, found) = checked(&merged(directory)?);
     println!("{}", report(&summary.to_string(), &found));
-    Ok(Verdict::of(&found))
-}
-
-impl Verdict {
-    fn of(found: &[String]) -> Self {
-        if found.is_empty() { Self::Kept } else { Self::Broken }
-    }
+    Ok(found.is_empty())
 }
 
 /// Returns the counts of a history, and the violations in it.
@@ -89,7 +82,7 @@ fn merged(directory: &Path) -> Outcome<History> {
 
 /// Returns a line for each process that has held no lock, of which a campaign shows nothing.
 fn idle(history: &History, processes: usize) -> Vec<String> {
-    let held: BTreeSet<_> = history.holds().iter().map(|hold| hold.process().number as usize).collect();
+    let held: BTreeSet<_> = history.holds.iter().map(|hold| hold.call.process.number as usize).collect();
     let idle = (0..processes).filter(|number| !held.contains(number));
     idle.map(|number| format!("Process: {number} has held no lock")).collect()
 }
@@ -110,7 +103,7 @@ fn waits(history: &History) -> String {
 /// Returns the number of calls that failed, by their errors without numbers and names of nodes.
 fn errors(history: &History) -> String {
     let mut counts = BTreeMap::<String, u64>::new();
-    for record in history.records() {
+    for record in &history.records {
         let text = match &record.event {
             Event::GaveUp { why: Why::Error(text) } => text,
             Event::ReleaseFailed { text } | Event::ToldLost { reason: text } => text,
@@ -130,6 +123,80 @@ fn without_figures(text: &str) -> String {
     let is_figure = |word: &&str| word.chars().any(|c| c.is_ascii_digit());
     let words = text.split(' ').map(|word| if is_figure(&word) { "…" } else { word });
     words.collect::<Vec<_>>().join(" ").chars().take(LENGTH).collect()
+}
+
+/// The counts of a history.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Summary {
+    calls: u64,
+    /// The number of holds, by the reason of their end.
+    holds: BTreeMap<Ending, u64>,
+    /// The number of calls without a hold, by the reason.
+    gave_up: BTreeMap<&'static str, u64>,
+    /// The number of holders that were told of a loss.
+    losses_told: u64,
+    /// The number of holds that were never valid, as far as the history shows, although no force struck them. Few checks
+    /// look at them.
+    never_valid: u64,
+    /// The number of writes, by their protection and their outcome.
+    writes: BTreeMap<(Way, Written), u64>,
+    /// The number of starts of work once per period.
+    starts: u64,
+    /// The number of faults, by their kind.
+    faults: BTreeMap<String, u64>,
+}
+
+impl Summary {
+    /// Counts a history.
+    fn of(history: &History) -> Self {
+        let mut summary = Self::default();
+        for call in history.calls.values() {
+            summary.calls += 1;
+            if let Some(why) = call.ends.first().and_then(|end| end.gave_up.as_ref()) {
+                *summary.gave_up.entry(reason(why)).or_default() += 1;
+            }
+        }
+        history.records.iter().for_each(|record| summary.count(&record.event));
+        for hold in &history.holds {
+            *summary.holds.entry(hold.ending).or_default() += 1;
+            summary.never_valid += u64::from(!hold.was_valid() && hold.ending != Ending::Forced);
+        }
+        summary
+    }
+
+    fn count(&mut self, event: &Event) {
+        match event {
+            Event::ToldLost { .. } => self.losses_told += 1,
+            Event::Wrote { way, outcome, .. } => *self.writes.entry((*way, *outcome)).or_default() += 1,
+            Event::Started { .. } => self.starts += 1,
+            Event::FaultBegan { kind, .. } => *self.faults.entry(kind.clone()).or_default() += 1,
+            _ => {}
+        }
+    }
+}
+
+fn reason(why: &Why) -> &'static str {
+    match why {
+        Why::TimedOut => "timed out",
+        Why::Cancelled => "cancelled",
+        Why::Error(_) => "failed",
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (holds, never) = (self.holds.values().sum::<u64>(), self.never_valid);
+        writeln!(f, "{} calls, {holds} holds: {}", self.calls, listed(&self.holds))?;
+        writeln!(f, "calls without a hold: {}", listed(&self.gave_up))?;
+        writeln!(f, "{} losses told, {never} holds never valid", self.losses_told)?;
+        writeln!(f, "{} starts, writes: {}", self.starts, listed(&self.writes))?;
+        writeln!(f, "faults: {}", listed(&self.faults))
+    }
+}
+
+fn listed<K: fmt::Debug>(counts: &BTreeMap<K, u64>) -> String {
+    let counts: Vec<_> = counts.iter().map(|(kind, count)| format!("{kind:?} {count}")).collect();
+    if counts.is_empty() { "none".to_owned() } else { counts.join(", ") }
 }
 
 /// Returns a text without the lines that are too many for a screen; the whole text is stored.
@@ -153,7 +220,7 @@ const LINES: usize = 150;
 
 #[cfg(test)]
 mod tests {
-    use crate::history::Ending;
+    use crate::history::{Kind, Story};
 
     use super::*;
 
@@ -176,5 +243,22 @@ mod tests {
         };
         assert_eq!(invalid(&of(30)), None);
         assert!(invalid(&of(31)).is_some_and(|line| line.starts_with("Invalid: 31 ")));
+    }
+
+    #[test]
+    fn a_history_is_counted() {
+        let story = Story::default().holds("1.0/0/0", Kind::Mutex, 10, 20, 1);
+        let story = story.writes("1.0/0/0", 18, Way::Fenced, 2, Written::Refused);
+        let story =
+            story.asks("3.0/0/0", Kind::Mutex, 12).at(40, "3.0/0/0", Event::GaveUp { why: Why::TimedOut });
+        let story = story.asks("3.1/0/0", Kind::Mutex, 50).granted_until("3.1/0/0", 51, 3, 60);
+        let kind = "cut".to_owned();
+        let story = story.campaign(100, Event::FaultBegan { fault: 1, kind });
+        let text = Summary::of(&story.campaign(109, Event::FaultEnded { fault: 1 }).history()).to_string();
+        assert_eq!(
+            text,
+            "3 calls, 2 holds: Released 1, LeaseOver 1\ncalls without a hold: \"timed out\" 1\n\
+             0 losses told, 0 holds never valid\n0 starts, writes: (Fenced, Refused) 1\nfaults: \"cut\" 1\n"
+        );
     }
 }

@@ -9,13 +9,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The clock of a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Clock {
-    True,
-    /// The rate in thousandths of the true one.
-    Skewed(u32),
-}
+/// The rate of a true clock, in thousandths.
+pub(crate) const TRUE: u32 = 1_000;
 
 /// The library that skews the clocks of a process.
 #[derive(Clone, Debug)]

@@ -2,80 +2,54 @@
 
 use std::collections::BTreeMap;
 
-use super::event::Event;
-use super::record::Record;
-use super::source::{Process, Source};
+use crate::history::{Event, Process, Record, Source};
 
 /// A fault that the campaign injected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) fault: u64,
     pub(crate) kind: String,
-    pub(crate) began: u64,
-    /// The time of its end, or `None` for a fault that lasted until the end of the history.
-    pub(crate) ended: Option<u64>,
+    pub(crate) span: Span,
 }
 
 /// One life of a process, as the campaign wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Life {
-    /// The end of the life, or `None` if it lasted until the end of the history.
-    pub(crate) death: Option<Death>,
+    /// The time at which the campaign killed the process.
+    pub(crate) killed: Option<u64>,
+    /// The time at which the process had ended by itself.
+    pub(crate) exited: Option<u64>,
     /// The times for which the process was stopped. The last one may have no end.
-    pub(crate) stops: Vec<Stop>,
+    pub(crate) stops: Vec<Span>,
     /// The times for which the process had no processor, as it says itself. They include those for which it was stopped.
-    pub(crate) stalls: Vec<Stop>,
+    pub(crate) stalls: Vec<Span>,
     /// The times at which the campaign ended a session of the process.
-    pub(crate) sessions_ended: Vec<Force>,
+    pub(crate) sessions_ended: Vec<Span>,
 }
 
-/// The end of a process.
+/// A time with a begin and perhaps an end, such as that of a stop. A request of the campaign takes effect between its
+/// beginning and its answer, or a moment later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Death {
-    /// The process was killed at this time.
-    Killed(u64),
-    /// The process had ended by itself at this time.
-    Exited(u64),
-}
-
-/// A time for which a process was stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stop {
+pub(crate) struct Span {
     pub(crate) from: u64,
-    /// The time at which the process went on, or `None` if it never did.
+    /// The end, or `None` if the history has none.
     pub(crate) to: Option<u64>,
 }
 
-/// A request of the campaign that takes effect between its beginning and its answer, or a moment later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Force {
-    pub(crate) began: u64,
-    /// The time after the answer, or `None` if there is none.
-    pub(crate) answered: Option<u64>,
-}
-
-impl Force {
-    fn begins(at: u64) -> Self {
-        Self { began: at, answered: None }
+impl Span {
+    fn begins(from: u64) -> Self {
+        Self { from, to: None }
     }
 
-    /// Takes note of the answer. Returns `false` if there is one already.
-    fn answer(&mut self, at: u64) -> bool {
-        let is_first = self.answered.is_none();
-        self.answered.get_or_insert(at);
+    /// Takes note of the end. Returns `false` if there is one already.
+    fn end(&mut self, at: u64) -> bool {
+        let is_first = self.to.is_none();
+        self.to.get_or_insert(at);
         is_first
     }
 }
 
 impl Life {
-    /// Returns the time of the death by a signal.
-    pub(crate) fn killed(&self) -> Option<u64> {
-        match self.death {
-            Some(Death::Killed(at)) => Some(at),
-            _ => None,
-        }
-    }
-
     /// Returns the time for which the process was stopped between these times, in nanoseconds.
     pub(crate) fn stopped_between(&self, from: u64, to: u64) -> u64 {
         between(&self.stops, from, to)
@@ -87,16 +61,10 @@ impl Life {
         // Most stops are stalls as well.
         between(&self.stalls, from, to).max(self.stopped_between(from, to))
     }
-
-    fn go_on(&mut self, at: u64) {
-        if let Some(stop) = self.stops.last_mut() {
-            stop.to = stop.to.or(Some(at));
-        }
-    }
 }
 
-fn between(stops: &[Stop], from: u64, to: u64) -> u64 {
-    let within = |stop: &Stop| stop.to.unwrap_or(to).min(to).saturating_sub(stop.from.max(from));
+fn between(stops: &[Span], from: u64, to: u64) -> u64 {
+    let within = |stop: &Span| stop.to.unwrap_or(to).min(to).saturating_sub(stop.from.max(from));
     stops.iter().map(within).sum()
 }
 
@@ -106,8 +74,8 @@ pub(crate) struct Campaign {
     /// The faults, by the time of their beginning.
     pub(crate) faults: Vec<Fault>,
     pub(crate) lives: BTreeMap<Process, Life>,
-    /// The times at which each lock was broken by force, with the zxid of the creation of the deleted node, if it is known.
-    pub(crate) broken: BTreeMap<String, Vec<(Force, Option<u64>)>>,
+    /// The times at which each lock was broken by force, with the zxid of the creation of the deleted node.
+    pub(crate) broken: BTreeMap<String, Vec<(Span, u64)>>,
     /// The paths that were left at the end, or `None` if the campaign did not look.
     pub(crate) left: Option<Vec<String>>,
 }
@@ -116,41 +84,45 @@ impl Campaign {
     /// Collects the events of the campaign from sorted records.
     pub(crate) fn collect(records: &[Record]) -> Self {
         let mut campaign = Self::default();
-        for record in records {
-            match (record.by, &record.event) {
-                (Source::Process(process), Event::Stalled { nanos }) => {
-                    let (from, to) = (record.at.saturating_sub(*nanos), Some(record.at));
-                    campaign.life(process).stalls.push(Stop { from, to });
-                }
-                _ => campaign.take(record.at, &record.event),
-            }
-        }
+        records.iter().for_each(|record| campaign.take(record));
         campaign
     }
 
-    fn take(&mut self, at: u64, event: &Event) {
-        match event {
-            Event::FaultBegan { fault, kind, .. } => {
-                self.faults.push(Fault { fault: *fault, kind: kind.clone(), began: at, ended: None });
+    fn take(&mut self, record: &Record) {
+        let at = record.at;
+        match &record.event {
+            Event::Stalled { nanos } => {
+                if let Source::Process(process) = record.by {
+                    let span = Span { from: at.saturating_sub(*nanos), to: Some(at) };
+                    self.life(process).stalls.push(span);
+                }
             }
-            Event::FaultEnded { fault } => self.end_fault(*fault, at),
+            Event::FaultBegan { fault, kind } => {
+                self.faults.push(Fault { fault: *fault, kind: kind.clone(), span: Span::begins(at) });
+            }
+            Event::FaultEnded { fault } => {
+                let mut faults = self.faults.iter_mut().rev();
+                faults.find(|other| other.fault == *fault).map(|fault| fault.span.end(at));
+            }
             Event::LockBroken { lock, zxid } => {
                 let forces = self.broken.entry(lock.clone()).or_default();
                 let same = forces.iter_mut().rev().find(|(_, other)| other == zxid);
-                if !same.is_some_and(|(force, _)| force.answer(at)) {
-                    forces.push((Force::begins(at), *zxid));
+                if !same.is_some_and(|(force, _)| force.end(at)) {
+                    forces.push((Span::begins(at), *zxid));
                 }
             }
             Event::SessionEnded { process } => {
                 let forces = &mut self.life(*process).sessions_ended;
-                if !forces.last_mut().is_some_and(|force| force.answer(at)) {
-                    forces.push(Force::begins(at));
+                if !forces.last_mut().is_some_and(|force| force.end(at)) {
+                    forces.push(Span::begins(at));
                 }
             }
-            Event::ProcessKilled { process } => self.life(*process).death = Some(Death::Killed(at)),
-            Event::ProcessExited { process } => self.life(*process).death = Some(Death::Exited(at)),
-            Event::ProcessStopped { process } => self.life(*process).stops.push(Stop { from: at, to: None }),
-            Event::ProcessContinued { process } => self.life(*process).go_on(at),
+            Event::ProcessKilled { process } => self.life(*process).killed = Some(at),
+            Event::ProcessExited { process } => self.life(*process).exited = Some(at),
+            Event::ProcessStopped { process } => self.life(*process).stops.push(Span::begins(at)),
+            Event::ProcessContinued { process } => {
+                self.life(*process).stops.last_mut().map(|stop| stop.end(at));
+            }
             Event::NodesLeft { paths } => {
                 self.left.get_or_insert_default().extend(paths.iter().cloned());
             }
@@ -160,12 +132,5 @@ impl Campaign {
 
     fn life(&mut self, process: Process) -> &mut Life {
         self.lives.entry(process).or_default()
-    }
-
-    fn end_fault(&mut self, number: u64, at: u64) {
-        let open = self.faults.iter_mut().rev().find(|fault| fault.fault == number && fault.ended.is_none());
-        if let Some(fault) = open {
-            fault.ended = Some(at);
-        }
     }
 }

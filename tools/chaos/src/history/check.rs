@@ -6,25 +6,19 @@
 //! | `tokens` | tokens rise in the order of the holds of one lock, and no two holds share one |
 //! | `told` | a holder is told of its loss before the lock is handed on |
 //! | `writes` | no guarded write is applied after the next grant, a fenced resource accepts no older token, and no update is lost |
-//! | `waits` | calls end within their bounds |
 //! | `stuck` | a place in a lock that nobody holds can be taken, and a process gets locks while others do |
-//! | `outcomes` | each call has exactly one outcome, and nothing is left at the end |
+//! | `outcomes` | each call has exactly one outcome within its bound, and nothing is left at the end |
 //! | `periods` | work starts at most once per period, and starts if it is tried again and again |
 
 mod exclusion;
 mod outcomes;
 mod periods;
-mod resources;
 mod stuck;
 mod tokens;
 mod told;
-mod waits;
 mod writes;
 
-use super::merged::History;
-use super::violation::Violation;
-
-pub(crate) use self::waits::longest_wait;
+use crate::history::{History, Violation};
 
 /// Makes all checks.
 pub(crate) fn all(history: &History, bounds: &Bounds) -> Vec<Violation> {
@@ -35,7 +29,7 @@ pub(crate) fn all(history: &History, bounds: &Bounds) -> Vec<Violation> {
         tokens::tokens(history),
         told::told(history, bounds),
         writes::writes(history),
-        waits::waits(history, bounds),
+        outcomes::waits(history, bounds),
         outcomes::outcomes(history),
         outcomes::left(history).into_iter().collect(),
         periods::periods(history, bounds),
@@ -49,8 +43,6 @@ pub(crate) fn all(history: &History, bounds: &Bounds) -> Vec<Violation> {
 pub(crate) struct Bounds {
     /// The time by which a call may end later than its bound: that of a busy machine.
     pub(crate) slack: u64,
-    /// The longest wait of any call, without the time for which its process was stopped.
-    pub(crate) longest_wait: u64,
     /// The time for which a process may get no lock while others do.
     pub(crate) progress: u64,
     /// The time for which a fault has consequences after its end.
@@ -68,7 +60,6 @@ impl Default for Bounds {
         const SECOND: u64 = 1_000_000_000;
         Self {
             slack: 3 * SECOND,
-            longest_wait: 120 * SECOND,
             progress: 60 * SECOND,
             recovery: 30 * SECOND,
             expiry: 7 * SECOND,

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::source::Process;
+use crate::history::Process;
 
 /// An event of a call, of a process, or of the campaign that runs the processes.
 ///
@@ -21,15 +21,15 @@ pub(crate) enum Event {
         lock: String,
         /// The kind of place that the call wants.
         kind: Kind,
-        /// The time that the call may take, or `None` for a call without a bound.
-        within: Option<u64>,
+        /// The time that the call may take.
+        within: u64,
     },
     /// The call has the lock. The time is taken after the call has returned.
     Granted {
         /// The fencing token.
-        token: Option<Token>,
+        token: Token,
         /// The time at which the lease runs out, as the client knows it now.
-        until: Option<u64>,
+        until: u64,
     },
     /// The client knows of a later end of the lease.
     Renewed {
@@ -84,8 +84,6 @@ pub(crate) enum Event {
         fault: u64,
         /// The kind of the fault, such as `leader-kill`, for the counts of the report.
         kind: String,
-        /// The target and the figures of the fault.
-        description: String,
     },
     /// The campaign ended a fault.
     FaultEnded { fault: u64 },
@@ -95,15 +93,13 @@ pub(crate) enum Event {
     /// give late.
     LockBroken {
         lock: String,
-        /// The zxid of the node's creation, or `None` if it is not known. Holds for one holder whose token shows that they
-        /// are under another node stay valid.
-        zxid: Option<u64>,
+        /// The zxid of the node's creation. Holds for one holder whose token shows that they are under another node stay
+        /// valid.
+        zxid: u64,
     },
     /// The campaign makes a server end a session of a process, with the same consequences for all of its holds. It is noted
     /// before the request and once more after the answer.
     SessionEnded { process: Process },
-    /// The campaign started a process. The time is taken before the start.
-    ProcessStarted { process: Process },
     /// The campaign killed a process with SIGKILL. The time is taken before the signal.
     ProcessKilled { process: Process },
     /// The campaign stopped a process with SIGSTOP. The time is taken before the signal.

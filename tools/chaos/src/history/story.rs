@@ -1,10 +1,8 @@
 //! Histories for tests, written as a list of what happened.
 
-use super::event::{Event, Kind, Outcome, Token, Way};
-use super::merged::History;
-use super::record::Record;
-use super::source::{CallId, Process, Source};
-use super::violation::{Rule, Violation};
+use crate::history::{
+    CallId, Event, History, Kind, Outcome, Process, Record, Rule, Source, Token, Violation, Way,
+};
 
 /// A history under way. Calls are named as in records, such as `1.0/0/0`.
 #[derive(Clone, Debug, Default)]
@@ -27,16 +25,16 @@ impl Story {
 
     pub(crate) fn asks_for(self, call: &str, lock: &str, kind: Kind, at: u64) -> Self {
         let lock = lock.to_owned();
-        let asked = Event::Asked { lock, kind, within: None };
+        let asked = Event::Asked { lock, kind, within: u64::MAX };
         self.at(at, call, asked)
     }
 
     pub(crate) fn granted(self, call: &str, at: u64, token: u64) -> Self {
-        self.at(at, call, Event::Granted { token: Some(Token(token, 0)), until: None })
+        self.granted_until(call, at, token, u64::MAX)
     }
 
     pub(crate) fn granted_until(self, call: &str, at: u64, token: u64, until: u64) -> Self {
-        self.at(at, call, Event::Granted { token: Some(Token(token, 0)), until: Some(until) })
+        self.at(at, call, Event::Granted { token: Token(token, 0), until })
     }
 
     pub(crate) fn told_lost(self, call: &str, at: u64) -> Self {

@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use super::event::Event;
-use super::record::Record;
-use super::source::CallId;
+use crate::history::{CallId, Event, Record};
 
 /// A broken promise.
 ///

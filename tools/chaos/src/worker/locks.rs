@@ -1,61 +1,44 @@
-//! Tasks that take locks, and change resources under some of them.
+//! Tasks that take locks or lead, and change resources under some of them.
 
 use std::time::Duration;
 
-use zklock::{Guard, LockError, Member, MutexGuard};
+use zklock::{Guard, Leadership, LockError, Member, MutexGuard};
 
-use crate::history::Kind;
-use crate::workload::{FENCED, GUARDED, Locks, REGISTERS};
+use crate::history::{Event, Kind, Way};
+use crate::journal::now;
+use crate::orders::{Locks, WAIT};
 
 use super::store::{read_file, read_node, read_service, write_file, write_node, write_service};
-use super::task::{Calls, Task};
+use super::task::{Calls, Noted, Task};
 
-/// Reads a shared file, sleeps, and writes it.
-pub(super) async fn register(mut task: Task) {
+/// Reads a resource of this kind under one of the mutexes, sleeps, and writes it.
+pub(super) async fn update(mut task: Task, locks: Locks, way: Way) {
     while !task.is_stopped() {
-        let (lock, time) = choose(&mut task, REGISTERS);
+        let (lock, time) = choose(&mut task, locks);
         let Some((calls, guard)) = locked(&mut task, lock).await else { continue };
-        let tokens = [guard.fencing_token()];
+        let (resource, token) = (&lock[1..], guard.fencing_token());
         let body = async {
-            read_file(&calls, 0, &lock[1..]);
-            calls.work(time).await;
-            write_file(&calls, 0, &lock[1..]);
-        };
-        calls.hold(guard, &tokens, body).await;
-        task.pause().await;
-    }
-}
-
-/// The same with a service that refuses older tokens.
-pub(super) async fn fenced(mut task: Task) {
-    while !task.is_stopped() {
-        let (lock, time) = choose(&mut task, FENCED);
-        let Some((calls, guard)) = locked(&mut task, lock).await else { continue };
-        let token = guard.fencing_token();
-        let body = async {
-            read_service(&calls, &lock[1..]).await;
-            calls.work(time).await;
-            write_service(&calls, &lock[1..], token).await;
+            match way {
+                Way::Plain => {
+                    read_file(&calls, 0, resource);
+                    calls.work(time).await;
+                    write_file(&calls, 0, resource);
+                }
+                Way::Fenced => {
+                    read_service(&calls, resource).await;
+                    calls.work(time).await;
+                    write_service(&calls, resource, token).await;
+                }
+                Way::Guarded => {
+                    read_node(&calls, resource).await;
+                    calls.work(time).await;
+                    // A write of an earlier hold that was applied meanwhile shows.
+                    read_node(&calls, resource).await;
+                    write_node(&calls, resource).await;
+                }
+            }
         };
         calls.hold(guard, &[token], body).await;
-        task.pause().await;
-    }
-}
-
-/// The same with a node of ZooKeeper, which is written through the guard.
-pub(super) async fn guarded(mut task: Task) {
-    while !task.is_stopped() {
-        let (lock, time) = choose(&mut task, GUARDED);
-        let Some((calls, guard)) = locked(&mut task, lock).await else { continue };
-        let tokens = [guard.fencing_token()];
-        let body = async {
-            read_node(&calls, &lock[1..]).await;
-            calls.work(time).await;
-            // A write of an earlier hold that was applied meanwhile shows.
-            read_node(&calls, &lock[1..]).await;
-            write_node(&calls, &lock[1..]).await;
-        };
-        calls.hold(guard, &tokens, body).await;
         task.pause().await;
     }
 }
@@ -145,8 +128,118 @@ async fn work_under<K>(
     task.pause().await;
 }
 
+/// Runs in an election again and again, and leads for a while each time.
+pub(super) async fn lead(mut task: Task) {
+    let latch = task.ways.client.leader_latch(ELECTION).expect("the path is valid");
+    while !task.is_stopped() {
+        let (calls, time) = (task.asks(ELECTION, Kind::Leader), task.long_work());
+        if let Some(term) = calls.wait(task.patience(), latch.leadership_timeout(WAIT)).await {
+            preside(&calls, &term, time).await;
+        }
+        task.pause().await;
+    }
+    if let Err(error) = latch.close().await {
+        eprintln!("the latch is not closed: {error}");
+    }
+}
+
+/// Leads for the length of a body, and resigns.
+async fn preside(calls: &Calls, term: &Leadership, time: Duration) {
+    let until = term.run(async { calls.lease_end() }).await;
+    match until {
+        Ok(until) => calls.granted(&[term.fencing_token()], until),
+        Err(error) => return calls.failed(&error),
+    }
+    let body = async {
+        read_file(calls, 0, &ELECTION[1..]);
+        start_once(calls, "of-leaders", async |tick| term.once_per(tick, PERIOD).await).await;
+        calls.work(time).await;
+        write_file(calls, 0, &ELECTION[1..]);
+    };
+    if let Err(error) = term.run(body).await {
+        calls.told_lost(&error);
+    }
+    calls.note(&Event::ReleaseBegun);
+    term.resign();
+    term.lost().await;
+    calls.note(&Event::Released);
+}
+
+/// Takes a mutex and starts a job if its period is over.
+pub(super) async fn start(mut task: Task) {
+    let mutex = task.ways.client.mutex(JOB).expect("the path is valid");
+    while !task.is_stopped() {
+        let calls = task.asks(JOB, Kind::Mutex);
+        if let Some(guard) = calls.wait(task.patience(), mutex.lock()).await {
+            let tokens = [guard.fencing_token()];
+            let time = task.work();
+            calls.begin(&guard, &tokens).await;
+            start_once(&calls, "of-mutexes", async |tick| guard.once_per(tick, PERIOD).await).await;
+            calls.end(guard, calls.work(time)).await;
+        }
+        task.pause().await;
+    }
+}
+
+/// Tries to start work whose last start a node remembers, and notes whether it has started.
+async fn start_once(calls: &Calls, work: &str, attempt: impl AsyncFnOnce(&str) -> Result<bool, LockError>) {
+    let began = now();
+    let event = Event::NotStarted { work: work.to_owned() };
+    let mut attempting = Noted { calls, member: 0, event };
+    if let Ok(true) = attempt(&format!("/ticks/{work}")).await {
+        let period = u64::try_from(PERIOD.as_nanos()).unwrap_or(u64::MAX);
+        attempting.event = Event::Started { work: work.to_owned(), period, began };
+    }
+}
+
 const PAIRS: [&str; 3] = ["/pair-a", "/pair-b", "/pair-c"];
 const TABLE: &str = "/table";
 const SEMAPHORE: &str = "/permits";
 /// The number of permits of the whole fleet.
 const PERMITS: u32 = 3;
+const ELECTION: &str = "/leader";
+const JOB: &str = "/job";
+/// The period of both jobs.
+const PERIOD: Duration = Duration::from_millis(1_500);
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::sync::watch;
+    use zklock::Config;
+
+    use super::super::task::Ways;
+    use super::*;
+    use crate::history::{Process, Source};
+    use crate::journal::Journal;
+    use crate::orders::Pace;
+
+    /// Returns the last record of an attempt.
+    async fn noted(attempt: impl AsyncFnOnce(&str) -> Result<bool, LockError>) -> String {
+        let directory = tempfile::tempdir().unwrap();
+        let process = Process { number: 0, incarnation: 0 };
+        let ways = Ways {
+            client: Config::new("127.0.0.1:1").start().unwrap(),
+            journal: Journal::create(directory.path(), Source::Process(process)).unwrap(),
+            process,
+            rate: 1_000,
+            pace: Pace::Varied,
+            directory: directory.path().to_owned(),
+            service: ([127, 0, 0, 1], 1).into(),
+            stopped: watch::channel(false).1,
+        };
+        let calls = Task::new(&Arc::new(ways), 0, 0).asks(JOB, Kind::Mutex);
+        // The term ends.
+        let _ = tokio::time::timeout(Duration::ZERO, start_once(&calls, "work", attempt)).await;
+        let file = std::fs::read_dir(directory.path()).unwrap().next().unwrap().unwrap().path();
+        std::fs::read_to_string(file).unwrap().lines().last().unwrap().to_owned()
+    }
+
+    #[tokio::test]
+    async fn an_attempt_is_noted_also_if_it_is_dropped() {
+        assert!(noted(async |_| Ok(true)).await.contains(r#""started""#));
+        assert!(noted(async |_| Ok(false)).await.contains(r#""not_started""#));
+        assert!(noted(async |_| std::future::pending().await).await.contains(r#""not_started""#));
+    }
+}

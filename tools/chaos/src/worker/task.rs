@@ -1,6 +1,7 @@
 //! The calls of one task, and the records of them.
 
-use std::future::Future;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,10 +12,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use zklock::{Client, FencingToken, Guard, LockError};
 
 use crate::journal::{Journal, now};
-use crate::settings::WAIT;
-use crate::workload::Pace;
-
-use super::store::Places;
+use crate::orders::{Pace, WAIT};
 
 /// The client, the history and the resources that all tasks of a process share.
 pub(super) struct Ways {
@@ -23,7 +21,8 @@ pub(super) struct Ways {
     pub(super) process: Process,
     pub(super) rate: u32,
     pub(super) pace: Pace,
-    pub(super) places: Places,
+    pub(super) directory: PathBuf,
+    pub(super) service: SocketAddr,
     pub(super) stopped: watch::Receiver<bool>,
 }
 
@@ -37,16 +36,8 @@ pub(super) struct Task {
 
 /// The records of one call, or of the members of a call that takes several locks as one.
 pub(super) struct Calls {
-    ways: Arc<Ways>,
+    pub(super) ways: Arc<Ways>,
     ids: Vec<CallId>,
-}
-
-/// The way in which a call waits for its lock.
-#[derive(Clone, Copy)]
-pub(super) enum Patience {
-    Wait,
-    /// The task drops the call after this time.
-    Drop(Duration),
 }
 
 impl Ways {
@@ -82,20 +73,17 @@ impl Task {
         let ids = (first..).take(locks.len()).map(|call| CallId { process, task: self.number, call });
         let calls = Calls { ways: self.ways.clone(), ids: ids.collect() };
         for (id, lock) in calls.ids.iter().zip(locks) {
-            let within = u64::try_from(WAIT.as_nanos()).ok().map(|nanos| self.ways.by_the_true_clock(nanos));
+            let within = self.ways.by_the_true_clock(WAIT.as_nanos() as u64);
             let event = Event::Asked { lock: (*lock).to_owned(), kind, within };
             calls.ways.journal.note(Source::Call(*id), event);
         }
         calls
     }
 
-    /// Draws whether the task waits for the lock or gives the call up on the way.
-    pub(super) fn patience(&mut self) -> Patience {
+    /// Draws the time after which the task gives the call up, if it does.
+    pub(super) fn patience(&mut self) -> Option<Duration> {
         let one_of = if self.ways.pace == Pace::Hasty { 2 } else { 12 };
-        match self.rng.u8(..one_of) {
-            0 => Patience::Drop(Duration::from_millis(self.rng.u64(..200))),
-            _ => Patience::Wait,
-        }
+        (self.rng.u8(..one_of) == 0).then(|| Duration::from_millis(self.rng.u64(..200)))
     }
 
     /// Draws the length of a body, which is mostly short.
@@ -125,14 +113,14 @@ impl Calls {
     /// Waits for a lock, and notes why there is none.
     pub(super) async fn wait<G>(
         &self,
-        patience: Patience,
+        patience: Option<Duration>,
         locking: impl Future<Output = Result<G, LockError>>,
     ) -> Option<G> {
         let mut stopped = self.ways.stopped.clone();
         let given_up = async {
             match patience {
-                Patience::Wait => drop(stopped.wait_for(|stopped| *stopped).await),
-                Patience::Drop(after) => sleep(after).await,
+                None => drop(stopped.wait_for(|stopped| *stopped).await),
+                Some(after) => sleep(after).await,
             }
         };
         tokio::select! {
@@ -190,7 +178,7 @@ impl Calls {
 
     pub(super) fn granted(&self, tokens: &[FencingToken], until: u64) {
         for (id, token) in self.ids.iter().zip(tokens) {
-            let event = Event::Granted { token: Some(portable(*token)), until: Some(until) };
+            let event = Event::Granted { token: portable(*token), until };
             self.ways.journal.note(Source::Call(*id), event);
         }
     }
@@ -242,9 +230,18 @@ impl Calls {
         let incarnation = u64::from(process.incarnation & 0xfff);
         u64::from(process.number) << 54 | incarnation << 42 | u64::from(task & 0xff) << 34 | (call + 1)
     }
+}
 
-    pub(super) fn places(&self) -> &Places {
-        &self.ways.places
+/// An event that is noted when this value is dropped, also because the call has ended.
+pub(super) struct Noted<'a> {
+    pub(super) calls: &'a Calls,
+    pub(super) member: usize,
+    pub(super) event: Event,
+}
+
+impl Drop for Noted<'_> {
+    fn drop(&mut self) {
+        self.calls.note_of(self.member, self.event.clone());
     }
 }
 

@@ -484,7 +484,7 @@ fn malformed(root: &Root) -> Vec<Turn> {
         for text in ["server.1=x:1:1", "", ""] {
             body.string(text);
         }
-        body.long(-1);
+        (-1_i64).write(body);
     });
     let read = || Op::GetData { path: root.path("/a"), watch: true };
     let check = || Op::Check(CheckVersion { path: root.path(""), version: 0 });
@@ -499,7 +499,7 @@ fn null_paths_in_multis(root: &Root) -> Vec<Request> {
     // The header of an operation, or of the end.
     let header = |body: &mut Writer, opcode: Option<Opcode>| {
         body.int(opcode.unwrap_or(Opcode::ERROR).0);
-        body.boolean(opcode.is_none());
+        opcode.is_none().write(body);
         body.int(-1);
     };
     let open = |body: &mut Writer| {

@@ -73,7 +73,7 @@ impl Identities {
     }
 
     fn matches(&self, wanted: &Id) -> bool {
-        if is_anyone(wanted) {
+        if parts(wanted) == (Some(WORLD), Some(ANYONE)) {
             return true;
         }
         self.0.iter().filter(|id| id.scheme == wanted.scheme).any(|id| match parts(wanted) {
@@ -125,10 +125,6 @@ impl Identities {
 /// Returns the scheme and the id.
 fn parts(id: &Id) -> (Option<&str>, Option<&str>) {
     (id.scheme.as_deref(), id.id.as_deref())
-}
-
-fn is_anyone(id: &Id) -> bool {
-    parts(id) == (Some(WORLD), Some(ANYONE))
 }
 
 fn user_of(id: &Id) -> &str {

@@ -1,9 +1,8 @@
 //! The answers to requests, and the watch events that requests cause.
 
 use super::acl::Identities;
-use super::node::Txn;
-use super::path::{child_of, with_ancestors};
 use super::reads::Reading;
+use super::tree::{Txn, child_of, with_ancestors};
 use super::writes::{Author, Change, Form, Transaction};
 use super::{ConnectionId, Message, Model, Output};
 use crate::wire::{
@@ -36,14 +35,14 @@ impl Model {
         request: Request,
     ) -> Result<Response, ErrorCode> {
         match request {
-            Request::Create(create) => self.write(connection, &Op::Create(create)),
-            Request::Create2(create) => self.write(connection, &Op::Create2(create)),
-            Request::CreateContainer(create) => self.write(connection, &Op::CreateContainer(create)),
-            Request::CreateTtl { create, ttl } => self.write(connection, &Op::CreateTtl { create, ttl }),
-            Request::Delete(delete) => self.write(connection, &Op::Delete(delete)),
-            Request::SetData(set) => self.write(connection, &Op::SetData(set)),
-            Request::Multi(ops) if ops.iter().any(Op::is_read) => Err(ErrorCode::MARSHALLING_ERROR),
-            Request::MultiRead(ops) if !ops.iter().all(Op::is_read) => Err(ErrorCode::MARSHALLING_ERROR),
+            Request::Create(_) | Request::Create2(_) | Request::CreateContainer(_) => {
+                self.write(connection, &request)
+            }
+            Request::CreateTtl { .. } | Request::Delete(_) | Request::SetData(_) => {
+                self.write(connection, &request)
+            }
+            Request::Multi(ops) if ops.iter().any(is_read) => Err(ErrorCode::MARSHALLING_ERROR),
+            Request::MultiRead(ops) if !ops.iter().all(is_read) => Err(ErrorCode::MARSHALLING_ERROR),
             Request::Multi(ops) => self.multi(connection, &ops).map(Response::Multi),
             Request::SetAcl(set) => self
                 .transaction(connection, Form::Single, |transaction| (transaction.set_acl(&set), Vec::new()))
@@ -141,7 +140,7 @@ impl Model {
 
     /// Ends a session, and deletes its ephemeral nodes in one transaction.
     pub(super) fn end_session(&mut self, session: i64) {
-        if self.sessions.remove(session).is_some() {
+        if self.sessions.live.remove(&session).is_some() {
             let paths: Vec<_> = self.tree.ephemerals_of(session).map(str::to_owned).collect();
             self.delete_all(&paths);
         }
@@ -155,8 +154,10 @@ impl Model {
         }
     }
 
-    /// Deletes a node and its descendants in one transaction, and returns their number.
-    pub(super) fn delete_subtree(&mut self, path: &str) -> usize {
+    /// Deletes a node and its descendants regardless of their ACLs in one transaction, and returns their number.
+    ///
+    /// The root and the server's own nodes are not deleted.
+    pub fn delete(&mut self, path: &str) -> usize {
         let below = child_of(path, "");
         let is_servers =
             |found: &str| found == "/" || with_ancestors(found).any(|above| above == "/zookeeper");
@@ -234,6 +235,11 @@ impl Model {
         self.disconnect(connection);
         self.outputs.push(Output::Close(connection));
     }
+}
+
+/// Returns whether an operation belongs in a multi-read rather than in a multi.
+fn is_read(op: &Op) -> bool {
+    matches!(op, Op::GetData { .. } | Op::GetChildren { .. })
 }
 
 /// Returns the response to a single request that has this result.

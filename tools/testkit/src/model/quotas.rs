@@ -8,8 +8,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use super::path::{child_of, name_of, parent_of, with_ancestors};
-use super::tree::{Tree, Undo};
+use super::tree::{Data, Tree, Undo, child_of, name_of, parent_of, with_ancestors};
 
 const QUOTAS: &str = "/zookeeper/quota";
 const LIMITS: &str = "zookeeper_limits";
@@ -43,10 +42,10 @@ impl Tree {
     fn count(&mut self, path: &str, nodes: i64, bytes: i64) -> Option<Undo> {
         let place = self.place_of_quota(path)?;
         let place = child_of(&place, STATISTICS);
-        let mut statistics = Statistics::parse(self.get(&place)?.data.as_deref()?)?;
+        let mut statistics = Statistics::parse(self.get(&place)?.data.bytes.as_deref()?)?;
         statistics.add(COUNT, nodes);
         statistics.add(BYTES, bytes);
-        self.set_statistics(place, &statistics)
+        Some(self.set_statistics(&place, &statistics))
     }
 
     /// Counts a subtree if the node is that of its statistics.
@@ -57,7 +56,7 @@ impl Tree {
         let sizes = self.paths().filter(|found| is_counted(found)).map(|found| self.size_of(found));
         let (nodes, bytes) = sizes.fold((0, 0), |(nodes, bytes), size| (nodes + 1, bytes + size));
         let statistics = Statistics([(COUNT.to_owned(), nodes), (BYTES.to_owned(), bytes)].into());
-        self.set_statistics(path.to_owned(), &statistics)
+        Some(self.set_statistics(path, &statistics))
     }
 
     /// Returns the path below which the nearest quota of a node is, which the root cannot have.
@@ -69,10 +68,10 @@ impl Tree {
     }
 
     /// Replaces statistics as a server does by itself, without a new version and without an event.
-    fn set_statistics(&mut self, path: String, statistics: &Statistics) -> Option<Undo> {
-        let data = Some(Bytes::from(statistics.to_string()));
-        let data = self.get_mut(&path).replace_statistics(data);
-        Some(Undo::SetStatistics { path, data })
+    fn set_statistics(&mut self, path: &str, statistics: &Statistics) -> Undo {
+        let bytes = Some(Bytes::from(statistics.to_string()));
+        let data = Data { bytes, ..self.get_mut(path).data.clone() };
+        self.replace_data(path, data)
     }
 }
 

@@ -4,8 +4,7 @@ use bytes::Bytes;
 
 use super::ConnectionId;
 use super::acl::Identities;
-use super::node::Node;
-use super::tree::Tree;
+use super::tree::{Node, Tree};
 use super::watches::{Mode, Table, Watches};
 use crate::wire::{
     AddWatch, ErrorCode, EventType, Op, OpResult, Response, SetWatches, Stat, WatchEvent, WatcherType,
@@ -39,7 +38,7 @@ impl<'a> Reading<'a> {
         if watch {
             self.watches.data.add(path, self.connection, Mode::OneShot);
         }
-        Ok(Response::Data { data: node.data.clone(), stat: node.stat() })
+        Ok(Response::Data { data: node.data.bytes.clone(), stat: node.stat() })
     }
 
     pub(super) fn children(&mut self, path: &str, watch: bool) -> Result<(Vec<String>, Stat), ErrorCode> {
@@ -82,7 +81,7 @@ impl<'a> Reading<'a> {
         match op {
             Op::GetData { path, .. } => {
                 let node = self.readable(path)?;
-                Ok(OpResult::Data { data: node.data.clone(), stat: node.stat() })
+                Ok(OpResult::Data { data: node.data.bytes.clone(), stat: node.stat() })
             }
             Op::GetChildren { path, .. } => {
                 Ok(OpResult::Children(self.readable(path)?.children.iter().cloned().collect()))
@@ -128,7 +127,7 @@ impl<'a> Reading<'a> {
             None => table.add(path, connection, Mode::OneShot),
         };
         for path in &set.data {
-            let event = changed(path, EventType::DataChanged, |node, since| node.mzxid() > since);
+            let event = changed(path, EventType::DataChanged, |node, since| node.data.modified.zxid > since);
             set_again(&mut self.watches.data, path, event);
         }
         for path in &set.exist {

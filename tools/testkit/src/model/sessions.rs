@@ -17,8 +17,8 @@ pub(super) struct Session {
 pub(super) struct Sessions {
     /// The server's tick in milliseconds.
     tick: i64,
-    next_id: i64,
-    live: BTreeMap<i64, Session>,
+    pub(super) next_id: i64,
+    pub(super) live: BTreeMap<i64, Session>,
 }
 
 impl Sessions {
@@ -29,11 +29,6 @@ impl Sessions {
     pub(super) fn new(tick: i64, now: i64) -> Self {
         let time = now.cast_unsigned().unbounded_shl(24).unbounded_shr(8).cast_signed();
         Self { tick, next_id: time | 1 << 56, live: BTreeMap::new() }
-    }
-
-    /// Returns these sessions, changed so that new ids differ from all ids in `before`.
-    pub(super) fn after(self, before: &Self) -> Self {
-        Self { next_id: self.next_id.max(before.next_id), ..self }
     }
 
     pub(super) fn open(&mut self, timeout: i32, now: i64) -> i64 {
@@ -54,19 +49,15 @@ impl Sessions {
         true
     }
 
-    pub(super) fn touch(&mut self, id: i64, now: i64) {
-        if let Some(timeout) = self.live.get(&id).map(|session| session.timeout) {
-            self.expire_after(id, timeout, now);
-        }
-    }
-
-    /// Lets a session expire after this time in milliseconds, unless it is touched.
+    /// Lets a session expire after its timeout, unless it is touched again.
     ///
     /// A time that is over already never comes, because `ExpiryQueue.poll` looks at the next tick alone.
-    pub(super) fn expire_after(&mut self, id: i64, time: i32, now: i64) {
-        let expiry = self.expiry(time, now);
-        let expires_at = if expiry > now { expiry } else { i64::MAX };
-        self.live.entry(id).and_modify(|session| session.expires_at = expires_at);
+    pub(super) fn touch(&mut self, id: i64, now: i64) {
+        let tick = self.tick;
+        if let Some(session) = self.live.get_mut(&id) {
+            let expiry = next_tick(now.saturating_add(session.timeout.into()), tick);
+            session.expires_at = if expiry > now { expiry } else { i64::MAX };
+        }
     }
 
     /// Detaches a session from this connection, unless it has been attached to another one in the meantime.
@@ -78,20 +69,8 @@ impl Sessions {
         }
     }
 
-    pub(super) fn remove(&mut self, id: i64) -> Option<Session> {
-        self.live.remove(&id)
-    }
-
-    pub(super) fn get(&self, id: i64) -> Option<&Session> {
-        self.live.get(&id)
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = (i64, &Session)> {
-        self.live.iter().map(|(&id, session)| (id, session))
-    }
-
     pub(super) fn expired(&self, now: i64) -> Vec<i64> {
-        self.iter().filter(|(_, session)| session.expires_at <= now).map(|(id, _)| id).collect()
+        self.live.iter().filter(|(_, session)| session.expires_at <= now).map(|(id, _)| *id).collect()
     }
 
     pub(super) fn next_expiry(&self) -> Option<i64> {
@@ -118,4 +97,21 @@ impl Sessions {
 /// Returns the first tick after this time: `ExpiryQueue.roundToNextInterval`.
 fn next_tick(time: i64, tick: i64) -> i64 {
     (time / tick + 1).saturating_mul(tick)
+}
+
+/// Returns the password of a session, derived from its id as in `ZooKeeperServer.generatePasswd`.
+///
+/// The password is 16 bytes of `java.util.Random`, seeded with the id and a constant. A client that knows the
+/// id of a session can therefore attach to the session, on an embedded server as on a real one.
+pub fn session_password(session_id: i64) -> [u8; 16] {
+    const SECRET: i64 = 0xB341_5C00;
+    const MULTIPLIER: u64 = 0x5_DEEC_E66D;
+    const MASK: u64 = (1 << 48) - 1;
+    let mut seed = ((session_id ^ SECRET).cast_unsigned() ^ MULTIPLIER) & MASK;
+    let mut password = [0; 16];
+    for bytes in password.chunks_exact_mut(4) {
+        seed = (seed.wrapping_mul(MULTIPLIER) + 0xB) & MASK;
+        bytes.copy_from_slice(&((seed >> 16) as u32).to_le_bytes());
+    }
+    password
 }

@@ -1,12 +1,10 @@
-//! The tree of nodes, whose changes can be undone: `DataTree`.
+//! The tree of nodes, whose changes can be undone, and the paths in it: `DataTree` and `PathUtils`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 
-use super::node::{Data, Kind, Node, Txn};
-use super::path::{child_of, name_of, parent_of};
-use crate::wire::{Acl, ErrorCode, Stat};
+use crate::wire::{Acl, ErrorCode, Id, Stat, permissions};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Tree {
@@ -21,7 +19,6 @@ pub(super) enum Undo {
     Create { path: String, parent_creates: i32, parent_pzxid: i64 },
     Delete { path: String, node: Box<Node>, parent_pzxid: i64 },
     SetData { path: String, data: Data },
-    SetStatistics { path: String, data: Option<Bytes> },
 }
 
 impl Tree {
@@ -48,6 +45,10 @@ impl Tree {
 
     pub(super) fn find(&self, path: &str) -> Result<&Node, ErrorCode> {
         self.get(path).ok_or(ErrorCode::NO_NODE)
+    }
+
+    pub(super) fn find_mut(&mut self, path: &str) -> Result<&mut Node, ErrorCode> {
+        self.nodes.get_mut(path).ok_or(ErrorCode::NO_NODE)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -109,10 +110,15 @@ impl Tree {
         Undo::Delete { path: path.to_owned(), node: Box::new(node), parent_pzxid }
     }
 
-    pub(super) fn set_data(&mut self, path: &str, data: Option<Bytes>, txn: Txn) -> (Stat, Undo) {
-        let node = self.get_mut(path);
-        let data = node.replace_data(data, txn);
-        (node.stat(), Undo::SetData { path: path.to_owned(), data })
+    pub(super) fn set_data(&mut self, path: &str, bytes: Option<Bytes>, txn: Txn) -> (Stat, Undo) {
+        let version = self.get_mut(path).data.version.wrapping_add(1);
+        let undo = self.replace_data(path, Data { bytes, version, modified: txn });
+        (self.get_mut(path).stat(), undo)
+    }
+
+    pub(super) fn replace_data(&mut self, path: &str, data: Data) -> Undo {
+        let data = std::mem::replace(&mut self.get_mut(path).data, data);
+        Undo::SetData { path: path.to_owned(), data }
     }
 
     pub(super) fn set_acl(&mut self, path: &str, acl: Vec<Acl>) -> Stat {
@@ -120,20 +126,6 @@ impl Tree {
         node.acl = acl;
         node.acl_version = node.acl_version.wrapping_add(1);
         node.stat()
-    }
-
-    /// Takes a node out of the children of its parent, and leaves it otherwise as it is.
-    pub(super) fn unlist(&mut self, path: &str) -> Result<(), ErrorCode> {
-        self.find(path)?;
-        let parent = self.nodes.get_mut(parent_of(path)?).ok_or(ErrorCode::NO_NODE)?;
-        parent.children.remove(name_of(path));
-        Ok(())
-    }
-
-    /// Sets the number that the next sequential child gets.
-    pub(super) fn set_counter(&mut self, path: &str, next: i32) -> Result<(), ErrorCode> {
-        self.nodes.get_mut(path).ok_or(ErrorCode::NO_NODE)?.creates = next;
-        Ok(())
     }
 
     /// Undoes a change; several changes must be undone in reverse order.
@@ -148,10 +140,7 @@ impl Tree {
                 self.insert(&path, *node);
                 self.parent_mut(&path).pzxid = parent_pzxid;
             }
-            Undo::SetData { path, data } => self.get_mut(&path).restore_data(data),
-            Undo::SetStatistics { path, data } => {
-                self.get_mut(&path).replace_statistics(data);
-            }
+            Undo::SetData { path, data } => self.get_mut(&path).data = data,
         }
     }
 
@@ -180,7 +169,7 @@ impl Tree {
     }
 
     pub(super) fn get_mut(&mut self, path: &str) -> &mut Node {
-        self.nodes.get_mut(path).expect("the caller has found the node")
+        self.find_mut(path).expect("the caller has found the node")
     }
 
     fn parent_mut(&mut self, path: &str) -> &mut Node {
@@ -191,4 +180,163 @@ impl Tree {
     fn existing_parent_mut(&mut self, path: &str) -> Option<&mut Node> {
         self.nodes.get_mut(parent_of(path).expect("the caller has validated the path"))
     }
+}
+
+/// The kind of a node, which determines when the server deletes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    Persistent,
+    Ephemeral {
+        owner: i64,
+    },
+    Container,
+    /// A node that goes when it has no child, and its data was not replaced for this number of milliseconds.
+    TimeToLive {
+        millis: i64,
+    },
+}
+
+/// The id and the time of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Txn {
+    pub(super) zxid: i64,
+    /// The time in milliseconds since 1970.
+    pub(super) time: i64,
+}
+
+/// A node of the tree.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Node {
+    pub(super) kind: Kind,
+    pub(super) acl: Vec<Acl>,
+    pub(super) children: BTreeSet<String>,
+    /// The number of children ever created, which is the counter for sequential names.
+    pub(super) creates: i32,
+    pub(super) data: Data,
+    pub(super) acl_version: i32,
+    created: Txn,
+    pub(super) pzxid: i64,
+}
+
+impl Node {
+    pub(super) fn new(kind: Kind, bytes: Option<Bytes>, acl: Vec<Acl>, txn: Txn) -> Self {
+        Self {
+            kind,
+            acl,
+            children: BTreeSet::new(),
+            creates: 0,
+            data: Data { bytes, version: 0, modified: txn },
+            acl_version: 0,
+            created: txn,
+            pzxid: txn.zxid,
+        }
+    }
+
+    /// Creates a node that exists before the first transaction.
+    pub(super) fn initial(children: &[&str]) -> Self {
+        let acl = vec![Acl::open()];
+        let children = children.iter().map(|&name| name.to_owned()).collect();
+        let node = Self::new(Kind::Persistent, Some(Bytes::new()), acl, Txn { zxid: 0, time: 0 });
+        Self { children, ..node }
+    }
+
+    /// Creates the node for the ensemble's configuration, which everyone may read.
+    pub(super) fn config() -> Self {
+        let acl = vec![Acl::new(permissions::READ, Id::new("world", "anyone"))];
+        Self { acl, ..Self::initial(&[]) }
+    }
+
+    pub(super) fn stat(&self) -> Stat {
+        let length = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
+        let num_children = length(self.children.len());
+        Stat {
+            czxid: self.created.zxid,
+            mzxid: self.data.modified.zxid,
+            ctime: self.created.time,
+            mtime: self.data.modified.time,
+            version: self.data.version,
+            // Clients see the number of creations and deletions: a child that is gone counts twice.
+            cversion: self.creates.wrapping_mul(2).wrapping_sub(num_children),
+            aversion: self.acl_version,
+            ephemeral_owner: if let Kind::Ephemeral { owner } = self.kind { owner } else { 0 },
+            data_length: length(self.data.bytes.as_ref().map_or(0, Bytes::len)),
+            num_children,
+            pzxid: self.pzxid,
+        }
+    }
+
+    /// Returns whether the node has outlived its time, if it has one: `ContainerManager.getCandidates`.
+    pub(super) fn is_overdue(&self, now: i64) -> bool {
+        match self.kind {
+            Kind::TimeToLive { millis } => {
+                self.children.is_empty() && now.saturating_sub(self.data.modified.time) > millis
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A node's data, and its last change.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Data {
+    pub(super) bytes: Option<Bytes>,
+    pub(super) version: i32,
+    pub(super) modified: Txn,
+}
+
+/// Checks that a node can have this path.
+pub(super) fn validate(path: &str) -> Result<(), ErrorCode> {
+    let valid = match path.strip_prefix('/') {
+        None => false,
+        Some("") => true,
+        Some(rest) => rest.split('/').all(is_name),
+    };
+    if valid { Ok(()) } else { Err(ErrorCode::BAD_ARGUMENTS) }
+}
+
+fn is_name(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && name.chars().all(is_allowed)
+}
+
+/// Returns whether a path may contain this character.
+///
+/// Java checks UTF-16 units, and so refuses the surrogates of every character beyond the first plane.
+fn is_allowed(character: char) -> bool {
+    !matches!(
+        character,
+        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..
+    )
+}
+
+/// Returns the path of the parent, as found by requests that do not validate the path.
+///
+/// The result is `/` for a child of the root, and also for the root itself, which has no parent.
+pub(super) fn parent_of(path: &str) -> Result<&str, ErrorCode> {
+    match path.rfind('/') {
+        Some(_) if path.contains('\0') => Err(ErrorCode::BAD_ARGUMENTS),
+        Some(0) => Ok("/"),
+        Some(slash) => Ok(&path[..slash]),
+        None => Err(ErrorCode::BAD_ARGUMENTS),
+    }
+}
+
+/// Returns the last part of a valid path.
+pub(super) fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+/// Returns the path of a child.
+pub(super) fn child_of(parent: &str, name: &str) -> String {
+    match parent {
+        "/" => format!("/{name}"),
+        _ => format!("{parent}/{name}"),
+    }
+}
+
+/// Returns the path itself and the paths of all ancestors, ending with the root.
+pub(super) fn with_ancestors(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(path), |&path| match path {
+        "/" => None,
+        _ => parent_of(path).ok(),
+    })
 }

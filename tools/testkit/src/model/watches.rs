@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ConnectionId;
-use super::path::with_ancestors;
+use super::tree::with_ancestors;
 use crate::wire::EventType;
 
 /// The lifetime and the scope of a watch.

@@ -1,10 +1,7 @@
 //! The requests that change the tree: `PrepRequestProcessor`, and the changes themselves.
 
 use super::acl::Identities;
-use super::mode::{By, Life, Mode, Naming};
-use super::node::{Kind, Node, Txn};
-use super::path::{child_of, name_of, parent_of, validate};
-use super::tree::{Tree, Undo};
+use super::tree::{Kind, Node, Tree, Txn, Undo, child_of, name_of, parent_of, validate};
 use crate::wire::{
     Acl, CheckVersion, Create, CreateFlags, Delete, ErrorCode, EventType, Op, OpResult, Opcode, SetAcl,
     SetData, Stat, permissions,
@@ -35,6 +32,15 @@ pub(super) struct Author<'a> {
 pub(super) enum Form {
     Single,
     Multi,
+}
+
+/// The operation that creates a node, which determines its kind together with the flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    Create,
+    CreateContainer,
+    /// The operation that has a time to live, in milliseconds.
+    CreateTtl(i64),
 }
 
 /// Changes that are committed or rolled back together.
@@ -72,17 +78,14 @@ impl<'a> Transaction<'a> {
             Op::Create2(create) => self.create2(create, By::Create),
             Op::CreateContainer(create) => self.create2(create, By::CreateContainer),
             // A multi ignores a time to live that the flags do not ask for.
-            Op::CreateTtl { create, .. }
-                if self.form == Form::Multi
-                    && !matches!(Mode::of(create.flags), Ok(Mode { life: Life::TimeToLive, .. })) =>
-            {
+            Op::CreateTtl { create, .. } if self.form == Form::Multi && !has_ttl(create.flags) => {
                 self.apply(&Op::Create(create.clone()))
             }
             Op::CreateTtl { create, ttl } => self.create2(create, By::CreateTtl(*ttl)),
             Op::Delete(delete) => self.delete(delete),
             Op::SetData(set) => Ok(OpResult::DataSet(self.set_data(set)?)),
             Op::Check(check) => self.check(check),
-            Op::GetData { .. } | Op::GetChildren { .. } => Err(ErrorCode::MARSHALLING_ERROR),
+            _ => Err(ErrorCode::MARSHALLING_ERROR),
         }
     }
 
@@ -92,15 +95,14 @@ impl<'a> Transaction<'a> {
     }
 
     fn create(&mut self, create: &Create, by: By) -> Result<(String, Stat), ErrorCode> {
-        let mode = Mode::of(create.flags)?;
-        mode.check(by, self.author.ttl_nodes)?;
+        check_flags(create.flags, by, self.author.ttl_nodes)?;
         let parent_path = parent_of(&create.path)?;
         let acl = self.author.identities.expand(&create.acl)?;
         let parent = self.tree.find(parent_path)?;
         self.author.identities.may(permissions::CREATE, &parent.acl)?;
-        let path = match mode.naming {
-            Naming::Given => create.path.clone(),
-            Naming::Counted => format!("{}{:010}", create.path, parent.creates),
+        let path = match is_sequential(create.flags) {
+            true => format!("{}{:010}", create.path, parent.creates),
+            false => create.path.clone(),
         };
         validate(&path)?;
         if self.tree.get(&path).is_some() {
@@ -109,7 +111,7 @@ impl<'a> Transaction<'a> {
         if matches!(parent.kind, Kind::Ephemeral { .. }) {
             return Err(ErrorCode::NO_CHILDREN_FOR_EPHEMERALS);
         }
-        let kind = self.kind_of(create, mode, by);
+        let kind = self.kind_of(create.flags, by);
         let parent_change = Change {
             event: EventType::ChildrenChanged,
             path: parent_path.to_owned(),
@@ -123,13 +125,13 @@ impl<'a> Transaction<'a> {
         Ok((path, stat))
     }
 
-    fn kind_of(&self, create: &Create, mode: Mode, by: By) -> Kind {
-        match (self.form, by, mode.life) {
-            (Form::Single, By::CreateContainer, _) => Kind::Container,
-            (Form::Multi, ..) if create.flags == CreateFlags::CONTAINER => Kind::Container,
-            (_, By::CreateTtl(millis), Life::TimeToLive) => Kind::TimeToLive { millis },
-            (_, _, Life::Session) => Kind::Ephemeral { owner: self.author.session },
-            (_, _, Life::Unlimited | Life::TimeToLive) => Kind::Persistent,
+    fn kind_of(&self, flags: CreateFlags, by: By) -> Kind {
+        match (self.form, by) {
+            (Form::Single, By::CreateContainer) => Kind::Container,
+            (Form::Multi, _) if flags == CreateFlags::CONTAINER => Kind::Container,
+            (_, By::CreateTtl(millis)) if has_ttl(flags) => Kind::TimeToLive { millis },
+            _ if is_ephemeral(flags) => Kind::Ephemeral { owner: self.author.session },
+            _ => Kind::Persistent,
         }
     }
 
@@ -138,7 +140,7 @@ impl<'a> Transaction<'a> {
         let parent = self.tree.find(checked_parent_of(path)?)?;
         self.author.identities.may(permissions::DELETE, &parent.acl)?;
         let node = self.tree.find(path)?;
-        check_version(node.version, delete.version)?;
+        check_version(node.data.version, delete.version)?;
         if !node.children.is_empty() {
             return Err(ErrorCode::NOT_EMPTY);
         }
@@ -162,7 +164,7 @@ impl<'a> Transaction<'a> {
         validate(&set.path)?;
         let node = self.tree.find(&set.path)?;
         self.author.identities.may(permissions::WRITE, &node.acl)?;
-        check_version(node.version, set.version)?;
+        check_version(node.data.version, set.version)?;
         let change = Change { event: EventType::DataChanged, path: set.path.clone(), acl: node.acl.clone() };
         let before = self.tree.size_of(&set.path);
         let (stat, undo) = self.tree.set_data(&set.path, set.data.clone(), self.txn);
@@ -176,7 +178,7 @@ impl<'a> Transaction<'a> {
         validate(&check.path)?;
         let node = self.tree.find(&check.path)?;
         self.author.identities.may(permissions::READ, &node.acl)?;
-        check_version(node.version, check.version)?;
+        check_version(node.data.version, check.version)?;
         Ok(OpResult::Checked)
     }
 
@@ -206,3 +208,34 @@ fn checked_parent_of(path: &str) -> Result<&str, ErrorCode> {
 fn check_version(version: i32, expected: i32) -> Result<(), ErrorCode> {
     if expected == -1 || expected == version { Ok(()) } else { Err(ErrorCode::BAD_VERSION) }
 }
+
+/// Checks that a server creates nodes with these flags by this operation: `CreateMode.fromFlag` and
+/// `EphemeralType.validateTTL`.
+fn check_flags(flags: CreateFlags, by: By, ttl_nodes: bool) -> Result<(), ErrorCode> {
+    match by {
+        _ if !(0..=6).contains(&flags.0) => Err(ErrorCode::BAD_ARGUMENTS),
+        _ if has_ttl(flags) && !ttl_nodes => Err(ErrorCode::UNIMPLEMENTED),
+        By::CreateTtl(1..=LONGEST_TTL) if has_ttl(flags) => Ok(()),
+        By::CreateTtl(0..) => Err(ErrorCode::BAD_ARGUMENTS),
+        _ if has_ttl(flags) => Err(ErrorCode::BAD_ARGUMENTS),
+        // A real server ends at this request.
+        By::CreateTtl(_) => Err(ErrorCode::UNIMPLEMENTED),
+        By::Create | By::CreateContainer => Ok(()),
+    }
+}
+
+fn is_sequential(flags: CreateFlags) -> bool {
+    use CreateFlags as F;
+    matches!(flags, F::PERSISTENT_SEQUENTIAL | F::EPHEMERAL_SEQUENTIAL | F::PERSISTENT_SEQUENTIAL_WITH_TTL)
+}
+
+fn is_ephemeral(flags: CreateFlags) -> bool {
+    matches!(flags, CreateFlags::EPHEMERAL | CreateFlags::EPHEMERAL_SEQUENTIAL)
+}
+
+fn has_ttl(flags: CreateFlags) -> bool {
+    matches!(flags, CreateFlags::PERSISTENT_WITH_TTL | CreateFlags::PERSISTENT_SEQUENTIAL_WITH_TTL)
+}
+
+/// The longest time to live in milliseconds, which has five bytes.
+const LONGEST_TTL: i64 = 0xff_ffff_ffff;

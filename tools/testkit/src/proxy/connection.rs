@@ -1,18 +1,21 @@
-//! The relay between one connection of a client and the proxy's connection to the server.
+//! The relay between one connection of a client and the proxy's connection to the server, and what they say to each
+//! other, which determines the kind of each frame.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::{Bytes, BytesMut};
-use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, copy_bidirectional, sink};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, sink};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::conversation::{Conversation, Said};
-use super::fault::{Content, Fault, How, Parcel};
+use super::rule::{Fault, How, Kind};
 use super::state::{Cut, State};
-use super::stream::{Inlet, Outlet, Sent};
-use super::trigger::Kind;
-use crate::wire::Malformed;
+use super::stream::{Inlet, Outlet, Parcel, Sent, codec};
+use crate::wire::{
+    ConnectRequest, ConnectResponse, ErrorCode, Malformed, Opcode, Reader, Record, ReplyHeader,
+    RequestHeader, xid,
+};
 
 /// Serves a client until it and the server have gone.
 pub(super) async fn serve(state: Arc<State>, client: TcpStream) {
@@ -35,25 +38,24 @@ impl Connection {
     async fn serve(&self, mut client: TcpStream) {
         let opened = tokio::select! {
             biased;
-            how = self.is_cut() => Err(how),
+            how = self.cut.wait() => Err(*how),
             opened = self.open(&mut client) => opened,
         };
-        match opened {
-            Ok((server, early)) if is_word(&early) => self.pass_through(client, server, &early).await,
-            Ok((server, early)) => {
-                let (to_server, requests) = unbounded_channel();
-                let (to_client, replies) = unbounded_channel();
-                tokio::join!(
-                    self.client_side(client, early, to_server, replies),
-                    self.server_side(server, to_client, requests),
-                );
-            }
-            Err(how) => close(client, how).await,
-        }
+        let (server, early) = match opened {
+            Ok(opened) => opened,
+            Err(how) => return close(client, how).await,
+        };
+        let is_raw = self.state.is_raw || is_word(&early);
+        let (to_server, requests) = unbounded_channel();
+        let (to_client, replies) = unbounded_channel();
+        tokio::join!(
+            self.client_side(client, (is_raw, early), to_server, replies),
+            self.server_side(server, is_raw, to_client, requests),
+        );
     }
 
     /// Waits until the link is not blackholed, connects to the server, and waits for enough bytes to
-    /// recognize a four-letter word.
+    /// recognize a four-letter word, if the client speaks the protocol.
     ///
     /// The server never sees a client that leaves while the link is blackholed.
     async fn open(&self, client: &mut TcpStream) -> Result<(TcpStream, BytesMut), How> {
@@ -68,7 +70,7 @@ impl Connection {
         let server = TcpStream::connect(self.state.server).await.map_err(|_| How::Rst)?;
         // This keeps the proxy from adding a delay of its own. Without it, nothing else goes wrong.
         let _ = (client.set_nodelay(true), server.set_nodelay(true));
-        while early.len() < WORD {
+        while !self.state.is_raw && early.len() < WORD {
             some(client.read_buf(&mut early).await)?;
         }
         Ok((server, early))
@@ -77,27 +79,29 @@ impl Connection {
     async fn client_side(
         &self,
         mut client: TcpStream,
-        early: BytesMut,
+        (is_raw, early): (bool, BytesMut),
         to_server: UnboundedSender<Sent>,
         mut replies: UnboundedReceiver<Sent>,
     ) {
         let (reader, writer) = client.split();
-        let inlet = Inlet::new(reader, early);
-        let outlet = Outlet::new(writer, self.state.link.subscribe(), |link| link.to_client);
+        let inlet = Inlet { stream: reader, codec: codec(is_raw), buffer: early };
+        let link = self.state.link.subscribe();
+        let outlet = Outlet { stream: writer, is_raw, link, lane: |link| link.to_client };
+        let judge = |body: &Bytes| if is_raw { Ok(None) } else { self.judge_request(body) };
         let receive = async {
-            inlet.receive(&to_server, |body| self.judge_request(body)).await;
+            inlet.receive(&to_server, judge).await;
             self.state.attach(self.number, None);
             Ok(())
         };
         let ended = tokio::select! {
             biased;
-            how = self.is_cut() => Err(how),
+            how = self.cut.wait() => Err(*how),
             ended = async { tokio::try_join!(receive, outlet.deliver(&mut replies)) } => ended,
         };
         self.state.leave(self.number);
         if let Err(how) = ended {
             // Frames on their way to the server still arrive, followed by this end.
-            let _ = to_server.send((tokio::time::Instant::now(), Content::End(how).into()));
+            let _ = to_server.send((tokio::time::Instant::now(), Parcel::end(how)));
             close(client, how).await;
         }
     }
@@ -105,66 +109,44 @@ impl Connection {
     async fn server_side(
         &self,
         mut server: TcpStream,
+        is_raw: bool,
         to_client: UnboundedSender<Sent>,
         mut requests: UnboundedReceiver<Sent>,
     ) {
         let (reader, writer) = server.split();
-        let inlet = Inlet::new(reader, BytesMut::new());
-        let outlet = Outlet::new(writer, self.state.link.subscribe(), |link| link.to_server);
+        let inlet = Inlet { stream: reader, codec: codec(is_raw), buffer: BytesMut::new() };
+        let link = self.state.link.subscribe();
+        let outlet = Outlet { stream: writer, is_raw, link, lane: |link| link.to_server };
+        let judge = |body: &Bytes| if is_raw { Ok(None) } else { self.judge_answer(body) };
         let receive = async {
-            inlet.receive(&to_client, |body| self.judge_answer(body)).await;
+            inlet.receive(&to_client, judge).await;
             Ok(())
         };
         let ended = tokio::try_join!(receive, outlet.deliver(&mut requests));
         if let Err(how) = ended {
-            self.cut.send_replace(Some(how));
+            // The client may have been cut off before.
+            let _ = self.cut.set(how);
             close(server, how).await;
         }
     }
 
-    fn judge_request(&self, body: Bytes) -> Result<Option<Parcel>, Malformed> {
+    fn judge_request(&self, body: &Bytes) -> Result<Option<Fault>, Malformed> {
         let mut conversation = self.conversation.lock().unwrap_or_else(PoisonError::into_inner);
-        let asked = conversation.hear_client(&body)?;
-        let fault = self.state.judge(Kind::Request(asked.opcode()));
+        let asked = conversation.hear_client(body)?;
+        let fault = self.state.judge(Kind::Request(asked.opcode));
         if !matches!(fault, Some(Fault::Discard)) {
             conversation.expect(asked);
         }
-        Ok(apply(fault, body))
+        Ok(fault)
     }
 
-    fn judge_answer(&self, body: Bytes) -> Result<Option<Parcel>, Malformed> {
-        let said = self.conversation.lock().unwrap_or_else(PoisonError::into_inner).hear_server(&body)?;
-        if let Said::Session(session) = said {
+    fn judge_answer(&self, body: &Bytes) -> Result<Option<Fault>, Malformed> {
+        let mut conversation = self.conversation.lock().unwrap_or_else(PoisonError::into_inner);
+        let (kind, session) = conversation.hear_server(body)?;
+        if let Some(session) = session {
             self.state.attach(self.number, Some(session).filter(|&session| session != 0));
         }
-        Ok(apply(self.state.judge(said.kind()), body))
-    }
-
-    /// Passes all bytes on as they arrive, after the `early` ones.
-    async fn pass_through(&self, mut client: TcpStream, mut server: TcpStream, early: &[u8]) {
-        let pass = async {
-            server.write_all(early).await?;
-            copy_bidirectional(&mut client, &mut server).await
-        };
-        let cut = tokio::select! {
-            biased;
-            how = self.is_cut() => Some(how),
-            _ = pass => None,
-        };
-        if let Some(how) = cut {
-            close(client, how).await;
-        }
-    }
-
-    async fn is_cut(&self) -> How {
-        let mut cut = self.cut.subscribe();
-        loop {
-            if let Some(how) = *cut.borrow_and_update() {
-                return how;
-            }
-            // `self` owns the sender, so the channel cannot be closed.
-            let _ = cut.changed().await;
-        }
+        Ok(self.state.judge(kind))
     }
 }
 
@@ -174,13 +156,6 @@ const WORD: usize = 4;
 /// Returns whether these first bytes are a four-letter word; read as a length, they would exceed any frame.
 fn is_word(bytes: &[u8]) -> bool {
     bytes[..WORD].iter().all(u8::is_ascii_alphabetic)
-}
-
-fn apply(fault: Option<Fault>, body: Bytes) -> Option<Parcel> {
-    match fault {
-        Some(fault) => fault.applied_to(body),
-        None => Some(Content::Frame(body).into()),
-    }
 }
 
 /// Fails if the stream has ended or cannot be read.
@@ -201,5 +176,161 @@ async fn close(mut stream: TcpStream, how: How) {
             // A socket closed with unread bytes sends a reset, which may overtake the end of the stream.
             let _ = copy(&mut stream, &mut sink()).await;
         }
+    }
+}
+
+/// The requests of one connection that wait for their replies.
+#[derive(Debug, Default)]
+struct Conversation {
+    /// Whether the client has requested a session.
+    has_greeted: bool,
+    pending: VecDeque<Asked>,
+}
+
+/// The properties that identify a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Asked {
+    opcode: Opcode,
+    /// The number; `None` for the request for a session.
+    xid: Option<i32>,
+}
+
+impl Conversation {
+    /// Decodes a frame from the client.
+    fn hear_client(&mut self, body: &Bytes) -> Result<Asked, Malformed> {
+        if !self.has_greeted {
+            ConnectRequest::from_bytes(body.clone())?;
+            self.has_greeted = true;
+            return Ok(Asked { opcode: Opcode::CREATE_SESSION, xid: None });
+        }
+        let RequestHeader { xid, opcode } = RequestHeader::read(&mut Reader::new(body.clone()))?;
+        Ok(Asked { opcode, xid: Some(xid) })
+    }
+
+    /// Remembers a request that the server will answer.
+    fn expect(&mut self, asked: Asked) {
+        self.pending.push_back(asked);
+    }
+
+    /// Decodes a frame from the server. Returns its kind, and the session in the answer to the request for one, which is
+    /// zero if the session has expired.
+    fn hear_server(&mut self, body: &Bytes) -> Result<(Kind, Option<i64>), Malformed> {
+        if let Some(Asked { opcode, xid: None }) = self.pending.front().copied() {
+            let response = ConnectResponse::from_bytes(body.clone())?;
+            self.pending.pop_front();
+            return Ok((Kind::Reply(opcode), Some(response.session_id)));
+        }
+        let header = ReplyHeader::read(&mut Reader::new(body.clone()))?;
+        let kind = match header.xid {
+            xid::NOTIFICATION => Kind::Notification,
+            xid => match self.answered(xid) {
+                Some(opcode) if header.error != ErrorCode::OK => Kind::Refusal(opcode),
+                Some(opcode) if tells_of_a_node(opcode, body) => Kind::Created(opcode),
+                Some(opcode) => Kind::Reply(opcode),
+                None => Kind::Unasked,
+            },
+        };
+        Ok((kind, None))
+    }
+
+    /// Forgets the oldest request with this number. Pings and some other requests share a number.
+    fn answered(&mut self, xid: i32) -> Option<Opcode> {
+        let position = self.pending.iter().position(|asked| asked.xid == Some(xid))?;
+        self.pending.remove(position).map(|asked| asked.opcode)
+    }
+}
+
+/// Returns whether the reply to a request with this opcode, which succeeded, tells of a new node.
+fn tells_of_a_node(opcode: Opcode, body: &[u8]) -> bool {
+    // Behind the header of the reply, the answer to a transaction has the opcode of its first step, or -1.
+    const FIRST: std::ops::Range<usize> = 16..20;
+    const CREATES: [Opcode; 3] = [Opcode::CREATE, Opcode::CREATE2, Opcode::CREATE_CONTAINER];
+    let first = body.get(FIRST).and_then(|bytes| bytes.try_into().ok()).map(i32::from_be_bytes);
+    match opcode {
+        Opcode::MULTI => first.is_some_and(|first| CREATES.contains(&Opcode(first))),
+        opcode => opcode == Opcode::CREATE2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(xid: i32, opcode: Opcode) -> Bytes {
+        RequestHeader { xid, opcode }.to_bytes()
+    }
+
+    fn reply(xid: i32) -> Bytes {
+        ReplyHeader { xid, zxid: 0, error: ErrorCode::OK }.to_bytes()
+    }
+
+    /// Returns a conversation with an open session and these requests under way.
+    fn asked(requests: &[(i32, Opcode)]) -> Conversation {
+        let mut conversation = Conversation::default();
+        let session = conversation.hear_client(&ConnectRequest::default().to_bytes()).unwrap();
+        conversation.expect(session);
+        let response = ConnectResponse { session_id: 7, ..ConnectResponse::default() }.to_bytes();
+        let said = conversation.hear_server(&response);
+        assert_eq!(said, Ok((Kind::Reply(Opcode::CREATE_SESSION), Some(7))));
+        for &(xid, opcode) in requests {
+            let asked = conversation.hear_client(&request(xid, opcode)).unwrap();
+            assert_eq!(asked, Asked { opcode, xid: Some(xid) });
+            conversation.expect(asked);
+        }
+        conversation
+    }
+
+    #[test]
+    fn replies_are_known_by_the_oldest_request_with_their_number() {
+        let requests = [
+            (1, Opcode::CREATE),
+            (xid::PING, Opcode::PING),
+            (2, Opcode::MULTI),
+            (xid::SET_WATCHES, Opcode::SET_WATCHES2),
+            (2, Opcode::DELETE),
+        ];
+        let mut conversation = asked(&requests);
+        let expected = [
+            (1, Kind::Reply(Opcode::CREATE)),
+            (xid::NOTIFICATION, Kind::Notification),
+            (2, Kind::Reply(Opcode::MULTI)),
+            (xid::PING, Kind::Reply(Opcode::PING)),
+            (xid::SET_WATCHES, Kind::Reply(Opcode::SET_WATCHES2)),
+            (2, Kind::Reply(Opcode::DELETE)),
+            (2, Kind::Unasked),
+        ];
+        for (xid, kind) in expected {
+            assert_eq!(conversation.hear_server(&reply(xid)), Ok((kind, None)), "{xid}");
+        }
+    }
+
+    #[test]
+    fn a_reply_with_an_error_is_a_refusal() {
+        let refusal = ReplyHeader { xid: 1, zxid: 0, error: ErrorCode::NO_NODE }.to_bytes();
+        let said = asked(&[(1, Opcode::CREATE)]).hear_server(&refusal);
+        assert_eq!(said, Ok((Kind::Refusal(Opcode::CREATE), None)));
+    }
+
+    #[test]
+    fn frames_without_a_header_are_malformed() {
+        let mut silent = Conversation::default();
+        assert!(silent.hear_client(&request(1, Opcode::CREATE)).is_err());
+        let mut conversation = asked(&[]);
+        assert!(conversation.hear_client(&Bytes::from_static(&[0; 7])).is_err());
+        assert!(conversation.hear_server(&Bytes::from_static(&[0; 15])).is_err());
+        let session = silent.hear_client(&ConnectRequest::default().to_bytes()).unwrap();
+        silent.expect(session);
+        assert!(silent.hear_server(&reply(1)).is_err());
+    }
+
+    #[test]
+    fn a_transaction_tells_of_a_node_if_it_begins_with_a_create() {
+        let answer = |first: Opcode| [&[0; 16][..], &first.0.to_be_bytes()].concat();
+        for (first, expected) in
+            [(Opcode::CREATE_CONTAINER, true), (Opcode::CHECK, false), (Opcode(-1), false)]
+        {
+            assert_eq!(tells_of_a_node(Opcode::MULTI, &answer(first)), expected, "{first}");
+        }
+        assert!(!tells_of_a_node(Opcode::MULTI, &[0; 16]) && tells_of_a_node(Opcode::CREATE2, &[0; 16]));
     }
 }

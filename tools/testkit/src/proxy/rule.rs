@@ -1,4 +1,4 @@
-//! The rules of a proxy, and their builder.
+//! The rules of a proxy: the frames that they strike, and the faults that strike them.
 
 use std::fmt;
 use std::ops::Deref;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
-use super::fault::{Fault, Gate, How, Rewriter};
 use super::state::{Armed, State};
-use super::trigger::{Matcher, Trigger};
+use crate::wire::Opcode;
 
 /// A rule whose fault is not chosen yet.
 ///
@@ -22,8 +22,9 @@ pub struct RuleBuilder<'a> {
 }
 
 impl<'a> RuleBuilder<'a> {
+    /// Creates the builder of a rule that strikes only the next frame.
     pub(super) fn new(state: &'a State, matcher: Matcher) -> Self {
-        Self { state, trigger: Trigger::new(matcher) }
+        Self { state, trigger: Trigger { matcher, skip: 0, times: Some(1) } }
     }
 
     /// Makes the n-th frame, counted from one, the first that the rule strikes.
@@ -86,8 +87,8 @@ impl<'a> RuleBuilder<'a> {
     /// reconnected to the same session in the meantime, the server has closed the older connection and
     /// ignores the request.
     pub fn hold(self) -> Hold {
-        let gate = Gate::shut();
-        Hold { rule: self.arm(Fault::Hold(gate.clone())), gate }
+        let released = CancellationToken::new();
+        Hold { rule: self.arm(Fault::Hold(released.clone())), released }
     }
 
     /// Replaces the frame's body by the one that `rewriter` returns.
@@ -110,7 +111,7 @@ impl<'a> RuleBuilder<'a> {
 /// A rule in force, which counts the frames that it strikes.
 ///
 /// It stays in force when this value is dropped; [`Proxy::clear`](super::Proxy::clear) removes it.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Rule {
     hits: Arc<watch::Sender<u64>>,
 }
@@ -137,25 +138,19 @@ impl Rule {
     }
 }
 
-impl fmt::Debug for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rule").field("hits", &self.hits()).finish()
-    }
-}
-
 /// A rule that holds frames until they are released.
 ///
 /// They stay held when this value is dropped; [`Proxy::clear`](super::Proxy::clear) also releases them.
 #[derive(Clone, Debug)]
 pub struct Hold {
     rule: Rule,
-    gate: Gate,
+    released: CancellationToken,
 }
 
 impl Hold {
     /// Passes the held frames on. After that, the rule holds no more frames.
     pub fn release(&self) {
-        self.gate.release();
+        self.released.cancel();
     }
 }
 
@@ -164,5 +159,140 @@ impl Deref for Hold {
 
     fn deref(&self) -> &Rule {
         &self.rule
+    }
+}
+
+/// The way in which a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum How {
+    /// In order, as if the other process closes the connection: the next read finds the end of the stream.
+    Fin,
+    /// With a reset, as if the other machine no longer knows the connection: reads and writes fail.
+    Rst,
+}
+
+/// The effect of a rule on a frame.
+#[derive(Clone, Debug)]
+pub(super) enum Fault {
+    Discard,
+    Cut(How),
+    CutAfter(How),
+    Delay(Duration),
+    /// Holds frames until this is cancelled.
+    Hold(CancellationToken),
+    Rewrite(Rewriter),
+    Truncate(usize),
+}
+
+/// A function that returns the body that replaces another one.
+#[derive(Clone)]
+pub(super) struct Rewriter(pub(super) Arc<Rewrite>);
+
+type Rewrite = dyn Fn(&[u8]) -> Vec<u8> + Send + Sync;
+
+impl fmt::Debug for Rewriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Rewriter")
+    }
+}
+
+/// The kind of a frame, for rules and counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    Request(Opcode),
+    Reply(Opcode),
+    /// A reply that tells of a new node: to `create2`, or to a transaction that begins with a create.
+    Created(Opcode),
+    /// A reply with the reason why the request failed.
+    Refusal(Opcode),
+    /// A reply to no known request, for example because the number of the request was rewritten.
+    Unasked,
+    Notification,
+}
+
+/// The kinds of frames that a rule applies to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Matcher {
+    Request(Opcode),
+    AnyRequest,
+    Reply(Opcode),
+    Success(Opcode),
+    Created,
+    AnyReply,
+    Notification,
+}
+
+impl Matcher {
+    pub(super) fn matches(self, kind: Kind) -> bool {
+        match self {
+            Self::Request(opcode) => kind == Kind::Request(opcode),
+            Self::AnyRequest => matches!(kind, Kind::Request(_)),
+            Self::Reply(opcode) => {
+                [Kind::Reply(opcode), Kind::Created(opcode), Kind::Refusal(opcode)].contains(&kind)
+            }
+            Self::Success(opcode) => [Kind::Reply(opcode), Kind::Created(opcode)].contains(&kind),
+            Self::Created => matches!(kind, Kind::Created(_)),
+            Self::AnyReply => {
+                matches!(kind, Kind::Reply(_) | Kind::Created(_) | Kind::Refusal(_) | Kind::Unasked)
+            }
+            Self::Notification => kind == Kind::Notification,
+        }
+    }
+}
+
+/// A counter of the frames that a rule applies to, which decides which of them it strikes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Trigger {
+    matcher: Matcher,
+    /// The number of frames that pass before the first one is struck.
+    skip: u64,
+    /// The number of frames that are struck then; `None` for all that follow.
+    times: Option<u64>,
+}
+
+impl Trigger {
+    /// Counts the next frame, and returns whether it is struck.
+    pub(super) fn strikes(&mut self, kind: Kind) -> bool {
+        if !self.matcher.matches(kind) {
+            return false;
+        }
+        if self.skip > 0 {
+            self.skip -= 1;
+            return false;
+        }
+        let strikes = self.times != Some(0);
+        self.times = self.times.map(|left| left.saturating_sub(1));
+        strikes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_matcher_matches_its_frames_only() {
+        use Kind as K;
+        let kinds = [
+            K::Request(Opcode::CREATE),
+            K::Request(Opcode::PING),
+            K::Reply(Opcode::CREATE),
+            K::Reply(Opcode::PING),
+            K::Refusal(Opcode::CREATE),
+            K::Created(Opcode::CREATE),
+            K::Notification,
+        ];
+        let cases = [
+            (Matcher::Request(Opcode::CREATE), [true, false, false, false, false, false, false]),
+            (Matcher::AnyRequest, [true, true, false, false, false, false, false]),
+            (Matcher::Reply(Opcode::CREATE), [false, false, true, false, true, true, false]),
+            (Matcher::Success(Opcode::CREATE), [false, false, true, false, false, true, false]),
+            (Matcher::Created, [false, false, false, false, false, true, false]),
+            (Matcher::AnyReply, [false, false, true, true, true, true, false]),
+            (Matcher::Notification, [false, false, false, false, false, false, true]),
+        ];
+        for (matcher, expected) in cases {
+            assert_eq!(kinds.map(|kind| matcher.matches(kind)), expected, "{matcher:?}");
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! variable that is set but points to a place without the expected files is never skipped silently: it is an
 //! [`Error::BadLocation`].
 //!
-//! This module may use only `error`, `packages`, and `tail` of `real`.
+//! This module may use only `error`, and `tail` of `real`.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -64,13 +64,12 @@ impl Installation {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::NoZooKeeper`] or [`Error::NoJava`], whose messages name the packages to install and
-    /// the variables to set, or [`Error::BadLocation`].
+    /// Returns [`Error::Missing`] or [`Error::BadLocation`].
     pub fn find_with(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
         let classpath = match (set(&lookup, "ZOOKEEPER_HOME"), set(&lookup, "ZOOKEEPER_CLASSPATH")) {
             (Some(home), _) => release_classpath(&home)?,
             (None, Some(classpath)) => given_classpath("ZOOKEEPER_CLASSPATH", &classpath)?,
-            (None, None) => debian::classpath().ok_or(Error::NoZooKeeper)?,
+            (None, None) => debian::classpath().ok_or(NO_ZOOKEEPER)?,
         };
         Ok(Self { java: find_java(&lookup)?, classpath })
     }
@@ -104,12 +103,11 @@ impl Curator {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::NoCurator`] or [`Error::NoJava`], whose messages name the packages to install and the
-    /// variables to set, or [`Error::BadLocation`].
+    /// Returns [`Error::Missing`] or [`Error::BadLocation`].
     pub fn find_with(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
         let classpath = match set(&lookup, CURATOR) {
             Some(classpath) => given_classpath(CURATOR, &classpath)?,
-            None => debian::curator_classpath().ok_or(Error::NoCurator)?,
+            None => debian::curator_classpath().ok_or(NO_CURATOR)?,
         };
         Ok(Self { java: find_java(&lookup)?, classpath })
     }
@@ -141,8 +139,7 @@ impl PostgreSql {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::NoPostgreSql`], whose message names the package to install and the variable to set, or
-    /// [`Error::BadLocation`].
+    /// Returns [`Error::Missing`] or [`Error::BadLocation`].
     pub fn find_with(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
         let has_programs = |directory: &PathBuf| {
             ["initdb", "postgres"].iter().all(|program| directory.join(program).is_file())
@@ -155,7 +152,7 @@ impl PostgreSql {
         let places = places.into_iter().filter_map(|directory| absolute(directory).ok());
         let programs = places.into_iter().find(has_programs).ok_or_else(|| match &given {
             Some(given) => bad_location(POSTGRESQL, given, "no `initdb` and no `postgres`"),
-            None => Error::NoPostgreSql,
+            None => NO_POSTGRESQL,
         })?;
         Ok(Self { programs })
     }
@@ -183,8 +180,7 @@ impl Kerberos {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::NoKerberos`], whose message names the packages to install and the variable to set, or
-    /// [`Error::BadLocation`].
+    /// Returns [`Error::Missing`] or [`Error::BadLocation`].
     pub fn find_with(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
         let given = set(&lookup, KERBEROS);
         let directories: Vec<_> = match &given {
@@ -195,7 +191,7 @@ impl Kerberos {
         let program = |name| {
             program_in(&directories, name).ok_or_else(|| match &given {
                 Some(given) => bad_location(KERBEROS, given, "not all programs of Kerberos"),
-                None => Error::NoKerberos,
+                None => NO_KERBEROS,
             })
         };
         Ok(Self {
@@ -227,8 +223,7 @@ impl Tool {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::NoPromtool`], whose message names the package to install and the
-    /// variable to set, and [`Error::BadLocation`] if the variable is set and names no file.
+    /// Returns [`Error::Missing`], or [`Error::BadLocation`] if the variable is set and names no file.
     pub fn find(self) -> Result<PathBuf, Error> {
         self.find_with(|variable| env::var_os(variable))
     }
@@ -240,7 +235,7 @@ impl Tool {
     /// Returns the errors of [`find`](Self::find).
     pub fn find_with(self, lookup: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, Error> {
         let Some(given) = set(&lookup, PROMTOOL) else {
-            return program_in(&path(&lookup), "promtool").ok_or(Error::NoPromtool);
+            return program_in(&path(&lookup), "promtool").ok_or(NO_PROMTOOL);
         };
         let program = absolute(&given).map_err(Error::io("resolve the path of a program"))?;
         if program.is_file() { Ok(program) } else { Err(bad_location(PROMTOOL, &given, "no program")) }
@@ -257,6 +252,33 @@ impl Tool {
     }
 }
 
+const NO_ZOOKEEPER: Error = Error::Missing {
+    what: "ZooKeeper server",
+    packages: debian::ZOOKEEPER,
+    variables: "ZOOKEEPER_HOME to the directory of an unpacked release, or ZOOKEEPER_CLASSPATH to the jars of one",
+};
+const NO_CURATOR: Error = Error::Missing {
+    what: "Curator",
+    packages: debian::CURATOR,
+    variables: "CURATOR_CLASSPATH to its jars and those that they need",
+};
+const NO_POSTGRESQL: Error = Error::Missing {
+    what: "PostgreSQL",
+    packages: debian::POSTGRESQL,
+    variables: "POSTGRESQL_BIN to the directory of its programs",
+};
+const NO_KERBEROS: Error = Error::Missing {
+    what: "Kerberos",
+    packages: debian::KERBEROS,
+    variables: "KERBEROS_PATH to the directories of krb5kdc, kdb5_util, kadmin.local and kinit",
+};
+const NO_PROMTOOL: Error = Error::Missing {
+    what: "promtool",
+    packages: debian::PROMETHEUS,
+    variables: "PROMTOOL to the path of the program",
+};
+const NO_JAVA: Error =
+    Error::Missing { what: "`java` to run ZooKeeper", packages: debian::JAVA, variables: "JAVA_HOME" };
 const CURATOR: &str = "CURATOR_CLASSPATH";
 const KERBEROS: &str = "KERBEROS_PATH";
 const POSTGRESQL: &str = "POSTGRESQL_BIN";
@@ -265,7 +287,7 @@ const PROMTOOL: &str = "PROMTOOL";
 /// Finds the `java` executable at `JAVA_HOME`, or else on the `PATH`.
 fn find_java(lookup: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, Error> {
     let Some(home) = set(&lookup, "JAVA_HOME") else {
-        return program_in(&path(&lookup), "java").ok_or(Error::NoJava);
+        return program_in(&path(&lookup), "java").ok_or(NO_JAVA);
     };
     let java = absolute(&home).map_err(Error::io("resolve JAVA_HOME"))?.join("bin/java");
     if java.is_file() { Ok(java) } else { Err(bad_location("JAVA_HOME", &home, "no `bin/java`")) }

@@ -1,6 +1,6 @@
 //! A key distribution center of Kerberos as a child process.
 //!
-//! This module may use only `error`, `installation`, `ports`, `supervisor`, and `tail` of `real`.
+//! This module may use only `error`, `installation`, `supervisor`, and `tail` of `real`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -15,8 +15,7 @@ use tempfile::TempDir;
 
 use crate::Error;
 use crate::real::installation::Kerberos;
-use crate::real::ports;
-use crate::real::supervisor::{DIRECTORY_PREFIX, Supervisor};
+use crate::real::supervisor::{DIRECTORY_PREFIX, Supervisor, free_ports, start_on_free};
 use crate::real::tail;
 
 /// The realm, which no other one can be confused with.
@@ -68,7 +67,7 @@ impl Kdc {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::NoKerberos`] if its programs are missing and cannot be installed, [`Error::Exited`] or
+    /// Returns [`Error::Missing`] if its programs are missing and cannot be installed, [`Error::Exited`] or
     /// [`Error::NotReady`] with the end of its log, and [`Error::Io`] if a program fails or no port is free.
     pub fn start() -> Result<Self, Error> {
         let programs = Kerberos::find_or_install()?;
@@ -93,11 +92,6 @@ impl Kdc {
     /// Returns the file for the variable `KRB5_CONFIG`.
     pub fn config(&self) -> PathBuf {
         self.files.config()
-    }
-
-    /// Returns the name of the realm.
-    pub fn realm(&self) -> &'static str {
-        REALM
     }
 
     /// Creates a user such as `worker`, or a service such as `zookeeper/localhost`, with a random key.
@@ -153,8 +147,8 @@ impl Kdc {
 
     /// Creates the database, and starts the process on a free port.
     fn serve(&self) -> Result<(), Error> {
-        ports::start_on_free(|| {
-            let address = ports::free(1).map_err(Error::io("find a free port"))?[0];
+        start_on_free(|| {
+            let address = free_ports(1).map_err(Error::io("find a free port"))?[0];
             self.files.configure(address).map_err(Error::io("write the settings of the KDC"))?;
             if !self.files.path("principal").exists() {
                 let arguments = ["create", "-r", REALM, "-s", "-P", "master"].map(OsStr::new);

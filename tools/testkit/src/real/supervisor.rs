@@ -1,10 +1,11 @@
-//! The shell that supervises a server for its owner.
+//! The shell that supervises a server for its owner, and free ports for servers.
 //!
-//! This module may use only `error`, `eventually`, and `tail` of `real`.
+//! This module may use only `error`, `eventually`, `listener`, and `tail` of `real`.
 
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -12,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::tail;
+use crate::listener::loopback;
 use crate::{Error, eventually};
 
 const SCRIPT: &str = include_str!("supervisor.sh");
@@ -152,5 +154,34 @@ impl Drop for Supervisor {
     fn drop(&mut self) {
         // A drop cannot report an error.
         let _ = self.close();
+    }
+}
+
+/// The number of attempts to start on ports that may be taken between the search for them and the start.
+const TRIES: usize = 5;
+
+/// Finds `count` different ports that are free at one [`loopback`] address.
+pub(crate) fn free_ports(count: usize) -> io::Result<Vec<SocketAddr>> {
+    let ip = loopback();
+    // All listeners stay open until the last port is found, so that no port is found twice.
+    let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind((ip, 0))).collect::<io::Result<_>>()?;
+    listeners.iter().map(TcpListener::local_addr).collect()
+}
+
+/// Calls `start` up to [`TRIES`] times while a port turns out to be taken; it must find new ports each time.
+pub(crate) fn start_on_free(mut start: impl FnMut() -> Result<(), Error>) -> Result<(), Error> {
+    for _ in 1..TRIES {
+        match start() {
+            Err(error) if is_of_a_taken_port(&error) => {}
+            outcome => return outcome,
+        }
+    }
+    start()
+}
+
+fn is_of_a_taken_port(error: &Error) -> bool {
+    match error {
+        Error::Exited { log } | Error::NotReady { log, .. } => log.contains("Address already in use"),
+        _ => false,
     }
 }

@@ -2,11 +2,17 @@
 //!
 //! This module needs the feature `tls`. It may use no other module of the crate.
 
-mod authority;
-mod identity;
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
-pub use authority::Authority;
-pub use identity::{Identity, Validity};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer, DistinguishedName,
+    DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams,
+    SerialNumber,
+};
 
 /// The TLS of a server that [`ZooKeeperBuilder::tls`](crate::ZooKeeperBuilder::tls) starts.
 ///
@@ -64,7 +70,7 @@ impl Tls {
     }
 
     /// Returns the identity of a server with this IP address.
-    pub(crate) fn identity_at(&self, ip: std::net::IpAddr) -> Identity {
+    pub(crate) fn identity_at(&self, ip: IpAddr) -> Identity {
         let issue = || self.authority.identity([ip.to_string()], Validity::Now);
         self.identity.clone().unwrap_or_else(issue)
     }
@@ -88,4 +94,197 @@ pub enum ClientCertificates {
     Wanted,
     /// The server refuses clients without a certificate of its authority.
     Required,
+}
+
+/// A certificate authority that lasts as long as a test, and whose key never leaves this process.
+///
+/// Its clones are the same authority. Each call of [`new`](Self::new) makes another one, which does not trust the
+/// certificates of the first.
+///
+/// ```
+/// use zklock_testkit::{Authority, Validity};
+///
+/// let authority = Authority::new();
+/// let client = authority.identity(["worker"], Validity::Now);
+/// assert!(authority.certificate_pem().starts_with("-----BEGIN CERTIFICATE-----"));
+/// assert!(client.key_pem().starts_with("-----BEGIN PRIVATE KEY-----"));
+/// ```
+#[derive(Clone)]
+pub struct Authority {
+    issuer: Arc<CertifiedIssuer<'static, KeyPair>>,
+    certificate: Arc<str>,
+}
+
+impl Authority {
+    /// Makes an authority with a new key.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the system has no random numbers for a key.
+    pub fn new() -> Self {
+        let mut parameters = CertificateParams::default();
+        parameters.distinguished_name = named("zklock-testkit");
+        parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        Validity::Now.set(&mut parameters);
+        let key = KeyPair::generate().expect("a key can be made");
+        let issuer = CertifiedIssuer::self_signed(parameters, key).expect("the parameters are complete");
+        let certificate = issuer.pem().into();
+        Self { issuer: Arc::new(issuer), certificate }
+    }
+
+    /// Returns the certificate of the authority as PEM, for clients to trust.
+    pub fn certificate_pem(&self) -> &str {
+        &self.certificate
+    }
+
+    /// Issues a certificate with a new key, for servers and clients alike.
+    ///
+    /// It is valid for each of `names`, which are host names or IP addresses. Its subject is `CN=NAME` with the first
+    /// name. ZooKeeper knows a client with this certificate as that subject, in the scheme `x509`.
+    ///
+    /// ```
+    /// use zklock_testkit::{Authority, Validity};
+    ///
+    /// let authority = Authority::new();
+    /// let outdated = authority.identity(["localhost", "127.0.0.1"], Validity::Expired);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if there is no name, if a name is not ASCII, or if the system has no random numbers for a key.
+    pub fn identity<N: Into<String>>(
+        &self,
+        names: impl IntoIterator<Item = N>,
+        validity: Validity,
+    ) -> Identity {
+        let names = names.into_iter().map(Into::into).collect();
+        Identity::issue(&self.issuer, names, validity)
+    }
+
+    /// Returns a revocation list of the authority as PEM, with the certificates that it has revoked so far.
+    ///
+    /// It is valid from yesterday until tomorrow.
+    ///
+    /// ```
+    /// use zklock_testkit::{Authority, Validity};
+    ///
+    /// let authority = Authority::new();
+    /// let stolen = authority.identity(["worker"], Validity::Now);
+    /// let list = authority.revocation_list([&stolen]);
+    /// assert!(list.starts_with("-----BEGIN X509 CRL-----"));
+    /// ```
+    pub fn revocation_list<'a>(&self, revoked: impl IntoIterator<Item = &'a Identity>) -> String {
+        let revoked = revoked.into_iter().map(|identity| RevokedCertParams {
+            serial_number: identity.serial.into(),
+            revocation_time: SystemTime::now().into(),
+            reason_code: None,
+            invalidity_date: None,
+        });
+        let (this_update, next_update) = Validity::Now.days();
+        let list = CertificateRevocationListParams {
+            this_update: this_update.into(),
+            next_update: next_update.into(),
+            crl_number: SerialNumber::from(1),
+            issuing_distribution_point: None,
+            revoked_certs: revoked.collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        let signed = list.signed_by(&self.issuer).expect("the authority may sign lists");
+        signed.pem().expect("a list can be PEM")
+    }
+}
+
+impl Default for Authority {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Shows the certificate and not the key.
+impl fmt::Debug for Authority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authority").field("certificate", &self.certificate).finish_non_exhaustive()
+    }
+}
+
+/// A certificate with its private key, which [`Authority::identity`](crate::Authority::identity) issues.
+#[derive(Clone)]
+pub struct Identity {
+    certificate: String,
+    key: String,
+    /// The number by which a revocation list of its authority names the certificate.
+    serial: u64,
+}
+
+impl Identity {
+    fn issue(issuer: &Issuer<'_, KeyPair>, names: Vec<String>, validity: Validity) -> Self {
+        static NEXT_SERIAL: AtomicU64 = AtomicU64::new(1);
+
+        let serial = NEXT_SERIAL.fetch_add(1, Ordering::Relaxed);
+        let first = names.first().expect("a certificate has a name").clone();
+        let mut parameters = CertificateParams::new(names).expect("a name in a certificate is ASCII");
+        parameters.distinguished_name = named(&first);
+        parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        parameters.extended_key_usages =
+            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        parameters.serial_number = Some(serial.into());
+        validity.set(&mut parameters);
+        let key = KeyPair::generate().expect("a key can be made");
+        let certificate = parameters.signed_by(&key, issuer).expect("the parameters are complete");
+        Self { certificate: certificate.pem(), key: key.serialize_pem(), serial }
+    }
+
+    /// Returns the certificate as PEM.
+    pub fn certificate_pem(&self) -> &str {
+        &self.certificate
+    }
+
+    /// Returns the private key as PEM, in the form of PKCS #8.
+    pub fn key_pem(&self) -> &str {
+        &self.key
+    }
+}
+
+/// Shows the certificate and not the key.
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Identity").field("certificate", &self.certificate).finish_non_exhaustive()
+    }
+}
+
+/// The days on which a certificate is valid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Validity {
+    /// From yesterday until tomorrow.
+    Now,
+    /// For one day, which ended yesterday.
+    Expired,
+    /// For one day, which begins tomorrow.
+    NotYet,
+}
+
+impl Validity {
+    fn set(self, parameters: &mut CertificateParams) {
+        let (begin, end) = self.days();
+        (parameters.not_before, parameters.not_after) = (begin.into(), end.into());
+    }
+
+    /// Returns the begin and the end.
+    fn days(self) -> (SystemTime, SystemTime) {
+        let now = SystemTime::now();
+        match self {
+            Self::Now => (now - DAY, now + DAY),
+            Self::Expired => (now - 2 * DAY, now - DAY),
+            Self::NotYet => (now + DAY, now + 2 * DAY),
+        }
+    }
+}
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+fn named(name: &str) -> DistinguishedName {
+    let mut names = DistinguishedName::new();
+    names.push(DnType::CommonName, name);
+    names
 }

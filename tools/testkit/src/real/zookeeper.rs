@@ -1,10 +1,10 @@
 //! A real ZooKeeper server as a child process.
 //!
-//! This module may use only `error`, `four_letter`, `installation`, `kerberos`, `ports`, `supervisor` and `tls`.
+//! This module may use only `error`, `four_letter`, `installation`, `kerberos`, `supervisor` and `tls`.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,6 @@ use crate::{Error, four_letter};
 
 mod builder;
 mod logins;
-mod replacing;
 #[cfg(feature = "tls")]
 mod secure;
 
@@ -61,23 +60,6 @@ pub struct ZooKeeper {
 }
 
 impl ZooKeeper {
-    fn new(directory: TempDir, supervisor: Supervisor) -> Self {
-        let address = (Ipv4Addr::LOCALHOST, 0).into();
-        Self {
-            address,
-            connect_string: String::new(),
-            #[cfg(feature = "tls")]
-            secure: None,
-            supervisor: Mutex::new(supervisor),
-            directory,
-        }
-    }
-
-    fn set_address(&mut self, address: SocketAddr) {
-        self.address = address;
-        self.connect_string = address.to_string();
-    }
-
     /// Returns the address that clients connect to, as `ADDRESS:PORT`; it is a loopback address.
     pub fn connect_string(&self) -> &str {
         &self.connect_string
@@ -220,35 +202,6 @@ impl ZooKeeper {
     /// Sends a four-letter word with a short time limit; the caller sends it again if the limit is exceeded.
     pub(crate) fn probe(&self, word: &str) -> io::Result<String> {
         four_letter::ask(self.address, word, PROBE_WITHIN)
-    }
-}
-
-/// The port with TLS, of servers that were started with [`ZooKeeperBuilder::tls`].
-#[cfg(feature = "tls")]
-impl ZooKeeper {
-    /// Returns the address of the port with TLS as `tcp+tls://ADDRESS:PORT`, which the crate `zookeeper-client`
-    /// connects to.
-    ///
-    /// The port without TLS, at [`connect_string`](Self::connect_string), is open as well.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the server was started without TLS.
-    pub fn secure_connect_string(&self) -> &str {
-        self.secure_port().connect_string()
-    }
-
-    /// Returns the address of the port with TLS, for clients that are told in another way to use TLS.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the server was started without TLS.
-    pub fn secure_address(&self) -> SocketAddr {
-        self.secure_port().address()
-    }
-
-    fn secure_port(&self) -> &SecurePort {
-        self.secure.as_ref().expect("the server was started with TLS")
     }
 }
 

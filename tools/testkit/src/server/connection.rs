@@ -14,7 +14,6 @@ use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, FramedWrite};
 
 use super::core::{Accepted, Core};
-use super::state::Outgoing;
 use super::words;
 use crate::model::{ConnectionId, Message};
 use crate::wire::{
@@ -26,19 +25,6 @@ const FIRST_FRAME_WITHIN: Duration = Duration::from_secs(10);
 
 /// The time that a client has to read the last messages before its connection is closed.
 const READ_WITHIN: Duration = Duration::from_secs(2);
-
-/// The reason why a connection ended prematurely.
-#[derive(Debug, thiserror::Error)]
-enum Fault {
-    #[error("malformed: {0}")]
-    Malformed(#[from] Malformed),
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    #[error("the first frame did not arrive in time")]
-    Silent,
-    #[error("the client does not read")]
-    Stuck,
-}
 
 /// Serves a connection until either side ends it.
 pub(super) async fn serve(core: Arc<Core>, stream: TcpStream, peer: SocketAddr) {
@@ -54,23 +40,23 @@ pub(super) async fn serve(core: Arc<Core>, stream: TcpStream, peer: SocketAddr) 
     };
     let outcome = tokio::select! {
         biased;
-        () = abort.cancelled() => Err(Fault::Stuck),
+        () = abort.cancelled() => Err(late(STUCK)),
         outcome = converse(&core, stream, accepted) => outcome,
-        () = overdue => Err(Fault::Stuck),
+        () = overdue => Err(late(STUCK)),
     };
     core.disconnect(id);
-    if let Err(fault) = outcome {
-        tracing::warn!(%peer, %fault, "closed a connection");
+    if let Err(error) = outcome {
+        tracing::warn!(%peer, %error, "closed a connection");
     }
 }
 
-async fn converse(core: &Core, stream: TcpStream, accepted: Accepted) -> Result<(), Fault> {
+async fn converse(core: &Core, stream: TcpStream, accepted: Accepted) -> io::Result<()> {
     let peer = stream.peer_addr()?;
     stream.set_nodelay(true)?;
     let (mut input, mut output) = stream.into_split();
     let mut first = [0; 4];
     let began = timeout(FIRST_FRAME_WITHIN, input.read_exact(&mut first)).await;
-    match began.map_err(|_| Fault::Silent)? {
+    match began.map_err(|_| late(SILENT))? {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
         began => began?,
     };
@@ -80,7 +66,7 @@ async fn converse(core: &Core, stream: TcpStream, accepted: Accepted) -> Result<
             output.write_all(answer.as_bytes()).await?;
             output.shutdown().await
         };
-        return Ok(timeout(FIRST_FRAME_WITHIN, answered).await.map_err(|_| Fault::Stuck)??);
+        return timeout(FIRST_FRAME_WITHIN, answered).await.map_err(|_| late(STUCK))?;
     }
     let input = FramedRead::new(Cursor::new(first).chain(input), frames(core.max_buffer));
     // A server may send longer frames than it accepts.
@@ -104,14 +90,14 @@ struct Conversation<'a> {
 
 impl Conversation<'_> {
     /// Answers each frame before reading the next one, and so stops reading from a client that does not read.
-    async fn run(mut self, mut accepted: Accepted) -> Result<(), Fault> {
+    async fn run(mut self, mut accepted: Accepted) -> io::Result<()> {
         loop {
             self.core.until_running().await;
             tokio::select! {
                 biased;
                 outgoing = accepted.outgoing.recv() => {
                     self.core.until_running().await;
-                    if !self.send(outgoing, &mut accepted).await? {
+                    if !self.send(outgoing.flatten(), &mut accepted).await? {
                         return Ok(());
                     }
                 }
@@ -126,42 +112,43 @@ impl Conversation<'_> {
     /// Reads the next frame, with a time limit for the first one.
     ///
     /// Before there is a session that can expire, nothing else would end a connection within a frame.
-    async fn next_frame(&mut self) -> Result<Option<BytesMut>, Fault> {
+    async fn next_frame(&mut self) -> io::Result<Option<BytesMut>> {
         let next = self.input.next();
         let frame = match self.is_connected {
-            false => timeout(FIRST_FRAME_WITHIN, next).await.map_err(|_| Fault::Silent)?,
+            false => timeout(FIRST_FRAME_WITHIN, next).await.map_err(|_| late(SILENT))?,
             true => next.await,
         };
-        Ok(frame.transpose()?)
+        frame.transpose()
     }
 
-    async fn take(&mut self, frame: BytesMut) -> Result<(), Fault> {
-        let mut reader = Reader::new(frame.freeze());
+    async fn take(&mut self, frame: BytesMut) -> io::Result<()> {
+        let (core, id, mut reader) = (self.core, self.id, Reader::new(frame.freeze()));
         if !self.is_connected {
-            let request = ConnectRequest::read(&mut reader)?;
+            let request = ConnectRequest::read(&mut reader).map_err(malformed)?;
             self.is_connected = true;
-            self.core.connect(self.id, &request).await;
+            core.receive(id, |model, now| model.connect(id, &request, now)).await;
+            core.deadlines.notify_one();
             return Ok(());
         }
-        let header = RequestHeader::read(&mut reader)?;
+        let header = RequestHeader::read(&mut reader).map_err(malformed)?;
         match Request::read(header.opcode, &mut reader) {
-            Ok(request) => self.core.request(self.id, header.xid, request).await,
+            Ok(request) => core.receive(id, |model, now| model.request(id, header.xid, request, now)).await,
             Err(error) => {
                 if !self.has_warned {
                     tracing::warn!(peer = %self.peer, opcode = %header.opcode, %error, "malformed request");
                     self.has_warned = true;
                 }
-                self.core.malformed(self.id, header).await;
+                core.receive(id, |model, now| model.malformed(id, header, now)).await;
             }
         }
         Ok(())
     }
 
     /// Sends all waiting messages in as few packets as possible. Returns whether the connection goes on.
-    async fn send(&mut self, first: Option<Outgoing>, accepted: &mut Accepted) -> Result<bool, Fault> {
+    async fn send(&mut self, first: Option<Message>, accepted: &mut Accepted) -> io::Result<bool> {
         // Nothing more can arrive on a closed channel.
-        let mut next = Some(first.unwrap_or(Outgoing::Close));
-        while let Some(Outgoing::Send(message)) = next {
+        let mut next = Some(first);
+        while let Some(Some(message)) = next {
             self.output.feed(encoded(&message)).await?;
             next = accepted.outgoing.try_recv().ok();
         }
@@ -171,6 +158,17 @@ impl Conversation<'_> {
         }
         Ok(next.is_none())
     }
+}
+
+const SILENT: &str = "the first frame did not arrive in time";
+const STUCK: &str = "the client does not read";
+
+fn late(text: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, text)
+}
+
+fn malformed(error: Malformed) -> io::Error {
+    io::Error::other(format!("malformed: {error}"))
 }
 
 fn encoded(message: &Message) -> Bytes {

@@ -1,15 +1,15 @@
 //! The state of a server: its model, its clock, and the channels to its connections.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::state::{Outgoing, Route, State, Traffic};
-use crate::model::{ConnectionId, Model, Settings};
-use crate::wire::{ConnectRequest, Request, RequestHeader};
+use crate::model::{ConnectionId, Message, Model, Output, Settings};
 
 /// The maximum number of messages waiting for a client that does not read.
 const OUTGOING: usize = 10_000;
@@ -28,31 +28,24 @@ pub(super) struct Core {
     state: Mutex<State>,
     is_paused: watch::Sender<bool>,
     /// Notified when the next deadline may have become earlier.
-    deadlines: Notify,
-}
-
-/// A connection as the four-letter words report it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Peer {
-    pub(super) address: SocketAddr,
-    pub(super) traffic: Traffic,
-    pub(super) id: ConnectionId,
+    pub(super) deadlines: Notify,
 }
 
 /// A connection that was accepted.
 #[derive(Debug)]
 pub(super) struct Accepted {
     pub(super) id: ConnectionId,
-    pub(super) outgoing: mpsc::Receiver<Outgoing>,
+    pub(super) outgoing: mpsc::Receiver<Option<Message>>,
     pub(super) abort: CancellationToken,
     pub(super) closing: CancellationToken,
 }
 
 impl Core {
     pub(super) fn new(settings: Settings, max_buffer: usize) -> Self {
-        let clock = Clock::new();
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let clock = Clock { base: since_1970, start: Instant::now() };
         let model = Model::new(settings.clone(), clock.now());
-        let state = State::new(model);
+        let state = State { model, routes: HashMap::new(), traffic: Traffic::default() };
         Self {
             settings,
             max_buffer,
@@ -91,21 +84,8 @@ impl Core {
         Some(accepted)
     }
 
-    pub(super) async fn connect(&self, id: ConnectionId, request: &ConnectRequest) {
-        self.receive(id, |model, now| model.connect(id, request, now)).await;
-        self.deadlines.notify_one();
-    }
-
-    pub(super) async fn malformed(&self, id: ConnectionId, header: RequestHeader) {
-        self.receive(id, |model, now| model.malformed(id, header, now)).await;
-    }
-
-    pub(super) async fn request(&self, id: ConnectionId, xid: i32, request: Request) {
-        self.receive(id, |model, now| model.request(id, xid, request, now)).await;
-    }
-
     /// Has the model handle a frame of a connection, once the server is not paused.
-    async fn receive(&self, id: ConnectionId, handle: impl FnOnce(&mut Model, Duration)) {
+    pub(super) async fn receive(&self, id: ConnectionId, handle: impl FnOnce(&mut Model, Duration)) {
         self.when_running(|state| {
             state.count_received(id);
             handle(&mut state.model, self.clock.now());
@@ -129,32 +109,6 @@ impl Core {
         let mut state = self.state();
         state.routes.remove(&id);
         state.model.disconnect(id);
-    }
-
-    /// Counts a packet that is not a request, as a real server does.
-    pub(super) fn count_received(&self, id: ConnectionId) {
-        self.state().count_received(id);
-    }
-
-    pub(super) fn traffic(&self) -> Traffic {
-        self.state().traffic
-    }
-
-    /// Counts the packets of the server from zero again, and not those of its connections.
-    pub(super) fn reset_traffic(&self) {
-        self.state().traffic = Traffic::default();
-    }
-
-    /// Counts the packets of each connection from zero again.
-    pub(super) fn reset_traffic_of_peers(&self) {
-        self.state().routes.values_mut().for_each(|route| route.traffic = Traffic::default());
-    }
-
-    pub(super) fn peers(&self) -> Vec<Peer> {
-        let state = self.state();
-        let peer =
-            |(&id, route): (&ConnectionId, &Route)| Peer { address: route.peer, traffic: route.traffic, id };
-        state.routes.iter().map(peer).collect()
     }
 
     /// Advances the model's time at every deadline; never returns.
@@ -206,8 +160,72 @@ impl Core {
         state.dispatch();
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The model, and the channels and the counts of its connections.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) model: Model,
+    pub(super) routes: HashMap<ConnectionId, Route>,
+    pub(super) traffic: Traffic,
+}
+
+/// The channel to a connection.
+#[derive(Debug)]
+pub(super) struct Route {
+    pub(super) peer: SocketAddr,
+    /// Messages to send; `None` closes the connection.
+    pub(super) outgoing: mpsc::Sender<Option<Message>>,
+    pub(super) abort: CancellationToken,
+    /// Cancelled when the model has closed the connection.
+    pub(super) closing: CancellationToken,
+    pub(super) traffic: Traffic,
+}
+
+/// The numbers of packets received and sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Traffic {
+    pub(super) received: u64,
+    pub(super) sent: u64,
+}
+
+impl State {
+    pub(super) fn count_received(&mut self, id: ConnectionId) {
+        self.traffic.received += 1;
+        if let Some(route) = self.routes.get_mut(&id) {
+            route.traffic.received += 1;
+        }
+    }
+
+    /// Passes the outputs of the model on to the connections.
+    pub(super) fn dispatch(&mut self) {
+        for output in self.model.take_outputs() {
+            match output {
+                Output::Send(id, message) => self.give(id, Some(message)),
+                Output::Close(id) => self.give(id, None),
+            }
+        }
+    }
+
+    fn give(&mut self, id: ConnectionId, outgoing: Option<Message>) {
+        // After a message that could not be queued, no later one may be sent.
+        let Some(route) = self.routes.get_mut(&id).filter(|route| !route.abort.is_cancelled()) else {
+            return;
+        };
+        match outgoing {
+            Some(_) => {
+                self.traffic.sent += 1;
+                route.traffic.sent += 1;
+            }
+            None => route.closing.cancel(),
+        }
+        if let Err(TrySendError::Full(_)) = route.outgoing.try_send(outgoing) {
+            tracing::warn!(peer = %route.peer, "disconnected a client that does not read");
+            route.abort.cancel();
+        }
     }
 }
 
@@ -219,11 +237,6 @@ struct Clock {
 }
 
 impl Clock {
-    fn new() -> Self {
-        let base = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Self { base, start: Instant::now() }
-    }
-
     fn now(&self) -> Duration {
         self.base + self.start.elapsed()
     }

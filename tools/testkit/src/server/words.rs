@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 
-use super::core::{Core, Peer};
+use super::core::{Core, Route, State, Traffic};
 use crate::model::{ConnectionId, Model, SessionView};
 
 /// The version that `srvr`, `stat`, `mntr` and `envi` report.
@@ -13,82 +13,84 @@ const VERSION: &str = concat!("3.9.4-zklock-testkit-", env!("CARGO_PKG_VERSION")
 /// The value of a property that is not known.
 const ABSENT: &str = "<NA>";
 
+/// Writes the answer to a word.
+type Answer = fn(&Core, &mut State, &mut String) -> fmt::Result;
+
 /// Returns the answer to the word that a connection began with, or `None` if it is not a known word.
 pub(super) fn answer(core: &Core, connection: ConnectionId, word: [u8; 4]) -> Option<String> {
-    let write: fn(&Core, &mut String) -> fmt::Result = match &word {
-        b"ruok" => |_, text| text.write_str("imok"),
-        b"srvr" => srvr,
-        b"stat" => stat,
-        b"mntr" => mntr,
-        b"conf" => conf,
-        b"cons" => cons,
-        b"isro" => |_, text| text.write_str("rw"),
-        b"dump" => |core, text| core.model(|model| dump(model, text)),
-        b"wchs" => |core, text| core.model(|model| wchs(model, text)),
-        b"wchp" => |core, text| core.model(|model| wchp(model, text)),
-        b"wchc" => |core, text| core.model(|model| wchc(model, text)),
-        b"envi" => |_, text| envi(text),
-        b"dirs" => |_, text| dirs(text),
-        b"srst" => |core, text| {
-            core.reset_traffic();
+    let write: Answer = match &word {
+        b"ruok" => |_, _, text| text.write_str("imok"),
+        b"srvr" => |_, state, text| srvr(state, text),
+        b"stat" => |_, state, text| stat(state, text),
+        b"mntr" => |_, state, text| mntr(state, text),
+        b"conf" => |core, _, text| conf(core, text),
+        b"cons" => |_, state, text| cons(state, text),
+        b"isro" => |_, _, text| text.write_str("rw"),
+        b"dump" => |_, state, text| dump(&state.model, text),
+        b"wchs" => |_, state, text| wchs(&state.model, text),
+        b"wchp" => |_, state, text| wchp(&state.model, text),
+        b"wchc" => |_, state, text| wchc(&state.model, text),
+        b"envi" => |_, _, text| envi(text),
+        // Nothing is on a disk.
+        b"dirs" => |_, _, text| writeln!(text, "datadir_size: 0\nlogdir_size: 0"),
+        b"srst" => |_, state, text| {
+            state.traffic = Traffic::default();
             writeln!(text, "Server stats reset.")
         },
-        b"crst" => |core, text| {
-            core.reset_traffic_of_peers();
+        b"crst" => |_, state, text| {
+            state.routes.values_mut().for_each(|route| route.traffic = Traffic::default());
             writeln!(text, "Connection stats reset.")
         },
         _ => return None,
     };
-    core.count_received(connection);
-    let mut text = String::new();
-    write(core, &mut text).ok()?;
+    let (state, mut text) = (&mut *core.state(), String::new());
+    state.count_received(connection);
+    write(core, state, &mut text).ok()?;
     Some(text)
 }
 
-fn srvr(core: &Core, text: &mut String) -> fmt::Result {
+fn srvr(state: &State, text: &mut String) -> fmt::Result {
     writeln!(text, "Zookeeper version: {VERSION}")?;
-    figures(core, text)
+    figures(state, text)
 }
 
-fn stat(core: &Core, text: &mut String) -> fmt::Result {
+fn stat(state: &State, text: &mut String) -> fmt::Result {
     writeln!(text, "Zookeeper version: {VERSION}\nClients:")?;
-    for peer in core.peers() {
-        writeln!(text, " {}", brief(&peer))?;
+    for route in state.routes.values() {
+        writeln!(text, " {}", brief(route))?;
     }
     writeln!(text)?;
-    figures(core, text)
+    figures(state, text)
 }
 
 /// Writes the figures that `srvr` and `stat` have in common.
 ///
 /// Each request is answered as soon as it is read, so none is outstanding. Latencies are not measured.
-fn figures(core: &Core, text: &mut String) -> fmt::Result {
-    let (traffic, connections) = (core.traffic(), core.peers().len());
-    let (zxid, nodes) = core.model(|model| (model.zxid(), node_count(model)));
+fn figures(State { model, routes, traffic }: &State, text: &mut String) -> fmt::Result {
     writeln!(text, "Latency min/avg/max: 0/0.0/0")?;
     writeln!(text, "Received: {}\nSent: {}", traffic.received, traffic.sent)?;
-    writeln!(text, "Connections: {connections}\nOutstanding: 0")?;
-    writeln!(text, "Zxid: {zxid:#x}\nMode: standalone\nNode count: {nodes}")
+    writeln!(text, "Connections: {}\nOutstanding: 0", routes.len())?;
+    writeln!(text, "Zxid: {:#x}\nMode: standalone\nNode count: {}", model.zxid(), node_count(model))
 }
 
-fn mntr(core: &Core, text: &mut String) -> fmt::Result {
-    let (traffic, connections) = (core.traffic(), core.peers().len());
+fn mntr(State { model, routes, traffic }: &State, text: &mut String) -> fmt::Result {
+    let ephemerals: usize = model.ephemerals().values().map(BTreeSet::len).sum();
     writeln!(text, "zk_version\t{VERSION}\nzk_server_state\tstandalone")?;
-    let mut figure = |name: &str, value: u64| writeln!(text, "zk_{name}\t{value}");
-    figure("packets_received", traffic.received)?;
-    figure("packets_sent", traffic.sent)?;
-    figure("num_alive_connections", connections as u64)?;
-    for unmeasured in ["outstanding_requests", "min_latency", "avg_latency", "max_latency"] {
-        figure(unmeasured, 0)?;
-    }
-    core.model(|model| {
-        let ephemerals: usize = model.ephemerals().values().map(BTreeSet::len).sum();
-        figure("znode_count", node_count(model) as u64)?;
-        figure("approximate_data_size", model.data_size() as u64)?;
-        figure("watch_count", model.watch_count() as u64)?;
-        figure("ephemerals_count", ephemerals as u64)?;
-        figure("global_sessions", model.sessions().len() as u64)
-    })
+    let figures = [
+        ("packets_received", traffic.received),
+        ("packets_sent", traffic.sent),
+        ("num_alive_connections", routes.len() as u64),
+        ("outstanding_requests", 0),
+        ("min_latency", 0),
+        ("avg_latency", 0),
+        ("max_latency", 0),
+        ("znode_count", node_count(model) as u64),
+        ("approximate_data_size", model.data_size() as u64),
+        ("watch_count", model.watch_count() as u64),
+        ("ephemerals_count", ephemerals as u64),
+        ("global_sessions", model.sessions().len() as u64),
+    ];
+    figures.iter().try_for_each(|(name, value)| writeln!(text, "zk_{name}\t{value}"))
 }
 
 fn conf(core: &Core, text: &mut String) -> fmt::Result {
@@ -99,11 +101,11 @@ fn conf(core: &Core, text: &mut String) -> fmt::Result {
     writeln!(text, "maxSessionTimeout={}\nserverId=0", settings.negotiate(i32::MAX))
 }
 
-fn cons(core: &Core, text: &mut String) -> fmt::Result {
-    let sessions = core.model(Model::sessions);
-    for peer in core.peers() {
-        let session = sessions.iter().find(|session| session.connection == Some(peer.id));
-        write!(text, " {}", brief(&peer))?;
+fn cons(state: &State, text: &mut String) -> fmt::Result {
+    let sessions = state.model.sessions();
+    for (id, route) in &state.routes {
+        let session = sessions.iter().find(|session| session.connection == Some(*id));
+        write!(text, " {}", brief(route))?;
         if let Some(SessionView { id, timeout, .. }) = session {
             // The session is inside the parentheses, as on a real server.
             text.pop();
@@ -169,17 +171,11 @@ fn envi(text: &mut String) -> fmt::Result {
     writeln!(text, "user.dir={directory}")
 }
 
-/// Writes the sizes of the directories that a real server keeps its data in.
-fn dirs(text: &mut String) -> fmt::Result {
-    writeln!(text, "datadir_size: 0\nlogdir_size: 0")
-}
-
 /// Returns the number of nodes, with the root counted twice as on a real server.
 fn node_count(model: &Model) -> usize {
     model.node_count() + 1
 }
 
-fn brief(peer: &Peer) -> String {
-    let Peer { address, traffic, .. } = peer;
-    format!("/{address}[1](queued=0,recved={},sent={})", traffic.received, traffic.sent)
+fn brief(Route { peer, traffic, .. }: &Route) -> String {
+    format!("/{peer}[1](queued=0,recved={},sent={})", traffic.received, traffic.sent)
 }

@@ -14,21 +14,13 @@ macro_rules! named {
     ($type:ident { $($(#[$doc:meta])* $name:ident = $value:literal,)* }) => {
         impl $type {
             $($(#[$doc])* pub const $name: Self = Self($value);)*
-
-            /// Returns the name of the number, if it has one.
-            pub fn name(self) -> Option<&'static str> {
-                match self {
-                    $(Self::$name => Some(stringify!($name)),)*
-                    _ => None,
-                }
-            }
         }
 
         impl fmt::Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self.name() {
-                    Some(name) => f.write_str(name),
-                    None => write!(f, "{}", self.0),
+                match *self {
+                    $(Self::$name => f.write_str(stringify!($name)),)*
+                    Self(number) => write!(f, "{number}"),
                 }
             }
         }

@@ -137,16 +137,17 @@ macro_rules! values {
 
 values! {
     i32: int, |writer, value| writer.int(*value);
-    i64: long, |writer, value| writer.long(*value);
-    bool: boolean, |writer, value| writer.boolean(*value);
+    i64: long, |writer, value| writer.bytes.put_i64(*value);
+    bool: boolean, |writer, value| writer.bytes.put_u8((*value).into());
     String: string, |writer, value| writer.string(value);
-    Option<String>: nullable_string, |writer, value| writer.nullable_string(value.as_deref());
+    Option<String>: nullable_string, |writer, value| writer.buffer(value.as_deref().map(str::as_bytes));
     Option<Bytes>: buffer, |writer, value| writer.buffer(value.as_deref());
 }
 
+/// A vector, of which a null one is read as an empty one.
 impl<T: Record> Record for Vec<T> {
     fn read(reader: &mut Reader) -> Result<Self, Malformed> {
-        reader.vector(T::read)
+        (0..reader.length()?.unwrap_or_default()).map(|_| T::read(reader)).collect()
     }
 
     fn write(&self, writer: &mut Writer) {
@@ -154,7 +155,18 @@ impl<T: Record> Record for Vec<T> {
     }
 }
 
-/// A reader of values in the jute encoding.
+/// A field at the end of a record, which old clients omit.
+impl Record for Option<bool> {
+    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
+        (!reader.bytes.is_empty()).then(|| reader.boolean()).transpose()
+    }
+
+    fn write(&self, writer: &mut Writer) {
+        self.iter().for_each(|value| value.write(writer));
+    }
+}
+
+/// A reader of records in the jute encoding.
 #[derive(Clone, Debug)]
 pub struct Reader {
     bytes: Bytes,
@@ -166,18 +178,13 @@ impl Reader {
         Self { bytes }
     }
 
-    /// Returns how many bytes have not been read.
-    pub fn remaining(&self) -> usize {
-        self.bytes.len()
-    }
-
     /// Checks that all bytes have been read.
     ///
     /// # Errors
     ///
     /// Returns [`Malformed::Trailing`] if bytes are left.
     pub fn end(&self) -> Result<(), Malformed> {
-        if self.bytes.is_empty() { Ok(()) } else { Err(Malformed::Trailing(self.remaining())) }
+        if self.bytes.is_empty() { Ok(()) } else { Err(Malformed::Trailing(self.bytes.len())) }
     }
 
     /// Takes all bytes that have not been read.
@@ -185,94 +192,47 @@ impl Reader {
         std::mem::take(&mut self.bytes)
     }
 
-    /// Reads an `int`.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Malformed::Truncated`] if the bytes end within the value.
-    pub fn int(&mut self) -> Result<i32, Malformed> {
+    pub(super) fn int(&mut self) -> Result<i32, Malformed> {
         self.bytes.try_get_i32().map_err(|_| Malformed::Truncated("an int"))
     }
 
-    /// Reads a `long`.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Malformed::Truncated`] if the bytes end within the value.
-    pub fn long(&mut self) -> Result<i64, Malformed> {
+    fn long(&mut self) -> Result<i64, Malformed> {
         self.bytes.try_get_i64().map_err(|_| Malformed::Truncated("a long"))
     }
 
     /// Reads a `boolean`, which is true unless its byte is zero.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Malformed::Truncated`] if the bytes end within the value.
-    pub fn boolean(&mut self) -> Result<bool, Malformed> {
+    fn boolean(&mut self) -> Result<bool, Malformed> {
         self.bytes.try_get_u8().map(|byte| byte != 0).map_err(|_| Malformed::Truncated("a boolean"))
     }
 
-    /// Reads a `buffer`, which may be null.
+    /// Reads the length of a buffer or a vector, or `None` if it is null.
     ///
-    /// # Errors
-    ///
-    /// Returns [`Malformed::Truncated`] if the bytes end within the length, and [`Malformed::Length`] if the
-    /// length is less than -1 or greater than the number of bytes that follow.
-    pub fn buffer(&mut self) -> Result<Option<Bytes>, Malformed> {
+    /// Every element takes at least one byte, so a length above that of the rest is wrong. Refusing it keeps a short frame
+    /// from asking for much memory.
+    fn length(&mut self) -> Result<Option<usize>, Malformed> {
         let length = self.int()?;
-        if length == -1 {
-            return Ok(None);
+        match usize::try_from(length) {
+            Ok(size) if size <= self.bytes.len() => Ok(Some(size)),
+            _ if length == -1 => Ok(None),
+            _ => Err(Malformed::Length(length)),
         }
-        let size = usize::try_from(length).map_err(|_| Malformed::Length(length))?;
-        if size > self.bytes.len() {
-            return Err(Malformed::Length(length));
-        }
-        Ok(Some(self.bytes.split_to(size)))
     }
 
-    /// Reads a `ustring`, replacing invalid UTF-8 by U+FFFD as Java does.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`buffer`](Self::buffer), and [`Malformed::Length`] if the string is null.
-    pub fn string(&mut self) -> Result<String, Malformed> {
+    fn buffer(&mut self) -> Result<Option<Bytes>, Malformed> {
+        Ok(self.length()?.map(|length| self.bytes.split_to(length)))
+    }
+
+    fn string(&mut self) -> Result<String, Malformed> {
         self.nullable_string()?.ok_or(Malformed::Length(-1))
     }
 
     /// Reads a `ustring` that may be null, replacing invalid UTF-8 by U+FFFD as Java does.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`buffer`](Self::buffer).
-    pub fn nullable_string(&mut self) -> Result<Option<String>, Malformed> {
+    fn nullable_string(&mut self) -> Result<Option<String>, Malformed> {
         Ok(self.buffer()?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
-    }
-
-    /// Reads a `vector`; a null vector is read as an empty one.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Malformed::Truncated`] if the bytes end within the count, [`Malformed::Length`] if the count
-    /// is less than -1 or greater than the number of bytes that follow, and the errors of `element`.
-    pub fn vector<T>(
-        &mut self,
-        mut element: impl FnMut(&mut Self) -> Result<T, Malformed>,
-    ) -> Result<Vec<T>, Malformed> {
-        let count = self.int()?;
-        if count == -1 {
-            return Ok(Vec::new());
-        }
-        // Every element takes at least one byte, so a greater count is wrong. Refusing it keeps a short frame
-        // from asking for much memory.
-        let size = usize::try_from(count).map_err(|_| Malformed::Length(count))?;
-        if size > self.bytes.len() {
-            return Err(Malformed::Length(count));
-        }
-        (0..size).map(|_| element(self)).collect()
     }
 }
 
-/// A writer of values in the jute encoding.
+/// A writer of records and of values in the jute encoding.
 #[derive(Clone, Debug, Default)]
 pub struct Writer {
     bytes: BytesMut,
@@ -282,16 +242,6 @@ impl Writer {
     /// Writes an `int`.
     pub fn int(&mut self, value: i32) {
         self.bytes.put_i32(value);
-    }
-
-    /// Writes a `long`.
-    pub fn long(&mut self, value: i64) {
-        self.bytes.put_i64(value);
-    }
-
-    /// Writes a `boolean`.
-    pub fn boolean(&mut self, value: bool) {
-        self.bytes.put_u8(value.into());
     }
 
     /// Writes a `buffer`, which is null for `None`.
@@ -316,15 +266,6 @@ impl Writer {
     /// Panics if the value is 2 GiB or longer.
     pub fn string(&mut self, value: &str) {
         self.buffer(Some(value.as_bytes()));
-    }
-
-    /// Writes a `ustring`, which is null for `None`.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the value is 2 GiB or longer.
-    pub fn nullable_string(&mut self, value: Option<&str>) {
-        self.buffer(value.map(str::as_bytes));
     }
 
     /// Writes a `vector`.

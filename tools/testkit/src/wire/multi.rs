@@ -3,67 +3,23 @@
 use bytes::Bytes;
 
 use super::jute::{records, variants};
-use super::{
-    CheckVersion, Create, Delete, ErrorCode, Malformed, Opcode, Reader, Record, SetData, Stat, Writer,
-};
+use super::{ErrorCode, Malformed, Opcode, Reader, Record, Request, Stat, Writer};
 
-/// One operation of a multi, or of a multi-read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Op {
-    /// Creates a node; its result has no stat.
-    Create(Create),
-    /// Creates a node.
-    Create2(Create),
-    /// Creates a container.
-    CreateContainer(Create),
-    /// Creates a node with a time to live.
-    CreateTtl {
-        /// The node.
-        create: Create,
-        /// The time to live after the last change, in milliseconds.
-        ttl: i64,
-    },
-    /// Deletes a node.
-    Delete(Delete),
-    /// Replaces data.
-    SetData(SetData),
-    /// Checks a version.
-    Check(CheckVersion),
-    /// Reads data; allowed only in a multi-read.
-    GetData {
-        /// The node.
-        path: String,
-        /// Whether to set a data watch.
-        watch: bool,
-    },
-    /// Lists children; allowed only in a multi-read.
-    GetChildren {
-        /// The node.
-        path: String,
-        /// Whether to set a child watch.
-        watch: bool,
-    },
-}
+/// One operation of a multi: a create, a delete, [`Request::SetData`] or [`Request::Check`]; or one of a multi-read:
+/// [`Request::GetData`] or [`Request::GetChildren`].
+pub type Op = Request;
 
-impl Op {
-    /// Returns whether the operation belongs in a multi-read rather than in a multi.
-    pub fn is_read(&self) -> bool {
-        matches!(self, Self::GetData { .. } | Self::GetChildren { .. })
-    }
-}
-
-variants!(Op {
-    CREATE => Create(create),
-    CREATE2 => Create2(create),
-    CREATE_CONTAINER => CreateContainer(create),
-    CREATE_TTL => CreateTtl { create, ttl },
-    DELETE => Delete(delete),
-    SET_DATA => SetData(set),
-    CHECK => Check(check),
-    GET_DATA => GetData { path, watch },
-    GET_CHILDREN => GetChildren { path, watch },
-});
+const OPS: [Opcode; 9] = [
+    Opcode::CREATE,
+    Opcode::CREATE2,
+    Opcode::CREATE_CONTAINER,
+    Opcode::CREATE_TTL,
+    Opcode::DELETE,
+    Opcode::SET_DATA,
+    Opcode::CHECK,
+    Opcode::GET_DATA,
+    Opcode::GET_CHILDREN,
+];
 
 /// The result of one operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,15 +80,15 @@ impl MultiHeader {
 
 impl Record for Vec<Op> {
     fn read(reader: &mut Reader) -> Result<Self, Malformed> {
-        read_all(reader, "operation of a multi", Op::read_listed)
+        read_all(reader, "operation of a multi", |opcode, reader| {
+            OPS.contains(&opcode).then(|| Op::read(opcode, reader)).transpose()
+        })
     }
 
     fn write(&self, writer: &mut Writer) {
         for op in self {
-            // Every operation is listed.
-            let opcode = op.listed_opcode().unwrap_or(Opcode::ERROR);
-            MultiHeader { opcode, done: false, error: ErrorCode(-1) }.write(writer);
-            op.write_listed(writer);
+            MultiHeader { opcode: op.opcode(), done: false, error: ErrorCode(-1) }.write(writer);
+            op.write(writer);
         }
         MultiHeader::END.write(writer);
     }
@@ -142,7 +98,7 @@ impl Record for Vec<OpResult> {
     fn read(reader: &mut Reader) -> Result<Self, Malformed> {
         read_all(reader, "result of a multi", |opcode, reader| match opcode {
             Opcode::CREATE2 | Opcode::CREATE_CONTAINER | Opcode::CREATE_TTL => {
-                let (path, stat) = (reader.string()?, Stat::read(reader)?);
+                let (path, stat) = (Record::read(reader)?, Record::read(reader)?);
                 Ok(Some(OpResult::Created2 { opcode, path, stat }))
             }
             _ => OpResult::read_listed(opcode, reader),

@@ -4,8 +4,8 @@ use bytes::Bytes;
 
 use super::jute::variants;
 use super::{
-    AddWatch, CheckVersion, Create, Delete, Malformed, Op, Opcode, Reader, Record, SetAcl, SetData,
-    SetWatches, WatcherType, Writer,
+    AddWatch, CheckVersion, Create, Delete, Malformed, Opcode, Reader, Record, SetAcl, SetData, SetWatches,
+    WatcherType, Writer,
 };
 
 /// A request of a client, other than a [`ConnectRequest`](super::ConnectRequest).
@@ -71,10 +71,10 @@ pub enum Request {
     },
     /// [`Opcode::CHECK`], which servers support only within a multi.
     Check(CheckVersion),
-    /// [`Opcode::MULTI`].
-    Multi(Vec<Op>),
-    /// [`Opcode::MULTI_READ`].
-    MultiRead(Vec<Op>),
+    /// [`Opcode::MULTI`], with an [`Op`](super::Op) for each change.
+    Multi(Vec<Self>),
+    /// [`Opcode::MULTI_READ`], with an [`Op`](super::Op) for each read.
+    MultiRead(Vec<Self>),
     /// [`Opcode::PING`].
     Ping,
     /// [`Opcode::AUTH`].
@@ -179,8 +179,8 @@ impl Request {
             Opcode::AUTH => {
                 reader.int()?;
                 // A server knows a scheme that is null as little as one that is empty.
-                let scheme = reader.nullable_string()?.unwrap_or_default();
-                Self::Auth { scheme, auth: reader.buffer()? }
+                let scheme: Option<String> = Record::read(reader)?;
+                Self::Auth { scheme: scheme.unwrap_or_default(), auth: Record::read(reader)? }
             }
             Opcode::SET_WATCHES => Self::SetWatches(SetWatches::read_first(reader)?),
             _ => Self::Unknown { opcode, body: reader.rest() },
@@ -192,8 +192,8 @@ impl Request {
         match self {
             Self::Auth { scheme, auth } => {
                 writer.int(0);
-                writer.string(scheme);
-                writer.buffer(auth.as_deref());
+                scheme.write(writer);
+                auth.write(writer);
             }
             Self::SetWatches(watches) => watches.write_first(writer),
             Self::Unknown { body, .. } => writer.raw(body),

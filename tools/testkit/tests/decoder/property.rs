@@ -92,7 +92,7 @@ type Reply = (Opcode, ReplyHeader, Body);
 
 fn read_reply(frame: Bytes) -> Result<Reply, Malformed> {
     let mut reader = Reader::new(frame);
-    let opcode = Opcode(reader.int()?);
+    let opcode = Opcode::read(&mut reader)?;
     let header = ReplyHeader::read(&mut reader)?;
     let body = match (header.xid, header.error) {
         (xid::NOTIFICATION, _) => Body::Event(WatchEvent::from_bytes(reader.rest())?),

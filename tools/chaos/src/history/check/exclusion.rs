@@ -1,9 +1,6 @@
 //! Mutual exclusion of valid holds.
 
-use super::super::event::Kind;
-use super::super::hold::Hold;
-use super::super::merged::History;
-use super::super::violation::{Rule, Violation, both, millis};
+use crate::history::{History, Hold, Kind, Rule, Violation, both, millis};
 
 /// Checks that no two holds of a lock that exclude each other are valid at the same time, and that the permits that are
 /// valid at one time are at most those of the semaphore.
@@ -63,10 +60,8 @@ fn too_many_permits(history: &History, valid: &[&Hold], hold: &Hold) -> Option<V
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::event::Event;
-    use super::super::super::source::Process;
-    use super::super::super::story::{Story, rules};
     use super::*;
+    use crate::history::{Event, Process, Story, rules};
 
     fn found(story: Story) -> Vec<Rule> {
         rules(&exclusion(&story.history()))
@@ -139,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_hold_is_valid_until_its_end() {
-        let broken = |lock: &str| Event::LockBroken { lock: lock.to_owned(), zxid: None };
+        let broken = |lock: &str| Event::LockBroken { lock: lock.to_owned(), zxid: 1 };
         let told_at_45 = |event| leased().campaign(30, event).told_lost("1.0/0/0", 45);
         let renewed = || leased().at(40, "1.0/0/0", Event::Renewed { until: 80 });
         let stopped = leased().campaign(20, Event::ProcessStopped { process: FIRST });
@@ -173,7 +168,7 @@ mod tests {
     #[test]
     fn a_hold_for_one_holder_under_another_node_than_the_deleted_one_stays_valid() {
         let second = |kind, zxid| {
-            let broken = Event::LockBroken { lock: "a".to_owned(), zxid: Some(zxid) };
+            let broken = Event::LockBroken { lock: "a".to_owned(), zxid };
             let first = story().asks("1.0/0/0", kind, 1).granted_until("1.0/0/0", 10, 1, 50);
             let second = first.campaign(30, broken).holds("2.0/0/0", kind, 30, 40, 2);
             found(second.told_lost("1.0/0/0", 45))
@@ -185,14 +180,14 @@ mod tests {
     #[test]
     fn a_hold_that_is_granted_soon_after_a_force_or_after_its_lease_was_never_valid() {
         let forced = |at| {
-            let broken = story().campaign(5, Event::LockBroken { lock: "a".to_owned(), zxid: None });
+            let broken = story().campaign(5, Event::LockBroken { lock: "a".to_owned(), zxid: 1 });
             let first = broken.holds("1.0/0/0", Kind::Mutex, at, at + 20, 1);
             first.holds("2.0/0/0", Kind::Mutex, at + 10, at + 30, 2)
         };
         assert_eq!(found(forced(1_000_000_005)), []);
         assert_eq!(found(forced(1_000_000_006)), [Rule::Exclusion]);
         for force in
-            [Event::LockBroken { lock: "a".to_owned(), zxid: None }, Event::SessionEnded { process: FIRST }]
+            [Event::LockBroken { lock: "a".to_owned(), zxid: 1 }, Event::SessionEnded { process: FIRST }]
         {
             let answered_late = |at| {
                 let forced = story().campaign(5, force.clone()).campaign(3_000_000_000, force.clone());

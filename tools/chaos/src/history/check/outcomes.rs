@@ -1,20 +1,19 @@
-//! The outcomes of calls, and the state at the end.
+//! The outcomes of calls and the lengths of their waits, and the state at the end.
 
-use super::super::call::Call;
-use super::super::merged::History;
-use super::super::violation::{Rule, Violation};
+use super::Bounds;
+use crate::history::{Call, History, Rule, Violation, millis};
 
 /// Checks that each call has exactly one outcome, unless its process was killed.
 ///
 /// A call ends by giving up, or by a grant and a release. A holder that was told of its loss needs no release. It is
 /// told once at most, and only of a lock that it had. Records without a request are reported as well.
 pub(crate) fn outcomes(history: &History) -> Vec<Violation> {
-    let strays = history.strays().iter().map(|record| {
+    let strays = history.strays.iter().map(|record| {
         let text = format!("{} has a record without a request, or two requests", record.by);
         Violation::new(Rule::Outcome, text, [record.clone()])
     });
-    let calls = history.calls().filter_map(|call| {
-        let was_killed = history.life(call.id.process).killed().is_some();
+    let calls = history.calls.values().filter_map(|call| {
+        let was_killed = history.life(call.id.process).killed.is_some();
         let reason = too_many(call).or_else(|| too_few(call).filter(|_| !was_killed))?;
         Some(history.violation(Rule::Outcome, format!("{} {reason}", call.id), [call.id]))
     });
@@ -48,7 +47,7 @@ fn too_few(call: &Call) -> Option<&'static str> {
 
 /// Checks that the campaign has looked for nodes at the end, and that none were left.
 pub(crate) fn left(history: &History) -> Option<Violation> {
-    let text = match &history.campaign().left {
+    let text = match &history.campaign.left {
         None => "the campaign did not look for nodes at the end".to_owned(),
         Some(paths) if paths.is_empty() => return None,
         Some(paths) => format!("{} nodes are left: {}", paths.len(), paths.join(", ")),
@@ -56,12 +55,33 @@ pub(crate) fn left(history: &History) -> Option<Violation> {
     Some(Violation::new(Rule::Left, text, []))
 }
 
+/// Checks that each call ends within its bound.
+///
+/// The time for which the process was stopped, or had no processor, does not count. A call whose process was killed waited
+/// until then, and one without an answer waited until the end of the history.
+pub(crate) fn waits(history: &History, bounds: &Bounds) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for call in history.calls.values() {
+        let waited = waited(history, call);
+        if waited > call.within.saturating_add(bounds.slack) {
+            let text = format!("{} waited {} of {}", call.id, millis(waited), millis(call.within));
+            violations.push(history.violation(Rule::Bound, text, [call.id]));
+        }
+    }
+    violations
+}
+
+fn waited(history: &History, call: &Call) -> u64 {
+    let life = history.life(call.id.process);
+    let until = call.answered().or(life.killed).unwrap_or_else(|| history.end());
+    let asked = call.asked;
+    until.saturating_sub(asked).saturating_sub(life.still_between(asked, until))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::super::event::{Event, Kind, Why};
-    use super::super::super::source::Process;
-    use super::super::super::story::{Story, rules};
     use super::*;
+    use crate::history::{Event, Kind, Process, Story, Why, rules};
 
     const CALL: &str = "1.0/0/0";
 
@@ -109,10 +129,7 @@ mod tests {
 
     #[test]
     fn a_killed_process_owes_no_outcome_but_may_not_have_two() {
-        let killed = |story: Story| {
-            let process = Process { number: 1, incarnation: 0 };
-            story.campaign(9, Event::ProcessKilled { process }).history()
-        };
+        let killed = |story: Story| story.campaign(9, Event::ProcessKilled { process: PROCESS }).history();
         assert_eq!(outcomes(&killed(asked())), []);
         assert_eq!(outcomes(&killed(asked().granted(CALL, 2, 1))), []);
         let twice = asked().granted(CALL, 2, 1).at(3, CALL, gave_up());
@@ -129,5 +146,47 @@ mod tests {
         assert_eq!(found(left_with(&[])), None);
         assert_eq!(found(left_with(&["/a/lock-1"])), Some(Rule::Left));
         assert_eq!(found(Story::default()), Some(Rule::Left));
+    }
+
+    const PROCESS: Process = Process { number: 1, incarnation: 0 };
+
+    fn asked_within(within: u64) -> Story {
+        let (lock, kind) = ("a".to_owned(), Kind::Mutex);
+        let asked = Event::Asked { lock, kind, within };
+        Story::default().at(10, CALL, asked)
+    }
+
+    fn late(story: Story) -> Vec<Rule> {
+        rules(&waits(&story.history(), &Bounds { slack: 5, ..Bounds::default() }))
+    }
+
+    /// The call is made at 10, may take 20, and has a slack of 5.
+    #[test]
+    fn a_call_ends_within_its_bound_without_the_time_in_which_its_process_does_not_run() {
+        let call = || asked_within(20);
+        let stalled = || call().at(35, "1.0", Event::Stalled { nanos: 10 });
+        let stopped = |story: Story, from, to| {
+            let stop = story.campaign(from, Event::ProcessStopped { process: PROCESS });
+            stop.campaign(to, Event::ProcessContinued { process: PROCESS })
+        };
+        for (story, latest) in [
+            (call(), 35),
+            (stalled(), 45),
+            // A stop is a stall, too, and counts once.
+            (stopped(stalled(), 25, 35), 45),
+            (stopped(call(), 15, 45), 65),
+        ] {
+            let gives_up = |at| late(story.clone().at(at, CALL, Event::GaveUp { why: Why::TimedOut }));
+            let granted = |at| late(story.clone().granted(CALL, at, 1).releases(CALL, 80));
+            assert_eq!((gives_up(latest), gives_up(latest + 1)), (vec![], vec![Rule::Bound]), "{story:?}");
+            assert_eq!((granted(latest), granted(latest + 1)), (vec![], vec![Rule::Bound]), "{story:?}");
+        }
+    }
+
+    #[test]
+    fn a_call_without_an_answer_waits_until_the_end_or_its_death() {
+        assert_eq!(late(asked_within(20).campaign(36, Event::FaultEnded { fault: 0 })), [Rule::Bound]);
+        let killed = asked_within(20).campaign(30, Event::ProcessKilled { process: PROCESS });
+        assert_eq!(late(killed.campaign(90, Event::FaultEnded { fault: 0 })), []);
     }
 }

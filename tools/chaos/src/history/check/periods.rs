@@ -2,12 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::super::event::Event;
-use super::super::merged::History;
-use super::super::record::Record;
-use super::super::violation::{Rule, Violation, millis};
 use super::Bounds;
 use super::stuck::CALLS;
+use crate::history::{Event, History, Record, Rule, Violation, millis};
 
 /// Checks that work starts at most once per period, up to a twentieth of the period early.
 ///
@@ -15,24 +12,24 @@ use super::stuck::CALLS;
 /// The servers decide at a time between the beginning of the attempt and the record of the start. A start is reported
 /// if it is too early wherever these times are.
 pub(crate) fn periods(history: &History, bounds: &Bounds) -> Vec<Violation> {
-    let mut works = BTreeMap::<&str, Vec<Start<'_>>>::new();
-    for record in history.records() {
+    let mut works = BTreeMap::<&str, Vec<(u64, u64, &Record)>>::new();
+    for record in &history.records {
         if let Event::Started { work, period, began } = &record.event {
-            works.entry(work).or_default().push(Start { began: *began, period: *period, record });
+            works.entry(work).or_default().push((*began, *period, record));
         }
     }
     let mut violations = Vec::new();
     for (work, starts) in works {
         // The latest time that an earlier start leaves for the present one, and that earlier start.
-        let mut due: Option<(u64, &Start<'_>)> = None;
-        for start in &starts {
-            if let Some((due, earlier)) = due.filter(|(due, _)| start.record.at < early(*due, start.period)) {
-                let text = format!("{work} starts {} early", millis(due - start.record.at));
-                let records = [earlier.record.clone(), start.record.clone()];
-                violations.push(Violation::new(Rule::Period, text, records));
+        let mut due: Option<(u64, &Record)> = None;
+        for (began, period, start) in starts {
+            let is_early = |(due, _): &(u64, &Record)| start.at < due.saturating_sub(period / 20);
+            if let Some((due, earlier)) = due.filter(is_early) {
+                let text = format!("{work} starts {} early", millis(due - start.at));
+                violations.push(Violation::new(Rule::Period, text, [earlier.clone(), start.clone()]));
             }
-            let period = start.period - start.period / 1_000_000 * bounds.clock_ppm;
-            let own = (start.began + period, start);
+            let period = period - period / 1_000_000 * bounds.clock_ppm;
+            let own = (began + period, start);
             let next = due.map(|(due, earlier)| (due + period, earlier)).filter(|next| next.0 > own.0);
             due = Some(next.unwrap_or(own));
         }
@@ -46,7 +43,7 @@ pub(crate) fn idle(history: &History, bounds: &Bounds) -> Vec<Violation> {
     // The time until which attempts in vain show nothing, and those behind it.
     let mut works = BTreeMap::<&str, (u64, Vec<&Record>)>::new();
     let mut violations = Vec::new();
-    for record in history.records() {
+    for record in &history.records {
         match &record.event {
             Event::Started { work, .. } => {
                 works.insert(work, (record.at.saturating_add(bounds.progress), Vec::new()));
@@ -66,22 +63,10 @@ pub(crate) fn idle(history: &History, bounds: &Bounds) -> Vec<Violation> {
     violations
 }
 
-struct Start<'a> {
-    began: u64,
-    period: u64,
-    record: &'a Record,
-}
-
-fn early(due: u64, period: u64) -> u64 {
-    due.saturating_sub(period / 20)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::super::event::Event;
-    use super::super::super::story::{Story, rules};
-    use super::super::super::violation::Rule;
     use super::*;
+    use crate::history::{Story, rules};
 
     /// Starts with a period of 1,000, each with the times before and after the attempt.
     fn found(starts: &[(u64, u64)]) -> Vec<Rule> {

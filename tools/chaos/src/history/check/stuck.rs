@@ -3,14 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::super::call::Call;
-use super::super::event::{Kind, Why};
-use super::super::hold::{Hold, excludes};
-use super::super::merged::History;
-use super::super::source::Process;
-use super::super::violation::{Rule, Violation, millis};
 use super::Bounds;
 use super::tokens::class;
+use crate::history::{Call, History, Hold, Kind, Process, Rule, Violation, Why, excludes, millis};
 
 /// The number of calls in vain that show that a lock or a process is stuck, and of grants that show that others are not.
 pub(crate) const CALLS: usize = 3;
@@ -26,11 +21,11 @@ pub(crate) const CALLS: usize = 3;
 pub(crate) fn vacancy(history: &History, bounds: &Bounds) -> Vec<Violation> {
     let (holds, uses) = (history.holds_by_lock(), last_uses(history));
     let mut vain = BTreeMap::<(&str, Kind), Vec<(&Call, u64)>>::new();
-    for (call, until) in history.calls().filter_map(|call| Some((call, call.in_vain()?))) {
-        if history.life(call.id.process).still_between(call.asked.at, until) == 0
+    for (call, until) in history.calls.values().filter_map(|call| Some((call, call.in_vain()?))) {
+        if history.life(call.id.process).still_between(call.asked, until) == 0
             && !may_wait_for_dead((history, &uses), bounds, call, until)
         {
-            vain.entry((&call.asked.lock, class(call.asked.kind))).or_default().push((call, until));
+            vain.entry((&call.lock, class(call.kind))).or_default().push((call, until));
         }
     }
     let mut violations = Vec::new();
@@ -40,11 +35,11 @@ pub(crate) fn vacancy(history: &History, bounds: &Bounds) -> Vec<Violation> {
         for (from, to) in gaps(&of_kind, history.end()) {
             let late = from.saturating_add(bounds.recovery);
             let inside = |(call, until): &&(&Call, u64)| {
-                call.asked.at >= late && *until <= to && !is_kept(holds, call, *until)
+                call.asked >= late && *until <= to && !is_kept(holds, call, *until)
             };
             let shown: Vec<_> = calls.iter().filter(inside).take(CALLS).collect();
             if shown.len() == CALLS {
-                let (after, kind) = (millis(to - from), shown[0].0.asked.kind);
+                let (after, kind) = (millis(to - from), shown[0].0.kind);
                 let text = format!("nobody holds {lock} as {kind:?} for {after} while calls wait in vain");
                 let calls = shown.into_iter().map(|(call, _)| call.id);
                 violations.push(history.violation(Rule::Vacant, text, calls));
@@ -56,8 +51,8 @@ pub(crate) fn vacancy(history: &History, bounds: &Bounds) -> Vec<Violation> {
 
 /// Returns whether one hold that excludes a call was valid as long as the call waited.
 fn is_kept(holds: &[&Hold], call: &Call, until: u64) -> bool {
-    let begun = holds.partition_point(|hold| hold.granted <= call.asked.at);
-    holds[..begun].iter().any(|hold| hold.end >= until && excludes(hold.kind, call.asked.kind))
+    let begun = holds.partition_point(|hold| hold.granted <= call.asked);
+    holds[..begun].iter().any(|hold| hold.end >= until && excludes(hold.kind, call.kind))
 }
 
 /// Returns the times in which there is no hold.
@@ -78,8 +73,8 @@ type Uses<'a> = BTreeMap<(Process, &'a str), Option<u64>>;
 
 fn last_uses(history: &History) -> Uses<'_> {
     let mut uses = Uses::new();
-    for call in history.calls() {
-        let last = uses.entry((call.id.process, &*call.asked.lock)).or_insert(Some(0));
+    for call in history.calls.values() {
+        let last = uses.entry((call.id.process, &*call.lock)).or_insert(Some(0));
         *last = last.and_then(|last| Some(call.ends.iter().map(|end| end.at).max()?.max(last)));
     }
     uses
@@ -93,24 +88,24 @@ fn may_wait_for_dead(
     call: &Call,
     until: u64,
 ) -> bool {
-    let lives = history.campaign().lives.iter();
-    let deaths = lives.filter_map(|(process, life)| Some((*process, life.killed()?)));
+    let lives = history.campaign.lives.iter();
+    let deaths = lives.filter_map(|(process, life)| Some((*process, life.killed?)));
     let had_a_node = |process, death| {
-        let last = uses.get(&(process, &*call.asked.lock));
+        let last = uses.get(&(process, &*call.lock));
         last.is_some_and(|last| last.is_none_or(|last| last.saturating_add(bounds.slack) >= death))
     };
     let mut dead = deaths.filter(|(process, death)| *death <= until && had_a_node(*process, *death));
-    dead.any(|(_, death)| !could_expire(history, bounds, death..call.asked.at))
+    dead.any(|(_, death)| !could_expire(history, bounds, death..call.asked))
 }
 
 /// Returns whether the servers had the time to end a session within a time.
 fn could_expire(history: &History, bounds: &Bounds, within: Range<u64>) -> bool {
     let mut whole_since = within.start;
-    for stop in history.campaign().faults.iter().filter(|fault| STOPS.contains(&&*fault.kind)) {
-        if stop.began >= whole_since.saturating_add(bounds.expiry) {
+    for stop in history.campaign.faults.iter().filter(|fault| STOPS.contains(&&*fault.kind)) {
+        if stop.span.from >= whole_since.saturating_add(bounds.expiry) {
             break;
         }
-        whole_since = whole_since.max(stop.ended.unwrap_or(u64::MAX));
+        whole_since = whole_since.max(stop.span.to.unwrap_or(u64::MAX));
     }
     whole_since.saturating_add(bounds.expiry) <= within.end
 }
@@ -126,7 +121,7 @@ const STOPS: [&str; 5] = ["kill-server", "kill-leader", "rolling-restart", "sile
 /// it gets none.
 pub(crate) fn progress(history: &History, bounds: &Bounds) -> Vec<Violation> {
     let mut processes = BTreeMap::<Process, Vec<&Call>>::new();
-    for call in history.calls() {
+    for call in history.calls.values() {
         processes.entry(call.id.process).or_default().push(call);
     }
     let mut violations = Vec::new();
@@ -138,7 +133,7 @@ pub(crate) fn progress(history: &History, bounds: &Bounds) -> Vec<Violation> {
                 continue;
             }
             let is_shown = |call: &&Call| {
-                call.asked.at >= from
+                call.asked >= from
                     && call.in_vain().is_some_and(|at| at <= to && was_left_out(history, call, at))
             };
             let vain: Vec<_> = calls.iter().copied().filter(is_shown).collect();
@@ -156,7 +151,7 @@ pub(crate) fn progress(history: &History, bounds: &Bounds) -> Vec<Violation> {
 fn without_a_grant(calls: &[&Call]) -> Vec<(u64, u64)> {
     let ends = calls.iter().filter_map(|call| call.ends.iter().map(|end| end.at).max());
     let mut times: Vec<_> = calls.iter().flat_map(|call| &call.grants).map(|grant| grant.at).collect();
-    times.extend(calls.iter().map(|call| call.asked.at).min());
+    times.extend(calls.iter().map(|call| call.asked).min());
     times.extend(ends.max());
     times.sort_unstable();
     times.windows(2).map(|pair| (pair[0], pair[1])).collect()
@@ -165,25 +160,24 @@ fn without_a_grant(calls: &[&Call]) -> Vec<(u64, u64)> {
 /// A node that keeps a call out would keep the others out, too.
 fn was_left_out(history: &History, call: &Call, until: u64) -> bool {
     let failed = call.ends.iter().any(|end| matches!(end.gave_up, Some(Why::Error(_))));
-    failed || grants_of_others(history, &[call], call.asked.at..until) > 0
+    failed || grants_of_others(history, &[call], call.asked..until) > 0
 }
 
 /// Returns the number of grants, up to [`CALLS`], by which other processes got some of the locks that these calls of one
 /// process asked for.
 fn grants_of_others(history: &History, vain: &[&Call], time: Range<u64>) -> usize {
-    let locks: BTreeSet<_> = vain.iter().map(|call| &call.asked.lock).collect();
+    let locks: BTreeSet<_> = vain.iter().map(|call| &call.lock).collect();
     let process = vain[0].id.process;
-    let holds = history.holds();
+    let holds = &history.holds;
     let begun = holds.partition_point(|hold| hold.granted < time.start);
     let within = holds[begun..].iter().take_while(|hold| hold.granted < time.end);
-    within.filter(|hold| hold.process() != process && locks.contains(&hold.lock)).take(CALLS).count()
+    within.filter(|hold| hold.call.process != process && locks.contains(&hold.lock)).take(CALLS).count()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::event::Event;
-    use super::super::super::story::{Story, rules};
     use super::*;
+    use crate::history::{Event, Story, rules};
 
     const FIRST: &str = "1.0/0/0";
 
@@ -234,7 +228,7 @@ mod tests {
             };
             let story = faults.iter().zip(0..).fold(story.campaign(20, killed), |story, (fault, number)| {
                 let (kind, began, ended) = (fault.0.to_owned(), fault.1, fault.2);
-                let begins = Event::FaultBegan { fault: number, kind, description: String::new() };
+                let begins = Event::FaultBegan { fault: number, kind };
                 let story = story.campaign(began, begins);
                 match ended {
                     Some(at) => story.campaign(at, Event::FaultEnded { fault: number }),

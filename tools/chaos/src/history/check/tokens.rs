@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::event::{Kind, Token};
-use super::super::hold::Hold;
-use super::super::merged::History;
-use super::super::violation::{Rule, Violation, both};
+use crate::history::{History, Hold, Kind, Rule, Token, Violation, both};
 
 /// Checks that a hold has a greater token than each earlier one that it excludes, and that no two holds of a lock have
 /// the same token.
@@ -34,10 +31,9 @@ pub(crate) fn tokens(history: &History) -> Vec<Violation> {
 fn shared<'a>(holds: &[&'a Hold]) -> Vec<(&'a Hold, &'a Hold, Token)> {
     let (mut seen, mut found) = (BTreeMap::<Token, &Hold>::new(), Vec::new());
     for hold in holds {
-        let Some(token) = hold.token else { continue };
-        match seen.get(&token) {
-            Some(first) => found.push((*first, *hold, token)),
-            None => drop(seen.insert(token, hold)),
+        match seen.get(&hold.token) {
+            Some(first) => found.push((*first, *hold, hold.token)),
+            None => drop(seen.insert(hold.token, hold)),
         }
     }
     found
@@ -45,12 +41,12 @@ fn shared<'a>(holds: &[&'a Hold]) -> Vec<(&'a Hold, &'a Hold, Token)> {
 
 /// Finds holds with a smaller token than an earlier hold that they exclude.
 fn falling<'a>(holds: &[&'a Hold]) -> Vec<(&'a Hold, &'a Hold)> {
-    let mut by_end: Vec<&Hold> = holds.iter().copied().filter(|hold| hold.token.is_some()).collect();
+    let mut by_end = holds.to_vec();
     by_end.sort_by_key(|hold| hold.end);
     let mut ended = by_end.into_iter().peekable();
     // The holds with the greatest tokens of all that have ended, by their kind.
     let (mut greatest, mut found) = (BTreeMap::<Kind, &Hold>::new(), Vec::new());
-    for hold in holds.iter().filter(|hold| hold.token.is_some()) {
+    for hold in holds {
         while let Some(before) =
             ended.next_if(|before| before.end <= hold.granted && before.call != hold.call)
         {
@@ -75,10 +71,8 @@ pub(crate) fn class(kind: Kind) -> Kind {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::event::Event;
-    use super::super::super::hold::excludes;
-    use super::super::super::story::{Story, rules};
     use super::*;
+    use crate::history::{Event, Story, excludes, rules};
 
     fn found(story: Story) -> Vec<Rule> {
         rules(&tokens(&story.history()))
@@ -119,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_hold_that_was_never_valid_may_have_any_token() {
-        let broken = Event::LockBroken { lock: "a".to_owned(), zxid: None };
+        let broken = Event::LockBroken { lock: "a".to_owned(), zxid: 6 };
         let story = Story::default().campaign(5, broken).holds("2.0/0/0", Kind::Mutex, 8, 50, 6);
         assert_eq!(found(story.holds("1.0/0/0", Kind::Mutex, 10, 40, 5)), []);
     }

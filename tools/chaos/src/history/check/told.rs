@@ -2,12 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::super::event::{Event, Kind};
-use super::super::hold::{Hold, excludes};
-use super::super::merged::History;
-use super::super::violation::{Rule, Violation, both, millis};
 use super::Bounds;
 use super::tokens::class;
+use crate::history::{Ending, Event, History, Hold, Kind, Rule, Violation, both, excludes, millis};
 
 /// Checks that each holder that lost its lock was told before the next hold that it excludes was granted, and that no
 /// lease is renewed after that grant and [`Bounds::slack`].
@@ -39,21 +36,23 @@ pub(crate) fn told(history: &History, bounds: &Bounds) -> Vec<Violation> {
 }
 
 fn is_told_late(history: &History, hold: &Hold, next: &Hold, bounds: &Bounds) -> bool {
-    let Some(call) = history.call(hold.call) else { return false };
+    let Some(call) = history.calls.get(&hold.call) else { return false };
     let known = call.told_lost.first().copied().into_iter().chain(call.release_begun).min();
-    let died = history.life(hold.process()).killed().is_some_and(|killed| killed <= next.granted);
+    let died = history.life(hold.call.process).killed.is_some_and(|killed| killed <= next.granted);
     // It had the time to be told if it ran before its lease ended.
     let from = hold.end.saturating_sub(bounds.slack);
-    let was_stopped = history.life(hold.process()).stopped_between(from, next.granted) > 0;
-    let is_excused = died || was_stopped;
-    hold.ending.is_loss() && !is_excused && known.is_none_or(|known| known > next.granted)
+    let was_stopped = history.life(hold.call.process).stopped_between(from, next.granted) > 0;
+    matches!(hold.ending, Ending::ToldLost | Ending::LeaseOver)
+        && !died
+        && !was_stopped
+        && known.is_none_or(|known| known > next.granted)
 }
 
 /// Returns the time of the first record that shows that a lease was renewed after the next grant.
 fn renewed_late(history: &History, hold: &Hold, next: &Hold, bounds: &Bounds) -> Option<u64> {
     let mut latest: Option<u64> = None;
-    for record in &history.call(hold.call)?.records {
-        let (Event::Granted { until: Some(until), .. } | Event::Renewed { until }) = record.event else {
+    for record in &history.calls.get(&hold.call)?.records {
+        let (Event::Granted { until, .. } | Event::Renewed { until }) = record.event else {
             continue;
         };
         let is_renewal = latest.is_some_and(|latest| until > latest.saturating_add(ROUNDING));
@@ -79,7 +78,7 @@ pub(crate) fn successions(history: &History) -> Vec<(&Hold, &Hold)> {
             let of_kinds = places.values().filter(|places| excludes(places[0].1.kind, hold.kind));
             let next = of_kinds.filter_map(|places| {
                 let later = &places[places.partition_point(|(place, _)| *place <= at)..];
-                later.iter().find(|(_, next)| hold.excludes(next) && !is_older(next, hold))
+                later.iter().find(|(_, next)| hold.excludes(next) && next.token >= hold.token)
             });
             pairs.extend(next.min_by_key(|(place, _)| *place).map(|(_, next)| (*hold, *next)));
         }
@@ -96,16 +95,10 @@ fn places<'a>(holds: &[&'a Hold]) -> BTreeMap<Kind, Vec<(usize, &'a Hold)>> {
     places
 }
 
-fn is_older(one: &Hold, other: &Hold) -> bool {
-    one.token.zip(other.token).is_some_and(|(one, other)| one < other)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::super::event::Kind;
-    use super::super::super::source::Process;
-    use super::super::super::story::{Story, rules};
     use super::*;
+    use crate::history::{Process, Story, rules};
 
     const FIRST: &str = "1.0/0/0";
     const PROCESS: Process = Process { number: 1, incarnation: 0 };
@@ -147,7 +140,7 @@ mod tests {
     #[test]
     fn a_lease_that_is_renewed_after_the_next_grant_is_found_also_if_the_lock_was_broken_by_force() {
         let renewed = |at, until| {
-            let broken = lost().campaign(30, Event::LockBroken { lock: "a".to_owned(), zxid: None });
+            let broken = lost().campaign(30, Event::LockBroken { lock: "a".to_owned(), zxid: 1 });
             broken.at(at, FIRST, Event::Renewed { until }).told_lost(FIRST, 200)
         };
         let later = 51 + ROUNDING;

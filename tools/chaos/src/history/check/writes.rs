@@ -1,15 +1,12 @@
-//! Guarded writes, and resources that know tokens.
+//! Guarded writes, and resources that know tokens. The accesses to each resource come with the holds that they were made under.
 
 use std::collections::BTreeMap;
 
-use super::super::event::Token;
-use super::super::event::{Outcome, Way};
-use super::super::hold::{Ending, Hold};
-use super::super::merged::History;
-use super::super::source::CallId;
-use super::super::violation::{Rule, Violation, both, life, millis};
-use super::resources::{Access, Act, Resource, resources};
 use super::told::successions;
+use crate::history::{
+    CallId, Ending, Event, History, Hold, Outcome, Record, Rule, Source, Token, Violation, Way, both, life,
+    millis,
+};
 
 /// Checks that no guarded write is applied after the next grant, that a fenced resource accepts no older token, that
 /// neither refuses a holder that is valid until its release, that nobody reads a value that was refused, and that no
@@ -44,7 +41,7 @@ fn begun_late(
         let next = next.get(&access.call).filter(|next| next.granted <= access.began)?;
         let after = millis(access.began - next.granted);
         let text = format!("{} wrote {name} {after} after {} had the lock", access.call, next.call);
-        let grants = history.call(next.call).into_iter().flat_map(|call| life(&call.records));
+        let grants = history.calls.get(&next.call).into_iter().flat_map(|call| life(&call.records));
         Some(Violation::new(Rule::LateWrite, text, [access.record.clone()].into_iter().chain(grants)))
     });
     late.collect()
@@ -101,24 +98,28 @@ fn phantoms(name: &str, resource: &Resource<'_>) -> Vec<Violation> {
 }
 
 /// A holder that gives the lock back, and was never told of a loss, had it at the time of the write.
-fn refused<'a>(name: &str, resource: &'a Resource<'a>) -> impl Iterator<Item = Violation> + use<'a> {
-    let name = name.to_owned();
+fn refused(name: &str, resource: &Resource<'_>) -> Vec<Violation> {
     let is_wrong = |access: &&Access<'_>| {
         let is_refused = matches!(access.act, Act::Write { outcome: Outcome::Refused, .. });
         let is_released = access.hold.is_some_and(|hold| hold.ending == Ending::Released);
         is_refused && is_released && access.is_covered()
     };
-    resource.accesses.iter().filter(is_wrong).map(move |access| {
+    let violation = |access: &Access<'_>| {
         let text = format!("{name} refused {}, which held the lock until its release", access.call);
         Violation::new(Rule::Refused, text, [access.record.clone()])
-    })
+    };
+    resource.accesses.iter().filter(is_wrong).map(violation).collect()
 }
 
 /// Finds pairs of updates of the same value that were both applied, by holders that were valid from their reads to their
 /// writes, or through the guard.
 fn lost_updates(name: &str, resource: &Resource<'_>) -> Vec<Violation> {
+    let mut by_call = BTreeMap::<CallId, Vec<&Access<'_>>>::new();
+    for access in &resource.accesses {
+        by_call.entry(access.call).or_default().push(access);
+    }
     let mut by_base = BTreeMap::<u64, Vec<[&Access<'_>; 2]>>::new();
-    for accesses in resource.by_call().values() {
+    for accesses in by_call.values() {
         let mut base: Option<(u64, &Access<'_>)> = None;
         for access in accesses {
             base = match access.act {
@@ -149,11 +150,79 @@ fn is_sure(resource: &Resource<'_>, [read, write]: [&Access<'_>; 2]) -> bool {
     is_covered || resource.way == Some(Way::Guarded)
 }
 
+/// A resource, and all accesses to it by the time of their ends.
+#[derive(Debug, Default)]
+pub(crate) struct Resource<'a> {
+    pub(crate) accesses: Vec<Access<'a>>,
+    /// The protection of the resource, if it was ever written.
+    pub(crate) way: Option<Way>,
+}
+
+/// A read or a write.
+#[derive(Clone, Debug)]
+pub(crate) struct Access<'a> {
+    pub(crate) call: CallId,
+    pub(crate) began: u64,
+    pub(crate) ended: u64,
+    pub(crate) act: Act,
+    /// The hold of the call, if it has one.
+    pub(crate) hold: Option<&'a Hold>,
+    pub(crate) record: &'a Record,
+}
+
+/// The kind of an access.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Act {
+    /// A read of this value, if it is known.
+    Read(Option<u64>),
+    /// A write.
+    Write { value: u64, token: Option<Token>, outcome: Outcome },
+}
+
+impl<'a> Access<'a> {
+    /// Tells whether the hold was valid from the beginning of the access to its end.
+    pub(crate) fn is_covered(&self) -> bool {
+        self.hold.is_some_and(|hold| hold.covers(self.began, self.ended))
+    }
+
+    /// Tells whether the access is a write that was applied.
+    pub(crate) fn is_applied(&self) -> bool {
+        matches!(self.act, Act::Write { outcome: Outcome::Applied, .. })
+    }
+
+    fn of(record: &'a Record, holds: &BTreeMap<CallId, &'a Hold>) -> Option<(&'a str, Option<Way>, Self)> {
+        let Source::Call(call) = record.by else { return None };
+        let (resource, way, began, act) = match &record.event {
+            Event::Read { resource, began, value } => (resource, None, *began, Act::Read(*value)),
+            Event::Wrote { resource, way, began, value, token, outcome } => {
+                let act = Act::Write { value: *value, token: *token, outcome: *outcome };
+                (resource, Some(*way), *began, act)
+            }
+            _ => return None,
+        };
+        let hold = holds.get(&call).copied();
+        Some((resource, way, Self { call, began, ended: record.at, act, hold, record }))
+    }
+}
+
+/// Returns all resources by their names.
+pub(crate) fn resources(history: &History) -> BTreeMap<&str, Resource<'_>> {
+    let holds: BTreeMap<_, _> = history.holds.iter().map(|hold| (hold.call, hold)).collect();
+    let mut resources = BTreeMap::<_, Resource<'_>>::new();
+    for record in &history.records {
+        if let Some((name, way, access)) = Access::of(record, &holds) {
+            let resource = resources.entry(name).or_default();
+            resource.way = resource.way.or(way);
+            resource.accesses.push(access);
+        }
+    }
+    resources
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::super::event::Kind;
-    use super::super::super::story::{Story, rules};
     use super::*;
+    use crate::history::{Kind, Story, rules};
 
     const FIRST: &str = "1.0/0/0";
     const SECOND: &str = "2.0/0/0";

@@ -9,10 +9,26 @@ use std::process::{Command, Output, Stdio};
 
 use super::find_java;
 use crate::Error;
-use crate::packages::{
-    CURATOR_PACKAGE, JAVA_PACKAGE, KERBEROS_PACKAGES, POSTGRESQL_PACKAGE, PROMETHEUS_PACKAGE, SERVER_PACKAGE,
-};
 use crate::real::tail;
+
+/// The packages of ZooKeeper's jars, on which no Java runtime depends, and of Java.
+///
+/// The package `zookeeper` would only add scripts for a system service and a graphical Java runtime.
+pub(super) const ZOOKEEPER: &[&str] = &["libzookeeper-java", JAVA[0]];
+
+/// The packages of Curator's jars, which depend on those of its client and framework and on ZooKeeper's, and of Java.
+pub(super) const CURATOR: &[&str] = &["libcurator-recipes-java", JAVA[0]];
+
+pub(super) const JAVA: &[&str] = &["default-jdk-headless"];
+
+/// The package of PostgreSQL's server, which depends on the latest version of the distribution.
+pub(super) const POSTGRESQL: &[&str] = &["postgresql"];
+
+/// The packages of a key distribution center, of its administrators, and of users.
+pub(super) const KERBEROS: &[&str] = &["krb5-kdc", "krb5-admin-server", "krb5-user"];
+
+/// The package with `promtool`, which also contains the server of Prometheus.
+pub(super) const PROMETHEUS: &[&str] = &["prometheus"];
 
 const SERVER_JAR: &str = "/usr/share/java/zookeeper.jar";
 
@@ -25,7 +41,7 @@ const LOGGER_JAR: &str = "/usr/share/java/slf4j-simple.jar";
 const NETTY_JAR: &str = "/usr/share/java/netty-codec.jar";
 
 /// The directory with one subdirectory for each installed version of PostgreSQL.
-const POSTGRESQL: &str = "/usr/lib/postgresql";
+const POSTGRESQL_VERSIONS: &str = "/usr/lib/postgresql";
 
 /// The lock file, in a directory where only root may write, because only root installs.
 const LOCK: &str = "/run/zklock-testkit.lock";
@@ -42,7 +58,7 @@ pub(super) fn curator_classpath() -> Option<Vec<PathBuf>> {
 
 /// Returns the directories with the programs of PostgreSQL, the latest version first.
 pub(super) fn postgresql_programs() -> Vec<PathBuf> {
-    let entries = fs::read_dir(POSTGRESQL).into_iter().flatten().flatten();
+    let entries = fs::read_dir(POSTGRESQL_VERSIONS).into_iter().flatten().flatten();
     let version = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<f32>().ok();
     let mut versions: Vec<_> =
         entries.filter_map(|entry| Some((entry.path().join("bin"), version(entry)?))).collect();
@@ -77,29 +93,20 @@ fn install<T>(find: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
 
 /// Returns the packages whose absence caused the error, or none if installing packages would not help.
 fn lacking(error: &Error) -> Vec<&'static str> {
-    let missing = match error {
-        Error::NoZooKeeper => SERVER_PACKAGE,
-        Error::NoCurator => CURATOR_PACKAGE,
-        Error::NoJava => return vec![JAVA_PACKAGE],
-        Error::NoPostgreSql => return vec![POSTGRESQL_PACKAGE],
-        Error::NoKerberos => return KERBEROS_PACKAGES.to_vec(),
-        Error::NoPromtool => return vec![PROMETHEUS_PACKAGE],
-        _ => return Vec::new(),
-    };
-    let java = find_java(|variable| env::var_os(variable));
-    let no_java = matches!(java, Err(Error::NoJava)).then_some(JAVA_PACKAGE);
-    [Some(missing), no_java].into_iter().flatten().collect()
+    let Error::Missing { packages, .. } = error else { return Vec::new() };
+    let no_java = matches!(find_java(|variable| env::var_os(variable)), Err(Error::Missing { .. }));
+    packages.iter().copied().filter(|package| no_java || *package != JAVA[0]).collect()
 }
 
 fn install_packages(packages: &[&str]) -> Result<(), Error> {
     eprintln!("zklock-testkit: installing {} with apt-get, to run tests", packages.join(" and "));
-    if packages.contains(&POSTGRESQL_PACKAGE) {
+    if packages.contains(&POSTGRESQL[0]) {
         create_no_cluster()?;
     }
-    if packages.contains(&PROMETHEUS_PACKAGE) {
+    if packages.contains(&PROMETHEUS[0]) {
         start_nothing("prometheus.service")?;
     }
-    if packages.contains(&KERBEROS_PACKAGES[0]) {
+    if packages.contains(&KERBEROS[0]) {
         start_nothing("krb5-kdc.service")?;
         start_nothing("krb5-admin-server.service")?;
     }

@@ -1,10 +1,9 @@
-//! The options of a real server, and its start. `accounts` has those about its users.
-
-mod accounts;
+//! The options of a real server, and its start.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
+use std::sync::Mutex;
 use std::time::Duration;
 use std::{fs, io};
 
@@ -16,9 +15,8 @@ use super::secure::SecurePort;
 use super::{ZooKeeper, write_private};
 #[cfg(feature = "tls")]
 use crate::Tls;
-use crate::real::ports;
-use crate::real::supervisor::{DIRECTORY_PREFIX, Supervisor};
-use crate::{Error, Installation};
+use crate::real::supervisor::{DIRECTORY_PREFIX, Supervisor, free_ports, start_on_free};
+use crate::{Error, Installation, Principal};
 
 /// The class that ZooKeeper's own script runs: a standalone server unless its settings name other servers.
 const MAIN_CLASS: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
@@ -89,19 +87,6 @@ pub(crate) use options_of_servers;
 options_of_servers!(ZooKeeperBuilder);
 
 impl ZooKeeperBuilder {
-    fn new() -> Self {
-        Self {
-            installation: None,
-            tick_time: Duration::from_secs(2),
-            min_session_timeout: Duration::from_secs(1),
-            max_session_timeout: None,
-            properties: Vec::new(),
-            logins: Logins::default(),
-            #[cfg(feature = "tls")]
-            tls: None,
-        }
-    }
-
     /// Opens a second port, whose clients use TLS: see
     /// [`secure_connect_string`](ZooKeeper::secure_connect_string).
     ///
@@ -122,6 +107,69 @@ impl ZooKeeperBuilder {
         self
     }
 
+    /// Adds a user who logs in with the mechanism DIGEST-MD5 of SASL. ACLs name the user as `sasl:NAME`.
+    ///
+    /// A server without any user accepts every login and ignores it. ZooKeeper 3.8.0 also accepts an unknown name with
+    /// the password of the user who logged in last, so a test of a refused login needs a wrong password.
+    ///
+    /// ```no_run
+    /// use zklock_testkit::ZooKeeper;
+    ///
+    /// let zookeeper = ZooKeeper::builder().user("worker", "secret").start()?;
+    /// # Ok::<(), zklock_testkit::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if the name or the password has a control character or `${`, which Java would replace, or if the server has
+    /// [Kerberos](Self::kerberos).
+    pub fn user(mut self, name: &str, password: &str) -> Self {
+        self.logins.add(name, password);
+        self
+    }
+
+    /// Lets clients log in with the mechanism GSSAPI of SASL, which is Kerberos, instead of users with passwords.
+    ///
+    /// The server is this service, such as `zookeeper/localhost`. ACLs name a user as `sasl:NAME@REALM`.
+    ///
+    /// ```no_run
+    /// use zklock_testkit::{Kdc, ZooKeeper};
+    ///
+    /// let kdc = Kdc::start()?;
+    /// let zookeeper = ZooKeeper::builder().kerberos(&kdc.principal("zookeeper/localhost")?).start()?;
+    /// # Ok::<(), zklock_testkit::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if the server has [users](Self::user): a server has one mechanism.
+    pub fn kerberos(mut self, service: &Principal) -> Self {
+        self.logins.set_kerberos(service);
+        self
+    }
+
+    /// Makes clients superusers that prove the user and the password of this digest, as
+    /// `zookeeper.DigestAuthenticationProvider.superDigest` does (default: there is no superuser).
+    ///
+    /// ACLs do not bind a superuser. A digest is `USER:BASE64(SHA1(USER:PASSWORD))`.
+    ///
+    /// ```no_run
+    /// use zklock_testkit::ZooKeeper;
+    ///
+    /// // The password is `admin`.
+    /// let digest = "super:xQJmxLMiHGwaqBvst5y6rkB6HQs=";
+    /// let zookeeper = ZooKeeper::builder().superuser(digest).start()?;
+    /// # Ok::<(), zklock_testkit::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if the digest has a character other than ASCII letters, digits and punctuation, or a backslash.
+    pub fn superuser(mut self, digest: &str) -> Self {
+        self.logins.set_superuser(digest);
+        self
+    }
+
     /// Starts the server and waits until it is ready; this blocks the thread.
     ///
     /// # Errors
@@ -130,15 +178,19 @@ impl ZooKeeperBuilder {
     /// which contain the end of the server's log; and [`Error::Io`] if the directory or the process cannot be
     /// created or no port is free.
     pub fn start(self) -> Result<ZooKeeper, Error> {
-        self.start_at(Places::find)
+        self.start_at(|| free_ports(2))
     }
 
-    fn start_at(self, mut next_places: impl FnMut() -> io::Result<Places>) -> Result<ZooKeeper, Error> {
+    /// Starts the server at the first of these addresses, and with TLS at the second one.
+    fn start_at(
+        self,
+        mut next_addresses: impl FnMut() -> io::Result<Vec<SocketAddr>>,
+    ) -> Result<ZooKeeper, Error> {
         let mut zookeeper = self.prepare(&self.find_installation()?)?;
-        ports::start_on_free(|| {
-            let places = next_places().map_err(Error::io("find free ports"))?;
-            let secure = self.open_secure_port(&mut zookeeper, &places)?;
-            self.configure(&mut zookeeper, places.plain, &secure)?;
+        start_on_free(|| {
+            let addresses = next_addresses().map_err(Error::io("find free ports"))?;
+            let secure = self.open_secure_port(&mut zookeeper, addresses[1])?;
+            self.configure(&mut zookeeper, addresses[0], &secure)?;
             zookeeper.restart()
         })?;
         Ok(zookeeper)
@@ -146,16 +198,16 @@ impl ZooKeeperBuilder {
 
     /// Gives the server a port with TLS, if it is to have one, and returns the settings of that port.
     #[cfg(feature = "tls")]
-    fn open_secure_port(&self, zookeeper: &mut ZooKeeper, places: &Places) -> Result<String, Error> {
+    fn open_secure_port(&self, zookeeper: &mut ZooKeeper, address: SocketAddr) -> Result<String, Error> {
         let Some(tls) = &self.tls else { return Ok(String::new()) };
-        let port = SecurePort::create(tls, places.secure, zookeeper.directory())?;
+        let port = SecurePort::create(tls, address, zookeeper.directory())?;
         let settings = port.settings(tls);
         zookeeper.secure = Some(port);
         Ok(settings)
     }
 
     #[cfg(not(feature = "tls"))]
-    fn open_secure_port(&self, _: &mut ZooKeeper, _: &Places) -> Result<String, Error> {
+    fn open_secure_port(&self, _: &mut ZooKeeper, _: SocketAddr) -> Result<String, Error> {
         Ok(String::new())
     }
 
@@ -171,7 +223,14 @@ impl ZooKeeperBuilder {
         }
         let command = self.command(installation, directory.path())?;
         let supervisor = Supervisor::spawn(directory.path(), &command).map_err(Error::io("run /bin/sh"))?;
-        Ok(ZooKeeper::new(directory, supervisor))
+        Ok(ZooKeeper {
+            address: (Ipv4Addr::LOCALHOST, 0).into(),
+            connect_string: String::new(),
+            #[cfg(feature = "tls")]
+            secure: None,
+            supervisor: Mutex::new(supervisor),
+            directory,
+        })
     }
 
     /// Writes the settings for the next start of a server: its address, and those that are `added`, such as the ones that
@@ -182,7 +241,7 @@ impl ZooKeeperBuilder {
         address: SocketAddr,
         added: &str,
     ) -> Result<(), Error> {
-        zookeeper.set_address(address);
+        (zookeeper.address, zookeeper.connect_string) = (address, address.to_string());
         let settings = [&*self.settings(address), &*self.logins.settings(), added].concat();
         write_private(&zookeeper.directory().join("zoo.cfg"), &settings).map_err(Error::io("write zoo.cfg"))
     }
@@ -241,40 +300,31 @@ impl ZooKeeper {
 
     /// Returns a builder with the default options.
     pub fn builder() -> ZooKeeperBuilder {
-        ZooKeeperBuilder::new()
-    }
-}
-
-/// The addresses that a server listens on.
-struct Places {
-    plain: SocketAddr,
-    #[cfg(feature = "tls")]
-    secure: SocketAddr,
-}
-
-impl Places {
-    fn find() -> io::Result<Self> {
-        let found = ports::free(2)?;
-        Ok(Self {
-            plain: found[0],
+        ZooKeeperBuilder {
+            installation: None,
+            tick_time: Duration::from_secs(2),
+            min_session_timeout: Duration::from_secs(1),
+            max_session_timeout: None,
+            properties: Vec::new(),
+            logins: Logins::default(),
             #[cfg(feature = "tls")]
-            secure: found[1],
-        })
+            tls: None,
+        }
     }
 }
 
 // Real servers need Java, which the tests without features do without.
 #[cfg(all(test, feature = "tls"))]
 mod tests {
-    use std::net::{Ipv4Addr, TcpListener};
+    use std::net::TcpListener;
 
     use super::*;
 
     #[test]
     fn a_port_that_is_taken_is_replaced() {
         let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let mut places = [Places::find().unwrap(), Places::find().unwrap()];
-        places[0].plain = taken.local_addr().unwrap();
+        let mut places = [(); 2].map(|()| free_ports(2).unwrap());
+        places[0][0] = taken.local_addr().unwrap();
         let mut places = places.into_iter();
         let zookeeper = ZooKeeper::builder().start_at(|| Ok(places.next().unwrap())).unwrap();
         assert_ne!(zookeeper.address(), taken.local_addr().unwrap());
@@ -284,8 +334,8 @@ mod tests {
     #[test]
     fn a_port_with_tls_that_is_taken_is_replaced() {
         let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let mut places = [Places::find().unwrap(), Places::find().unwrap()];
-        places[0].secure = taken.local_addr().unwrap();
+        let mut places = [(); 2].map(|()| free_ports(2).unwrap());
+        places[0][1] = taken.local_addr().unwrap();
         let mut places = places.into_iter();
         let builder = ZooKeeper::builder().tls(Tls::new(&crate::Authority::new()));
         let zookeeper = builder.start_at(|| Ok(places.next().unwrap())).unwrap();

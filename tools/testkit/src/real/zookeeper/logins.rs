@@ -3,7 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::Principal;
+use super::{ZooKeeper, write_private};
+use crate::{Error, Principal};
 
 /// The users that a server knows by their passwords or by Kerberos, and the digest of its superuser.
 #[derive(Clone, Default)]
@@ -14,11 +15,7 @@ pub(super) struct Logins {
 }
 
 impl Logins {
-    /// Adds a user.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the file of the logins cannot contain the name or the password, or there is Kerberos.
+    /// Adds a user. Panics if the file of the logins cannot contain the name or the password, or there is Kerberos.
     pub(super) fn add(&mut self, name: &str, password: &str) {
         assert!(self.service.is_none(), "the server has Kerberos");
         for text in [name, password] {
@@ -28,11 +25,7 @@ impl Logins {
         self.users.push((name.to_owned(), password.to_owned()));
     }
 
-    /// Sets the service of the server in Kerberos.
-    ///
-    /// # Panics
-    ///
-    /// Panics if there are users with passwords.
+    /// Sets the service of the server in Kerberos. Panics if there are users with passwords.
     pub(super) fn set_kerberos(&mut self, service: &Principal) {
         assert!(self.users.is_empty(), "the server has users with passwords");
         self.service = Some(service.clone());
@@ -43,11 +36,7 @@ impl Logins {
         self.service.as_ref().map(Principal::config)
     }
 
-    /// Sets the digest of the superuser.
-    ///
-    /// # Panics
-    ///
-    /// Panics if it cannot be a value of a setting.
+    /// Sets the digest of the superuser. Panics if it cannot be a value of a setting.
     pub(super) fn set_superuser(&mut self, digest: &str) {
         let fits = digest.chars().all(|character| character.is_ascii_graphic() && character != '\\');
         assert!(fits, "a digest has a character other than ASCII letters, digits and punctuation");
@@ -71,7 +60,7 @@ impl Logins {
     }
 
     /// Returns a section of a file of users. A server reads the one with the name `Server`.
-    pub(super) fn section(&self, name: &str) -> String {
+    fn section(&self, name: &str) -> String {
         let options = self
             .users
             .iter()
@@ -86,6 +75,31 @@ impl fmt::Debug for Logins {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.users.iter().map(|(name, _)| name).collect();
         f.debug_struct("Logins").field("users", &names).finish_non_exhaustive()
+    }
+}
+
+impl ZooKeeper {
+    /// Replaces all users by others, as of the next [`restart`](Self::restart). Each has a name and a password.
+    ///
+    /// The server must have been started with a user. Without any, it becomes a server that accepts every login and
+    /// ignores it.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Io`] if the file cannot be written.
+    ///
+    /// # Panics
+    ///
+    /// Panics as [`ZooKeeperBuilder::user`](crate::ZooKeeperBuilder::user) does.
+    pub fn replace_users<'a>(
+        &self,
+        users: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<(), Error> {
+        let mut logins = Logins::default();
+        users.into_iter().for_each(|(name, password)| logins.add(name, password));
+        // A server that finds no section of its own has no users.
+        let file = logins.file().unwrap_or_else(|| logins.section("Nobody"));
+        write_private(&self.directory().join(LOGINS), &file).map_err(Error::io("write the users"))
     }
 }
 

@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use super::write_private;
+use super::{ZooKeeper, write_private};
 use crate::Error;
 use crate::real::tls::{Authority, Identity, Tls};
 
@@ -44,24 +44,86 @@ impl SecurePort {
     pub(super) fn is_open(&self, conf: &str) -> bool {
         conf.lines().any(|line| line == format!("secureClientPort={}", self.address.port()))
     }
+}
 
-    pub(super) fn address(&self) -> SocketAddr {
-        self.address
+/// The port with TLS, of servers that were started with [`ZooKeeperBuilder::tls`](crate::ZooKeeperBuilder::tls).
+impl ZooKeeper {
+    /// Returns the address of the port with TLS as `tcp+tls://ADDRESS:PORT`, which the crate `zookeeper-client`
+    /// connects to.
+    ///
+    /// The port without TLS, at [`connect_string`](Self::connect_string), is open as well.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the server was started without TLS.
+    pub fn secure_connect_string(&self) -> &str {
+        &self.secure_port().connect_string
     }
 
-    pub(super) fn connect_string(&self) -> &str {
-        &self.connect_string
+    /// Returns the address of the port with TLS, for clients that are told in another way to use TLS.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the server was started without TLS.
+    pub fn secure_address(&self) -> SocketAddr {
+        self.secure_port().address
+    }
+
+    fn secure_port(&self) -> &SecurePort {
+        self.secure.as_ref().expect("the server was started with TLS")
+    }
+
+    /// Replaces the certificate and the key of the port with TLS, as of the next [`restart`](Self::restart).
+    ///
+    /// ZooKeeper 3.8.0 does not reload certificates, so clients get the old one until then.
+    ///
+    /// ```no_run
+    /// use zklock_testkit::{Authority, Tls, Validity, ZooKeeper};
+    ///
+    /// let authority = Authority::new();
+    /// let zookeeper = ZooKeeper::builder().tls(Tls::new(&authority)).start()?;
+    /// let address = zookeeper.secure_address().ip().to_string();
+    /// zookeeper.replace_certificate(&authority.identity([address], Validity::Expired))?;
+    /// zookeeper.restart()?;
+    /// # Ok::<(), zklock_testkit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Io`] if the file cannot be written.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the server was started without TLS.
+    pub fn replace_certificate(&self, identity: &Identity) -> Result<(), Error> {
+        self.secure_port();
+        write_identity(identity, self.directory())
+    }
+
+    /// Replaces the authority whose client certificates the server accepts, as of the next
+    /// [`restart`](Self::restart). The certificate of the server stays.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Io`] if the file cannot be written.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the server was started without TLS.
+    pub fn replace_authority(&self, authority: &Authority) -> Result<(), Error> {
+        self.secure_port();
+        write_authority(authority, self.directory())
     }
 }
 
 /// Writes the certificate of the authority whose clients the server accepts, which it reads when it starts.
-pub(super) fn write_authority(authority: &Authority, directory: &Path) -> Result<(), Error> {
+fn write_authority(authority: &Authority, directory: &Path) -> Result<(), Error> {
     write_private(&directory.join(AUTHORITY), authority.certificate_pem())
         .map_err(Error::io("write the certificate of the authority"))
 }
 
 /// Writes the certificate and the key that the server reads when it starts.
-pub(super) fn write_identity(identity: &Identity, directory: &Path) -> Result<(), Error> {
+fn write_identity(identity: &Identity, directory: &Path) -> Result<(), Error> {
     let both = [identity.certificate_pem(), identity.key_pem()].concat();
     write_private(&directory.join(IDENTITY), &both).map_err(Error::io("write the certificate of the server"))
 }
