@@ -80,12 +80,6 @@ impl Peer {
         actor.ask(&format!("open {recipe} {full_path}")).await;
         actor
     }
-
-    /// Kills the process (SIGKILL), as in a crash.
-    pub(crate) fn kill(&mut self) {
-        self.child.kill().expect("the process runs");
-        self.child.wait().expect("the process ends");
-    }
 }
 
 impl Drop for Peer {
