@@ -17,7 +17,7 @@ use crate::left_out::LeftOut;
 use crate::output::Output;
 use crate::program::End;
 use crate::session::asking;
-use crate::view::{self, kind, name, shown, time};
+use crate::view::{self, name, shown, time, word};
 
 /// The way in which a holder leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ async fn choose(
     if means == Means::Resign
         && let Some(other) = kinds.clone().find(|kind| !matches!(kind, LockKind::Election | LockKind::Mutex))
     {
-        return Err(Failure::new(Code::Usage, format!("{path} is no election, but a {}", kind(other))));
+        return Err(Failure::new(Code::Usage, format!("{path} is no election, but a {}", word(other))));
     }
     let participants = surveyed.locks.into_iter().flat_map(|lock| lock.participants);
     let is_chosen = |one: &Participant| match &options.node {

@@ -13,7 +13,7 @@ use crate::arguments::{Ls, Who};
 use crate::exit::Failure;
 use crate::left_out::LeftOut;
 use crate::output::{Form, Output};
-use crate::view::{self, kind, mode, name, shown, standing, table, time};
+use crate::view::{self, name, shown, table, time, word};
 
 /// Lists the locks at a path and below it.
 pub(crate) async fn ls(client: &Client, options: &Ls, output: &Output) -> Result<ExitCode, Failure> {
@@ -72,7 +72,7 @@ fn row(lock: &SurveyedLock) -> [String; 6] {
     let first = lock.participants.first();
     [
         shown(&lock.path),
-        kind(lock.kind).to_owned(),
+        word(lock.kind),
         lock.holding.to_string(),
         lock.waiting.to_string(),
         first.map(|first| time(first.entered)).unwrap_or_default(),
@@ -82,8 +82,8 @@ fn row(lock: &SurveyedLock) -> [String; 6] {
 
 fn participant(one: &Participant) -> [String; 6] {
     [
-        standing(one.standing).to_owned(),
-        mode(one.mode).to_owned(),
+        word(one.standing),
+        word(one.mode),
         time(one.entered),
         format!("{:#x}", one.session_id),
         one.fencing_token.to_text(),
