@@ -31,8 +31,8 @@ impl Record {
     /// Returns the number of sections entered so far, and the contender that entered the last one.
     pub(crate) fn latest(&self) -> (usize, Option<String>) {
         let record = fs::read_to_string(self.path()).expect("the file is there");
-        let entered = record.lines().filter_map(|line| line.strip_prefix("enter ")?.split_once(' '));
-        (entered.clone().count(), entered.last().map(|(name, _)| name.to_owned()))
+        let mut entered = record.lines().filter_map(|line| line.strip_prefix("enter ")?.split_once(' '));
+        (entered.clone().count(), entered.next_back().map(|(name, _)| name.to_owned()))
     }
 
     /// Returns the number of sections of each contender, or an error if a contender was inside that must not

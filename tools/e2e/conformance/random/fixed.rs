@@ -177,12 +177,12 @@ fn paths() -> Vec<Turn> {
 
 /// Several reads at once, the ephemeral nodes of a session, and the number of all descendants.
 fn reads() -> Vec<Turn> {
-    let nodes = ["/a", "/a/b", "/a/b/c", "/ab"].map(|name| create(name));
+    let nodes = ["/a", "/a/b", "/a/b/c", "/ab"].map(create);
     let ephemeral = |name| Request::Create(node(name, CreateFlags::EPHEMERAL));
     let mut turns = by(0, nodes.into_iter().chain([ephemeral("/ab/c"), ephemeral("/d")]));
     turns.extend(by(1, [ephemeral("/e")]));
     let number = |name| Request::GetAllChildrenNumber { path: path(name) };
-    let prefixes = ["/a", "/ab", "/ab/", "/ab/c", "/b", "/e"].map(|below| path(below)).into_iter();
+    let prefixes = ["/a", "/ab", "/ab/", "/ab/c", "/b", "/e"].map(path).into_iter();
     let prefixes = prefixes.chain(["", " ", "/", " / "].map(str::to_owned));
     let read = || Op::GetData { path: path("/a"), watch: true };
     let list = Op::GetChildren { path: path(""), watch: true };
@@ -467,7 +467,7 @@ fn without_path(path: &str, request: &Request) -> Request {
     Request::Unknown { opcode: request.opcode(), body }
 }
 
-/// Requests that are cut short, too long, or without a path or an ACL.
+/// Requests that are cut short, too long, or without a path or an ACL, and a login.
 fn malformed() -> Vec<Turn> {
     let cut = with_bodies().into_iter().flat_map(|request| {
         let (opcode, body) = (request.opcode(), body(&request));
@@ -496,12 +496,14 @@ fn malformed() -> Vec<Turn> {
         }
         body.long(-1);
     });
+    // The server has no users, and accepts it.
+    let login = Request::Unknown { opcode: Opcode::SASL, body: Bytes::from_static(&[0; 4]) };
     let read = || Op::GetData { path: path("/a"), watch: true };
     let check = || Op::Check(CheckVersion { path: path(""), version: 0 });
     let writes = [vec![check()], vec![read(), check()]].map(Request::MultiRead);
     let reads = [vec![read()], vec![check(), read()]].map(Request::Multi);
     let requests = cut.chain(writes).chain(reads).chain(long).chain(null_paths());
-    by(0, requests.chain([null_acl, no_text, reconfiguration, children("")]))
+    by(0, requests.chain([null_acl, no_text, reconfiguration, login, Request::WhoAmI, children("")]))
 }
 
 fn null_paths() -> Vec<Request> {

@@ -42,12 +42,6 @@ pub async fn forwarded(name: String) -> Result<String, LockError> {
     Ok(name)
 }
 
-/// Starts once per period.
-#[leader_only(once_per = "15m")]
-pub async fn invoices() {
-    yield_now().await;
-}
-
 /// Forwards.
 async fn forward(name: String) -> Result<String, LockError> {
     yield_now().await;
