@@ -60,11 +60,6 @@ fn own_servers() {
     sibling.wait().unwrap();
 }
 
-#[track_caller]
-fn wait_until(what: &str, mut state: impl FnMut() -> bool) {
-    assert!(eventually(SOON, || state().then_some(())).is_some(), "never happened: {what}");
-}
-
 #[test]
 fn servers_that_run_stand_still_or_are_killed_end_with_their_killed_owner() {
     if env::var_os(OWNER).is_some() {
@@ -83,8 +78,8 @@ fn servers_that_run_stand_still_or_are_killed_end_with_their_killed_owner() {
     owner.kill().unwrap();
     owner.wait().unwrap();
     for (pid, directory) in servers {
-        wait_until("the server ends", || has_ended(pid.parse().unwrap()));
-        wait_until("the directory is removed", || !Path::new(directory).exists());
+        let is_gone = || has_ended(pid.parse().unwrap()) && !Path::new(directory).exists();
+        assert!(eventually(SOON, || is_gone().then_some(())).is_some(), "{directory} outlives its owner");
     }
 }
 
