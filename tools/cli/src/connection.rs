@@ -366,13 +366,6 @@ mod tests {
     }
 
     #[test]
-    fn a_list_with_a_chroot_behind_each_server_is_refused() {
-        let settings = "connect = 'zk1/prod,zk2/prod'".parse().unwrap();
-        let error = Settings::of(&settings).err().expect("the list has another meaning").to_string();
-        assert!(error.ends_with("write \"zk1,zk2/prod\""), "{error}");
-    }
-
-    #[test]
     fn a_wrong_setting_is_named_and_a_password_is_not() {
         let settings = "sesion_timeout = '3s'\nconnect = 'a'".parse::<Table>().unwrap();
         let error = Config::deserialize(Value::Table(settings)).unwrap_err();

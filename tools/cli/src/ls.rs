@@ -1,6 +1,6 @@
 //! `zklock ls` and `zklock who`: the locks below a path, and the participants of one.
 //!
-//! Uses the floors below: `access`, `left_out`, `arguments`, `output`, `view` and `exit`.
+//! Uses the floors below: `survey`, `arguments`, `output`, `view` and `exit`.
 
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -8,11 +8,10 @@ use std::process::ExitCode;
 use serde_json::json;
 use zklock::{Client, Participant, Surveyed, SurveyedLock};
 
-use crate::access;
 use crate::arguments::{Ls, Who};
 use crate::exit::Failure;
-use crate::left_out::LeftOut;
 use crate::output::{Form, Output};
+use crate::survey::{LeftOut, check};
 use crate::view::{self, name, shown, table, time, word};
 
 /// Lists the locks at a path and below it.
@@ -42,7 +41,7 @@ pub(crate) async fn ls(client: &Client, options: &Ls, output: &Output) -> Result
 pub(crate) async fn who(client: &Client, options: &Who, output: &Output) -> Result<ExitCode, Failure> {
     let survey = client.survey(&options.path)?.depth(0).participants(options.most);
     let surveyed = survey.take().await?;
-    access::check(&surveyed)?;
+    check(&surveyed)?;
     LeftOut::of(&surveyed, options.most).tell(output);
     let path = shown(&options.path);
     let nothing =

@@ -196,13 +196,4 @@ mod tests {
         assert_eq!(child.news().unwrap(), News::Ended);
         assert_eq!(child.reap().unwrap(), Status::Exited(0));
     }
-
-    #[test]
-    fn the_code_of_a_signal_is_that_of_a_shell() {
-        assert_eq!(Status::Exited(3).code(), 3);
-        assert_eq!(Status::from(Signal::SIGKILL).code(), 137);
-        assert_eq!(Status::from(ExitStatus::from_raw(15)).code(), 143);
-        // The greatest signal on Linux.
-        assert_eq!(Status::Signaled(64).code(), 192);
-    }
 }

@@ -12,7 +12,7 @@ use zklock::{Held, LossReason};
 use super::child::{Child, News, Status, reap};
 use super::launch::Bond;
 use super::lease::{self, Deadlines, Lease, SHORTEST_INTERVAL};
-use super::signals::{Addressee, Signals, addressee, asks_to_end};
+use super::signals::{Signals, asks_to_end, is_for_program};
 use super::start::{Course, Launched};
 use super::terminal::{Stage, may_suspend};
 use super::watchdog::{Notice, Watchdog};
@@ -241,9 +241,10 @@ impl<'a> Supervision<'a> {
             self.stage.resume(&self.child);
         }
         self.is_asked |= asks_to_end(signal);
-        match addressee(signal) {
-            Addressee::Group => self.child.signal_group(signal),
-            Addressee::Program => self.child.signal(signal),
+        if is_for_program(signal) {
+            self.child.signal(signal);
+        } else {
+            self.child.signal_group(signal);
         }
     }
 

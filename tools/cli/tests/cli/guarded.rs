@@ -94,7 +94,7 @@ const STARTS: usize = 10;
 async fn a_program_has_ended_when_its_lock_is_free() {
     let mut runs = JoinSet::new();
     for (fault, manners) in [
-        (Fault::Killed, Manners::Ignores),
+        (Fault::Killed, Manners::ChildIgnores),
         (Fault::Stopped, Manners::Ends),
         (Fault::Stopped, Manners::Ignores),
         (Fault::Silent(Direction::Both), Manners::ChildIgnores),
@@ -124,16 +124,6 @@ async fn no_program_outlives_its_lock_in_fifty_runs_with_the_connection_cut() {
         runs.spawn(check_end(fault, manners, SHORTEST_SESSION));
     }
     runs.join_all().await;
-}
-
-#[tokio::test]
-async fn the_children_of_a_program_are_killed_with_its_zklock() {
-    let space = Space::new();
-    let script = "trap '' TERM; sleep 1000 & echo $!; wait";
-    let mut running = space.zklock(&format!("exec {PATH}")).shell(script).start();
-    let child = running.process();
-    running.signal(Signal::SIGKILL);
-    until(async || !is_alive(child), "the child of the program is killed").await;
 }
 
 #[tokio::test]
