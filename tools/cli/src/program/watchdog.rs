@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
-use super::child::OWN;
+use super::child::{OWN, spawn};
 use super::lease::{Deadlines, now};
 
 /// The argument that makes this program a watchdog.
@@ -51,8 +51,7 @@ impl Watchdog {
     pub(super) fn start() -> io::Result<Self> {
         let mut command = Command::new(OWN);
         let command = command.arg0("zklock").arg(NAME).process_group(0);
-        let mut process =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let mut process = spawn(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()))?;
         let piped = || io::Error::other("the watchdog has no pipe");
         let (orders, answers) = process.stdin.take().zip(process.stdout.take()).ok_or_else(piped)?;
         let (orders, answers) = (sender(orders)?, receiver(answers)?);
