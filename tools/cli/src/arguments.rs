@@ -106,8 +106,13 @@ pub(crate) struct Exec {
     /// The path of the lock, below the namespace
     pub(crate) path: String,
 
-    #[command(flatten)]
-    pub(crate) patience: Patience,
+    /// The longest wait for the lock; without it, there is no bound
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, conflicts_with = "no_wait")]
+    pub(crate) wait: Option<Duration>,
+
+    /// Fails at once if others hold the lock or wait for it
+    #[arg(long)]
+    pub(crate) no_wait: bool,
 
     /// The side of a read-write lock; without it, the lock is a mutex
     #[arg(long, value_enum, conflicts_with = "permits")]
@@ -135,18 +140,6 @@ pub(crate) struct Exec {
 
     #[command(flatten)]
     pub(crate) running: Running,
-}
-
-/// How long to wait for a lock.
-#[derive(Args, Debug)]
-pub(crate) struct Patience {
-    /// The longest wait for the lock; without it, there is no bound
-    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, conflicts_with = "no_wait")]
-    pub(crate) wait: Option<Duration>,
-
-    /// Fails at once if others hold the lock or wait for it
-    #[arg(long)]
-    pub(crate) no_wait: bool,
 }
 
 /// The options of `lead`.

@@ -104,7 +104,7 @@ async fn take(client: &Client, options: &Exec, once: Option<&Once>) -> Result<Op
         Some(once) => client.unless_begun((&once.tick, once.period), taking).await,
         None => taking.await.map(Some),
     };
-    taken.map_err(|error| match options.patience.no_wait && error.is_contended() {
+    taken.map_err(|error| match options.no_wait && error.is_contended() {
         true => Failure::new(Code::Contended, format!("lock {} is held by others", options.path)),
         false => error.into(),
     })

@@ -1,6 +1,6 @@
 //! `zklock revoke`, `zklock break` and `zklock resign`: ask holders to release, or take their locks away.
 //!
-//! Uses the floors below: `session`, `program`, `access`, `left_out`, `arguments`, `output`, `view` and `exit`.
+//! Uses the floors below: `session`, `program`, `survey`, `arguments`, `output`, `view` and `exit`.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -10,14 +10,13 @@ use serde_json::json;
 use tokio::sync::oneshot;
 use zklock::{Client, Config, LockKind, Participant, Standing};
 
-use crate::access;
 use crate::arguments::Force;
 use crate::exit::{Code, Failure};
-use crate::left_out::LeftOut;
 use crate::output::Output;
 use crate::program::End;
 use crate::session::asking;
-use crate::view::{self, kind, name, shown, time};
+use crate::survey::{LeftOut, check};
+use crate::view::{self, name, shown, time, word};
 
 /// The way in which a holder leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,14 +63,14 @@ async fn choose(
     output: &Output,
 ) -> Result<Vec<Participant>, Failure> {
     let surveyed = client.survey(&options.path)?.depth(0).participants(MOST).take().await?;
-    access::check(&surveyed)?;
+    check(&surveyed)?;
     LeftOut::of(&surveyed, MOST).tell(output);
     let path = shown(&options.path);
     let kinds = surveyed.locks.iter().map(|lock| lock.kind);
     if means == Means::Resign
         && let Some(other) = kinds.clone().find(|kind| !matches!(kind, LockKind::Election | LockKind::Mutex))
     {
-        return Err(Failure::new(Code::Usage, format!("{path} is no election, but a {}", kind(other))));
+        return Err(Failure::new(Code::Usage, format!("{path} is no election, but a {}", word(other))));
     }
     let participants = surveyed.locks.into_iter().flat_map(|lock| lock.participants);
     let is_chosen = |one: &Participant| match &options.node {

@@ -1,6 +1,6 @@
 //! `zklock ls` and `zklock who`: the locks below a path, and the participants of one.
 //!
-//! Uses the floors below: `access`, `left_out`, `arguments`, `output`, `view` and `exit`.
+//! Uses the floors below: `survey`, `arguments`, `output`, `view` and `exit`.
 
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -8,12 +8,11 @@ use std::process::ExitCode;
 use serde_json::json;
 use zklock::{Client, Participant, Surveyed, SurveyedLock};
 
-use crate::access;
 use crate::arguments::{Ls, Who};
 use crate::exit::Failure;
-use crate::left_out::LeftOut;
 use crate::output::{Form, Output};
-use crate::view::{self, kind, mode, name, shown, standing, table, time};
+use crate::survey::{LeftOut, check};
+use crate::view::{self, name, shown, table, time, word};
 
 /// Lists the locks at a path and below it.
 pub(crate) async fn ls(client: &Client, options: &Ls, output: &Output) -> Result<ExitCode, Failure> {
@@ -42,7 +41,7 @@ pub(crate) async fn ls(client: &Client, options: &Ls, output: &Output) -> Result
 pub(crate) async fn who(client: &Client, options: &Who, output: &Output) -> Result<ExitCode, Failure> {
     let survey = client.survey(&options.path)?.depth(0).participants(options.most);
     let surveyed = survey.take().await?;
-    access::check(&surveyed)?;
+    check(&surveyed)?;
     LeftOut::of(&surveyed, options.most).tell(output);
     let path = shown(&options.path);
     let nothing =
@@ -72,7 +71,7 @@ fn row(lock: &SurveyedLock) -> [String; 6] {
     let first = lock.participants.first();
     [
         shown(&lock.path),
-        kind(lock.kind).to_owned(),
+        word(lock.kind),
         lock.holding.to_string(),
         lock.waiting.to_string(),
         first.map(|first| time(first.entered)).unwrap_or_default(),
@@ -82,8 +81,8 @@ fn row(lock: &SurveyedLock) -> [String; 6] {
 
 fn participant(one: &Participant) -> [String; 6] {
     [
-        standing(one.standing).to_owned(),
-        mode(one.mode).to_owned(),
+        word(one.standing),
+        word(one.mode),
         time(one.entered),
         format!("{:#x}", one.session_id),
         one.fencing_token.to_text(),

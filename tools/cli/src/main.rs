@@ -2,9 +2,7 @@
 //!
 //! * [`arguments`], [`connection`]: the command line, and the configuration of the client.
 //! * [`exec`], [`lead`]: run a program under a lock, or while this process leads; [`lock`] takes the lock.
-//! * [`ls`], [`watch`], [`top`]: the locks and their participants; [`view`] shows them, and
-//!   [`looks`] looks again and again, and [`left_out`] counts what they do not show.
-//!   [`access`] checks that the participants of a lock can be seen.
+//! * [`ls`], [`watch`], [`top`]: the locks and their participants; [`survey`] looks at them, and [`view`] shows them.
 //! * [`force`]: takes locks away.
 //! * [`doctor`], [`serve`]: look at servers, and run one for development.
 //! * [`session`]: one client for the length of a command.
@@ -12,7 +10,6 @@
 //! * [`shell`]: completions and manual pages.
 //! * [`output`], [`exit`]: the results for people and for programs, and the exit codes.
 
-mod access;
 mod arguments;
 mod connection;
 mod doctor;
@@ -20,15 +17,14 @@ mod exec;
 mod exit;
 mod force;
 mod lead;
-mod left_out;
 mod lock;
-mod looks;
 mod ls;
 mod output;
 mod program;
 mod serve;
 mod session;
 mod shell;
+mod survey;
 mod top;
 mod view;
 mod watch;

@@ -3,7 +3,7 @@
 //! * [`ranking`]: the locks and the waiters that are shown, as a pure function of a survey.
 //! * [`screen`]: the screen that shows them.
 //!
-//! Uses the floors below: `looks`, `left_out`, `arguments`, `output`, `view` and `exit`.
+//! Uses the floors below: `survey`, `arguments`, `output`, `view` and `exit`.
 
 mod ranking;
 mod screen;
@@ -20,8 +20,8 @@ use zklock::{Client, LockError, Surveyed};
 
 use crate::arguments::Watch;
 use crate::exit::{Code, Failure};
-use crate::looks::{Looks, is_passing};
 use crate::output::{Form, Output};
+use crate::survey::{Looks, is_passing};
 
 use self::ranking::Ranking;
 

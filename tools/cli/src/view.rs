@@ -2,11 +2,11 @@
 //!
 //! Uses no other module of the crate.
 
-use std::fmt::Write;
+use std::fmt::{Debug, Write};
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
-use zklock::{LockKind, Mode, Participant, Standing, SurveyedLock};
+use zklock::{Participant, SurveyedLock};
 
 /// Aligns the cells of rows by the longest cell of each column.
 pub(crate) fn table<const N: usize>(heading: [&str; N], rows: &[[String; N]]) -> String {
@@ -34,33 +34,9 @@ pub(crate) fn shown(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-pub(crate) fn kind(kind: LockKind) -> &'static str {
-    match kind {
-        LockKind::Mutex => "mutex",
-        LockKind::RwLock => "rwlock",
-        LockKind::Semaphore => "semaphore",
-        LockKind::Election => "election",
-        _ => "other",
-    }
-}
-
-pub(crate) fn mode(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Exclusive => "exclusive",
-        Mode::Read => "read",
-        Mode::Write => "write",
-        Mode::Permit => "permit",
-        Mode::Leader => "leader",
-        _ => "other",
-    }
-}
-
-pub(crate) fn standing(standing: Standing) -> &'static str {
-    match standing {
-        Standing::Holds => "holds",
-        Standing::Waits => "waits",
-        _ => "other",
-    }
+/// The name of a kind, a mode or a standing, which is that of the library in lower case.
+pub(crate) fn word(value: impl Debug) -> String {
+    format!("{value:?}").to_lowercase()
 }
 
 /// The time in UTC, to the second.
@@ -89,8 +65,8 @@ pub(crate) fn participant(participant: &Participant) -> Value {
         "persistent": participant.is_persistent(),
         "since": time(participant.entered),
         "token": participant.fencing_token.to_text(),
-        "mode": mode(participant.mode),
-        "standing": standing(participant.standing),
+        "mode": word(participant.mode),
+        "standing": word(participant.standing),
     })
 }
 
@@ -98,7 +74,7 @@ pub(crate) fn lock(lock: &SurveyedLock) -> Value {
     let participants: Vec<_> = lock.participants.iter().map(participant).collect();
     json!({
         "path": lock.path,
-        "kind": kind(lock.kind),
+        "kind": word(lock.kind),
         "holding": lock.holding,
         "waiting": lock.waiting,
         "participants": participants,

@@ -2,7 +2,7 @@
 //!
 //! The servers are asked at intervals. A watch for each lock would cost them more, and the client more memory.
 //!
-//! Uses the floors below: `looks`, `left_out`, `arguments`, `output`, `view` and `exit`.
+//! Uses the floors below: `survey`, `arguments`, `output`, `view` and `exit`.
 
 mod changes;
 
@@ -14,9 +14,8 @@ use zklock::Client;
 
 use crate::arguments::Watch;
 use crate::exit::Failure;
-use crate::left_out::LeftOut;
-use crate::looks::{Looks, is_passing};
 use crate::output::Output;
+use crate::survey::{LeftOut, Looks, is_passing};
 use crate::view::{self, name, shown, time};
 
 use self::changes::{Change, State};

@@ -2,9 +2,7 @@
 
 use bytes::Bytes;
 use zklock_testkit::conversation::Message;
-use zklock_testkit::wire::{
-    Acl, Create, CreateFlags, ErrorCode, Id, Opcode, Request, Response, Writer, permissions,
-};
+use zklock_testkit::wire::{Acl, Create, CreateFlags, ErrorCode, Id, Opcode, Request, Writer, permissions};
 
 use crate::case::cases;
 use crate::client::{Client, world};
@@ -14,7 +12,6 @@ cases! {
     an_acl_is_kept_in_its_order,
     a_failed_proof_ends_the_connection_but_not_the_session,
     an_identity_counts_for_what_follows,
-    a_login_to_a_server_without_users_is_accepted,
     times_to_live_and_the_superuser_are_absent_unless_configured,
 }
 
@@ -71,14 +68,6 @@ async fn an_identity_counts_for_what_follows(server: &Server) {
         }
     }
     assert!(outcomes.contains(&(before, false)) && outcomes.contains(&(after, true)), "{outcomes:?}");
-}
-
-async fn a_login_to_a_server_without_users_is_accepted(server: &Server) {
-    let mut client = server.client().await;
-    let before = client.ask(Request::WhoAmI).await;
-    let login = Request::Unknown { opcode: Opcode::SASL, body: Bytes::from_static(&[0; 4]) };
-    assert_eq!(client.ask(login).await, Ok(Response::Token(None)));
-    assert_eq!(client.ask(Request::WhoAmI).await, before);
 }
 
 async fn times_to_live_and_the_superuser_are_absent_unless_configured(server: &Server) {

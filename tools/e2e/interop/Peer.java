@@ -134,7 +134,7 @@ class Actor {
                 ((Shared) recipe).count.setCount(Integer.parseInt(words[2]));
                 return "";
             case "run":
-                candidate = Candidate.run(client, name, words);
+                candidate = Candidate.run(client, words);
                 return "";
             case "candidates":
                 return candidate.listed();
@@ -405,11 +405,11 @@ class Permits implements InterProcessLock {
     }
 }
 
-/** A candidate in an election, which reports when it begins and ceases to lead. */
+/** A candidate in an election, which records when it begins and ceases to lead. */
 abstract class Candidate {
-    /** Runs a candidate: `KIND PATH ID`, and `RECORD` if it writes into a record instead of printing events. */
-    static Candidate run(CuratorFramework client, String name, String[] words) throws Exception {
-        Term term = words.length > 5 ? new RecordedTerm(Path.of(words[5]), words[4]) : new Term(name);
+    /** Runs a candidate: `KIND PATH ID RECORD`. */
+    static Candidate run(CuratorFramework client, String[] words) throws Exception {
+        Term term = new Term(Path.of(words[5]), words[4]);
         switch (words[2]) {
             case "latch":
                 return new Latch(client, term, words[3], words[4]);
@@ -500,40 +500,20 @@ abstract class Candidate {
     }
 }
 
-/** The reporter of a candidate's terms, which prints events. */
+/** The writer of a candidate's terms into a record. */
 class Term {
-    private final String actor;
-
-    Term(String actor) {
-        this.actor = actor;
-    }
-
-    void begins() {
-        Peer.say(actor, "event", "leads");
-    }
-
-    void ends() {
-        Peer.say(actor, "event", "follows");
-    }
-}
-
-/** The reporter of a candidate's terms that writes into a record. */
-class RecordedTerm extends Term {
     private final Path record;
     private final String id;
 
-    RecordedTerm(Path record, String id) {
-        super(id);
+    Term(Path record, String id) {
         this.record = record;
         this.id = id;
     }
 
-    @Override
     void begins() {
         write("enter");
     }
 
-    @Override
     void ends() {
         write("leave");
     }

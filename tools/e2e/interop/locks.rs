@@ -7,7 +7,6 @@ use zklock::{Client, Standing};
 
 use crate::contention::{Contest, Turn};
 use crate::face::{Held, Lock};
-use crate::revocation::{ask_ours, ask_theirs};
 use crate::support::{Space, soon};
 
 use self::Kind::{Exclusive, Mutex, Permits, Read, Write};
@@ -82,19 +81,12 @@ impl Kind {
         self.of_client(client).try_lock().await.unwrap()
     }
 
-    /// Waits until a session waits behind the holder.
-    async fn until_second(self, space: &Space, session_id: Option<i64>) {
+    /// Waits until a session waits behind this many others.
+    async fn until_behind(self, space: &Space, others: usize, session_id: Option<i64>) {
         match self {
-            Exclusive => space.until_queued(PERMITS, 2).await,
-            _ => space.until_waits(PATH, session_id, 0).await,
-        }
-    }
-
-    /// Waits until a session waits behind the one that waits for the holder.
-    async fn until_third(self, space: &Space, session_id: Option<i64>) {
-        match self {
-            Exclusive => space.until_waits(GATE, session_id, 0).await,
-            _ => space.until_waits(PATH, session_id, 1).await,
+            Exclusive if others == 1 => space.until_queued(PERMITS, 2).await,
+            Exclusive => space.until_waits(GATE, session_id, others - 2).await,
+            _ => space.until_waits(PATH, session_id, others - 1).await,
         }
     }
 }
@@ -124,50 +116,33 @@ async fn java_and_rust_exclude_each_other(
     Contest { recipe, path: PATH, modes, permits }.run(&Space::new(), round).await;
 }
 
+/// On each side, one contender waits for a holder, and one for a contender that waits itself.
 #[rstest]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_lock_goes_from_java_to_rust_to_java_in_the_order_of_the_queue(
+async fn the_lock_goes_from_java_to_rust_and_again_in_the_order_of_the_queue(
     #[values(Mutex, Exclusive, Write)] kind: Kind,
 ) {
     let (space, mode) = (Space::new(), kind.mode());
     let mut first = space.actor(kind.recipe(), PATH).await;
     let mut third = space.actor(kind.recipe(), PATH).await;
-    let client = space.client("second").await;
-    let session_id = client.session_id();
+    let (client, last) = (space.client("second").await, space.client("fourth").await);
+    let (session_id, last_id) = (client.session_id(), last.session_id());
     first.ask(&format!("acquire {mode}")).await;
     let second = tokio::spawn(async move { kind.lock(&client).await });
-    kind.until_second(&space, session_id).await;
+    kind.until_behind(&space, 1, session_id).await;
     third.order(&format!("acquire {mode}"));
-    kind.until_third(&space, space.peer().session_id()).await;
+    kind.until_behind(&space, 2, space.peer().session_id()).await;
+    let fourth = tokio::spawn(async move { kind.lock(&last).await });
+    kind.until_behind(&space, 3, last_id).await;
     assert!(!second.is_finished());
     first.ask(&format!("release {mode}")).await;
     let second = soon(second).await.unwrap();
     third.assert_busy();
     second.release().await.unwrap();
     third.answer().await;
+    assert!(!fourth.is_finished());
     third.ask(&format!("release {mode}")).await;
-}
-
-#[rstest]
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_lock_goes_from_rust_to_java_to_rust_in_the_order_of_the_queue(
-    #[values(Mutex, Exclusive, Write)] kind: Kind,
-) {
-    let (space, mode) = (Space::new(), kind.mode());
-    let (first, last) = (space.client("first").await, space.client("third").await);
-    let session_id = last.session_id();
-    let mut second = space.actor(kind.recipe(), PATH).await;
-    let first = kind.lock(&first).await;
-    second.order(&format!("acquire {mode}"));
-    kind.until_second(&space, space.peer().session_id()).await;
-    let third = tokio::spawn(async move { kind.lock(&last).await });
-    kind.until_third(&space, session_id).await;
-    second.assert_busy();
-    first.release().await.unwrap();
-    second.answer().await;
-    assert!(!third.is_finished());
-    second.ask(&format!("release {mode}")).await;
-    soon(third).await.unwrap().release().await.unwrap();
+    soon(fourth).await.unwrap().release().await.unwrap();
 }
 
 /// A hold, a call of the other side, and whether the call gets the lock at once.
@@ -265,7 +240,12 @@ async fn a_holder_in_rust_is_told_when_java_asks_for_its_lock(
 ) {
     let space = Space::new();
     let held = kind.lock(&space.client("ours").await).await;
-    ask_ours(&space, kind.recipe(), PATH, &kind.mode(), &held).await;
+    let mut theirs = space.actor(kind.recipe(), PATH).await;
+    let (node, _) = theirs.participants(&kind.mode()).await.remove(0);
+    theirs.ask(&format!("revoke {node}")).await;
+    soon(held.revoked()).await;
+    // The holder was only asked to release.
+    assert!(held.is_held());
     held.release().await.unwrap();
 }
 
@@ -278,6 +258,8 @@ async fn a_holder_in_java_is_told_when_rust_asks_for_its_lock(#[values(Mutex, Re
     let mut theirs = space.actor(kind.recipe(), PATH).await;
     theirs.ask(&format!("revocable {mode}")).await;
     theirs.ask(&format!("acquire {mode}")).await;
-    ask_theirs(&client, &kind.of_client(&client).participants().await[0], &mut theirs, &mode).await;
+    client.revoke(&kind.of_client(&client).participants().await[0]).await.unwrap();
+    assert_eq!(theirs.event().await, "revoked");
+    theirs.ask(&format!("release {mode}")).await;
     assert!(space.children(PATH).await.is_empty());
 }

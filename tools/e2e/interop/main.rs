@@ -16,7 +16,6 @@ mod peer;
 #[path = "../testkit/kazoo/python.rs"]
 mod python;
 mod record;
-mod revocation;
 mod rwlock;
 mod semaphore;
 #[path = "../../../tests/it/support/mod.rs"]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
@@ -25,8 +25,7 @@ pub(crate) struct Peer {
 #[derive(Clone)]
 struct Lines {
     input: Arc<Mutex<ChildStdin>>,
-    // `None` once there are no more lines.
-    readers: Arc<Mutex<Option<Readers>>>,
+    readers: Arc<Mutex<Readers>>,
 }
 
 type Readers = HashMap<String, UnboundedSender<Line>>;
@@ -61,7 +60,7 @@ impl Peer {
         // If there is no such line, Java has printed the reason to standard error.
         output.read_line(&mut ready).expect("java writes");
         let session_id = ready.trim().strip_prefix("peer ready ").and_then(|id| id.parse().ok());
-        let lines = Lines { input, readers: Arc::new(Mutex::new(Some(Readers::new()))) };
+        let lines = Lines { input, readers: Arc::default() };
         let to = lines.clone();
         std::thread::spawn(move || to.give_out(output));
         Self { child, lines, session_id: session_id.expect("Peer.java starts") }
@@ -80,12 +79,6 @@ impl Peer {
         actor.ask(&format!("open {recipe} {full_path}")).await;
         actor
     }
-
-    /// Kills the process (SIGKILL), as in a crash.
-    pub(crate) fn kill(&mut self) {
-        self.child.kill().expect("the process runs");
-        self.child.wait().expect("the process ends");
-    }
 }
 
 impl Drop for Peer {
@@ -98,13 +91,12 @@ impl Drop for Peer {
 impl Lines {
     fn reader(&self, name: &str) -> UnboundedReceiver<Line> {
         let (sender, receiver) = unbounded_channel();
-        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        readers.as_mut().expect("the process runs").insert(name.to_owned(), sender);
+        self.readers.lock().unwrap().insert(name.to_owned(), sender);
         receiver
     }
 
     fn write(&self, line: &str) -> std::io::Result<()> {
-        writeln!(self.input.lock().unwrap_or_else(PoisonError::into_inner), "{line}")
+        writeln!(self.input.lock().unwrap(), "{line}")
     }
 
     fn give_out(&self, output: BufReader<ChildStdout>) {
@@ -117,13 +109,13 @@ impl Lines {
                 Some("ok") => Line::Answer(Ok(rest)),
                 _ => Line::Answer(Err(rest)),
             };
-            let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(reader) = readers.as_ref().and_then(|readers| readers.get(name.unwrap_or_default())) {
+            if let Some(reader) = self.readers.lock().unwrap().get(name.unwrap_or_default()) {
                 // A test that has ended does not read the last lines of its actor.
                 let _ = reader.send(line);
             }
         }
-        *self.readers.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        // Each reader learns that there are no more lines.
+        self.readers.lock().unwrap().clear();
     }
 }
 
@@ -184,9 +176,7 @@ impl Drop for Actor {
     fn drop(&mut self) {
         // This fails if the process was killed.
         let _ = self.lines.write(&format!("{} end", self.name));
-        if let Some(readers) = &mut *self.lines.readers.lock().unwrap_or_else(PoisonError::into_inner) {
-            readers.remove(&self.name);
-        }
+        self.lines.readers.lock().unwrap().remove(&self.name);
     }
 }
 

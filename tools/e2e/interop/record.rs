@@ -30,15 +30,9 @@ impl Record {
 
     /// Returns the number of sections entered so far, and the contender that entered the last one.
     pub(crate) fn latest(&self) -> (usize, Option<String>) {
-        let entered = self.entered();
-        (entered.len(), entered.into_iter().next_back())
-    }
-
-    /// Returns the contenders in the order in which they entered their sections.
-    pub(crate) fn entered(&self) -> Vec<String> {
         let record = fs::read_to_string(self.path()).expect("the file is there");
-        let entered = record.lines().filter_map(|line| line.strip_prefix("enter ")?.split_once(' '));
-        entered.map(|(name, _)| name.to_owned()).collect()
+        let mut entered = record.lines().filter_map(|line| line.strip_prefix("enter ")?.split_once(' '));
+        (entered.clone().count(), entered.next_back().map(|(name, _)| name.to_owned()))
     }
 
     /// Returns the number of sections of each contender, or an error if a contender was inside that must not

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use zklock::{Client, Config, Participant};
+use zklock::{Client, Participant};
 
 use crate::peer::{Actor, Peer};
 use crate::shared;
@@ -14,7 +14,7 @@ pub(crate) use crate::shared::{SOON, soon, until, until_waiting_here};
 /// The timeout of the session of the shared Java process, long enough for a busy machine.
 const SESSION: Duration = Duration::from_secs(10);
 /// The timeout of sessions that are killed: short, but longer than a short pause.
-pub(crate) const SHORT_SESSION: Duration = Duration::from_secs(6);
+const SHORT_SESSION: Duration = Duration::from_secs(6);
 
 /// A test's namespace on a shared server, and its contenders in a shared Java process.
 pub(crate) struct Space(shared::Space);
@@ -82,9 +82,4 @@ impl Space {
         let listed = participants.iter().filter(|one| one.path == path);
         listed.map(|one| (self.full(&format!("{path}/{}", one.node)), one.identity.clone())).collect()
     }
-}
-
-/// Returns the configuration of a client that is killed.
-pub(crate) fn mortal_config(connect_string: &str, namespace: &str) -> Config {
-    Config::new(connect_string).namespace(namespace).session_timeout(SHORT_SESSION).tick_time(shared::TICK)
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::RwLock;
 use tokio::time::{sleep, timeout};
-use zklock::{Client, Config, LockError, LossReason, Policy, distributed_lock};
+use zklock::{Client, Config, LossReason, Policy, distributed_lock};
 use zklock_testkit::{EmbeddedServer, How, Proxy};
 use zookeeper_client as zk;
 
@@ -173,26 +173,6 @@ async fn starts_and_skips_under_once_per_are_counted() {
     until_it_is(3.0, "zklock_once_skips_total", &[]).await;
 }
 
-#[distributed_lock(path = "/values/{id}", client = client)]
-async fn valued(client: &Client, id: u64) -> Result<(), LockError> {
-    Ok(())
-}
-
-#[tokio::test]
-async fn ten_thousand_values_of_a_path_are_one_series() {
-    let server = EmbeddedServer::start().unwrap();
-    let client = client(&server, "/values").await;
-    valued(&client, 0).await.unwrap();
-    client.shutdown(SOON).await;
-    for id in 1..10_000 {
-        valued(&client, id).await.unwrap_err();
-    }
-    until_it_is(9_999.0, "zklock_acquisitions_total", &[("lock", "/values/{id}"), ("outcome", "failed")])
-        .await;
-    let acquired = [("lock", "/values/{id}"), ("outcome", "acquired")];
-    assert_eq!(scraped("zklock_acquisitions_total", &acquired), [1.0]);
-}
-
 #[tokio::test]
 async fn a_recorder_that_blocks_delays_no_lock_and_runs_on_no_other_thread() {
     let _alone = RECORDER.write().await;
@@ -209,20 +189,6 @@ async fn a_recorder_that_blocks_delays_no_lock_and_runs_on_no_other_thread() {
     }
     until_it_is(101.0, "zklock_acquisitions_total", &[("lock", "blocked"), ("outcome", "acquired")]).await;
     assert_eq!(threads(), ["zklock-metrics"]);
-}
-
-#[tokio::test]
-async fn a_recorder_that_panics_gets_the_counts_with_the_next_report() {
-    let server = EmbeddedServer::start().unwrap();
-    let client = client(&server, "/panicked").await;
-    scrape::panic_once("panicked");
-    let mutex = client.mutex("/a").unwrap().named("panicked");
-    for count in [1.0, 2.0] {
-        mutex.lock().await.unwrap().release().await.unwrap();
-        let acquired = [("lock", "panicked"), ("outcome", "acquired")];
-        until_it_is(count, "zklock_acquisitions_total", &acquired).await;
-        assert!(scrape::has_panicked());
-    }
 }
 
 #[tokio::test]

@@ -25,22 +25,14 @@ async fn record_all() {
     client.shutdown(SOON).await;
 }
 
-fn promtool(arguments: &[&str], input: &str) -> Output {
-    let promtool = Tool::Promtool.find_or_install().unwrap_or_else(|error| panic!("{error}"));
-    let mut child = Command::new(promtool)
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("promtool runs");
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    child.wait_with_output().unwrap()
-}
-
 #[track_caller]
 fn check(arguments: &[&str], input: &str) {
-    let Output { status, stdout, stderr } = promtool(arguments, input);
+    let promtool = Tool::Promtool.find_or_install().unwrap_or_else(|error| panic!("{error}"));
+    let mut command = Command::new(promtool);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("promtool runs");
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned();
     assert!(status.success(), "{said}");
 }

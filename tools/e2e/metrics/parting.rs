@@ -40,28 +40,6 @@ async fn a_client_that_is_shut_down_has_no_state_although_its_handles_are_left()
 }
 
 #[tokio::test]
-async fn a_client_that_is_shut_down_leaves_the_gauges_to_the_next_one_of_its_namespace() {
-    let _unblocked = RECORDER.read().await;
-    let server = EmbeddedServer::start().unwrap();
-    let former = client(&server, "/next").await;
-    let left = former.mutex("/a").unwrap().named("former");
-    former.shutdown(SOON).await;
-    let next = client(&server, "/next").await;
-    let connected = [("namespace", "/next"), ("state", "connected")];
-    until_it_is(1.0, "zklock_session_state", &connected).await;
-    for reports in 1..=3 {
-        left.lock().await.unwrap_err();
-        let failed = [("lock", "former"), ("outcome", "failed")];
-        super::until("zklock_acquisitions_total", &failed, |count| {
-            assert_eq!(scraped("zklock_session_state", &connected), [1.0]);
-            count == f64::from(reports)
-        })
-        .await;
-    }
-    next.shutdown(SOON).await;
-}
-
-#[tokio::test]
 async fn a_recorder_that_blocks_keeps_no_lock_beyond_the_shutdown() {
     let _alone = RECORDER.write().await;
     let server = EmbeddedServer::start().unwrap();

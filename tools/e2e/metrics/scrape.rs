@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, LazyLock, Mutex, OnceLock};
+use std::sync::{LazyLock, Mutex, OnceLock, RwLock, RwLockWriteGuard};
 use std::thread;
 use std::time::Duration;
 
@@ -12,10 +12,9 @@ use tokio::time::{sleep, timeout};
 
 static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();
 static THREADS: LazyLock<Mutex<BTreeSet<String>>> = LazyLock::new(Mutex::default);
-static IS_BLOCKED: Mutex<bool> = Mutex::new(false);
-static CHANGED: Condvar = Condvar::new();
+/// The recorder goes on as a reader, and stands still while there is a writer.
+static BLOCK: RwLock<()> = RwLock::new(());
 static HAS_STRUCK: AtomicBool = AtomicBool::new(false);
-static DUE: Mutex<Option<String>> = Mutex::new(None);
 
 /// Installs the recorder of the process, once.
 pub(super) fn install() {
@@ -28,23 +27,15 @@ pub(super) fn install() {
     });
 }
 
-/// A recorder that notes its threads, and stands still or panics when a test wants it to.
+/// A recorder that notes its threads, and stands still when a test wants it to.
 struct Watched(PrometheusRecorder);
 
 fn step() {
     THREADS.lock().unwrap().insert(thread::current().name().unwrap_or_default().to_owned());
-    let mut is_blocked = IS_BLOCKED.lock().unwrap();
-    while *is_blocked {
+    if BLOCK.try_read().is_err() {
         HAS_STRUCK.store(true, Ordering::SeqCst);
-        is_blocked = CHANGED.wait(is_blocked).unwrap();
+        drop(BLOCK.read().unwrap());
     }
-}
-
-/// Panics if a test wants that, once.
-fn panic_if_due(key: &Key) {
-    let is_due =
-        DUE.lock().unwrap().take_if(|lock| key.labels().any(|label| label.value() == *lock)).is_some();
-    assert!(!is_due, "the recorder panics, as the test wants it to");
 }
 
 impl Recorder for Watched {
@@ -65,7 +56,6 @@ impl Recorder for Watched {
 
     fn register_counter(&self, key: &Key, metadata: &Metadata<'_>) -> Counter {
         step();
-        panic_if_due(key);
         self.0.register_counter(key, metadata)
     }
 
@@ -85,24 +75,15 @@ pub(super) fn threads() -> Vec<String> {
     THREADS.lock().unwrap().iter().cloned().collect()
 }
 
-/// Makes the recorder panic once, when it is to record a count of the locks with this name.
-pub(super) fn panic_once(lock: &str) {
-    *DUE.lock().unwrap() = Some(lock.to_owned());
-}
-
-/// Returns whether the recorder has panicked since.
-pub(super) fn has_panicked() -> bool {
-    DUE.lock().unwrap().is_none()
-}
-
 /// Makes the recorder stand still until it is dropped.
-pub(super) struct Blocked;
+pub(super) struct Blocked {
+    _writer: RwLockWriteGuard<'static, ()>,
+}
 
 impl Blocked {
     pub(super) fn begin() -> Self {
         HAS_STRUCK.store(false, Ordering::SeqCst);
-        *IS_BLOCKED.lock().unwrap() = true;
-        Self
+        Self { _writer: BLOCK.write().unwrap() }
     }
 
     /// Waits until the recorder stands still.
@@ -113,13 +94,6 @@ impl Blocked {
             }
         };
         timeout(within, struck).await.expect("the recorder is called");
-    }
-}
-
-impl Drop for Blocked {
-    fn drop(&mut self) {
-        *IS_BLOCKED.lock().unwrap() = false;
-        CHANGED.notify_all();
     }
 }
 

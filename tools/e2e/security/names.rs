@@ -21,14 +21,10 @@ async fn a_wrong_password_is_refused_at_once() {
 
 #[tokio::test]
 async fn a_server_that_knows_no_users_is_refused() {
-    let zookeeper = ZooKeeper::start().unwrap();
-    assert_refused(Config::new(zookeeper.connect_string()).sasl_digest("worker", SASL_PASSWORD)).await;
-}
-
-#[tokio::test]
-async fn a_login_at_the_embedded_server_is_refused() {
-    let embedded = EmbeddedServer::start().unwrap();
-    assert_refused(Config::new(embedded.connect_string()).sasl_digest("worker", SASL_PASSWORD)).await;
+    let (zookeeper, embedded) = (ZooKeeper::start().unwrap(), EmbeddedServer::start().unwrap());
+    for servers in [zookeeper.connect_string(), embedded.connect_string()] {
+        assert_refused(Config::new(servers).sasl_digest("worker", SASL_PASSWORD)).await;
+    }
 }
 
 #[tokio::test]

@@ -1,10 +1,9 @@
 //! The permissions that each call needs, one by one.
 
-use std::time::Duration;
-
 use zklock::{Acl, Client, LockError, Permission};
 use zookeeper_client as zk;
 
+use crate::matrix::{List, assert_kept_out};
 use crate::secured::{Credentials, Transport, namespace, secured};
 use crate::{assert_denied, failed, soon};
 
@@ -47,7 +46,7 @@ async fn a_lock_is_taken_and_a_replica_leads_with_create_read_and_delete() {
 }
 
 #[tokio::test]
-async fn no_lock_or_election_is_entered_without_create_and_no_queue_is_listed_without_read() {
+async fn a_call_without_create_read_or_delete_is_told_which_one_it_lacks() {
     let scene = Scene::new("rd").await;
     scene.owner.leader_latch("/leader").unwrap().close().await.unwrap();
     // A missing lock is created below the namespace.
@@ -65,42 +64,22 @@ async fn no_lock_or_election_is_entered_without_create_and_no_queue_is_listed_wi
     // The call that was denied has left nothing.
     assert_eq!(scene.owner.mutex("/a").unwrap().participants().await.unwrap().len(), 1);
     held.release().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_lock_is_entered_without_delete_and_kept_until_the_session_ends() {
     let scene = Scene::new("cr").await;
     let held = soon(scene.worker.mutex("/a").unwrap().lock()).await.unwrap();
     assert_eq!(lacks(&failed(held.release().await)), Some(Permission::Delete));
-    let mutex = scene.owner.mutex("/a").unwrap();
-    assert!(mutex.try_lock().await.unwrap().is_none());
-    soon(scene.worker.shutdown(Duration::ZERO)).await;
-    soon(mutex.lock()).await.unwrap().release().await.unwrap();
-}
-
-/// A team whose locks are closed to others, with a list for the parents, and a client of nobody.
-async fn team(parents: Acl, locks: Acl) -> (Client, Client, String) {
-    let (secured, namespace) = (secured(), namespace());
-    let team = secured.config(Transport::Plain, Credentials::Digest, &namespace).acl(locks);
-    let team = team.parent_acl(parents).connect().await.unwrap();
-    (team, secured.stranger(&namespace).await, namespace)
 }
 
 #[tokio::test]
 async fn others_may_have_locks_below_the_parents_of_a_team_and_not_touch_its_own() {
     let parents = Acl::entries(["auth::cdrwa", "world:anyone:cr"]);
-    let (team, other, namespace) = team(parents, Acl::CreatorAll).await;
+    let (secured, namespace) = (secured(), namespace());
+    let team = secured.config(Transport::Plain, Credentials::Digest, &namespace).acl(Acl::CreatorAll);
+    let team = team.parent_acl(parents).connect().await.unwrap();
+    let other = secured.stranger(&namespace).await;
+    assert_kept_out(&team, &other, List::CreatorAll).await;
     let held = soon(team.mutex("/orders/7").unwrap().lock()).await.unwrap();
     held.upsert("/ledger/7", b"").await.unwrap();
     team.semaphore("/rooms/a", 2).unwrap().acquire().await.unwrap().release().await.unwrap();
-    let own = team.mutex("/orders/7").unwrap().participants().await.unwrap().remove(0);
-
-    let mutex = other.mutex("/orders/7").unwrap();
-    assert_denied(soon(mutex.lock()).await.map(drop), "/orders/7", Permission::Create);
-    assert_denied(mutex.try_lock().await.map(drop), "/orders/7", Permission::Create);
-    assert_denied(mutex.participants().await, "/orders/7", Permission::Read);
-    assert_denied(other.revoke(&own).await, "/orders/7", Permission::Write);
-    assert_denied(other.break_lock(&own).await, "/orders/7", Permission::Delete);
     let permit = soon(other.semaphore("/rooms/a", 2).unwrap().acquire()).await.map(drop);
     // The gate comes first.
     assert_denied(permit, "/rooms/a/locks", Permission::Create);
@@ -113,7 +92,7 @@ async fn others_may_have_locks_below_the_parents_of_a_team_and_not_touch_its_own
     assert_denied(beside.upsert("/ledger/7", b"").await, "/ledger/7", Permission::Write);
     beside.release().await.unwrap();
 
-    let outsider = zk::Client::connect(&secured().plain_address().to_string()).await.unwrap();
+    let outsider = zk::Client::connect(&secured.plain_address().to_string()).await.unwrap();
     for parent in ["", "/orders", "/ledger", "/rooms"] {
         let parent = format!("{namespace}{parent}");
         let open = [zk::Acl::new(zk::Permission::ALL, zk::AuthId::anyone())];
@@ -128,19 +107,6 @@ async fn others_may_have_locks_below_the_parents_of_a_team_and_not_touch_its_own
     }
     held.verify().await.unwrap();
     held.release().await.unwrap();
-}
-
-#[tokio::test]
-async fn others_may_use_the_locks_of_a_team_and_create_none_below_closed_parents() {
-    let (team, other, _) = team(Acl::CreatorAll, Acl::Open).await;
-    soon(team.mutex("/orders/7").unwrap().lock()).await.unwrap().release().await.unwrap();
-    team.semaphore("/orders/rooms", 2).unwrap().acquire().await.unwrap().release().await.unwrap();
-    soon(other.mutex("/orders/7").unwrap().lock()).await.unwrap().release().await.unwrap();
-    soon(other.semaphore("/orders/rooms", 2).unwrap().acquire()).await.unwrap().release().await.unwrap();
-    for missing in ["/orders/8", "/bills/8"] {
-        let error = soon(other.mutex(missing).unwrap().lock()).await.map(drop);
-        assert_denied(error, missing, Permission::Create);
-    }
 }
 
 #[tokio::test]

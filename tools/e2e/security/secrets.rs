@@ -1,12 +1,13 @@
 //! Nothing that others may read shows a password or a key.
 
-use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io::Write;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use bytes::Bytes;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::fmt::MakeWriter;
 use zklock::{Acl, Config, Tls};
 
 use crate::secured::{Credentials, DIGEST_PASSWORD, SASL_PASSWORD, Transport, namespace, secured};
@@ -15,29 +16,10 @@ use crate::{failed, soon, until};
 const WRONG_PASSWORD: &str = "wr0ng-s3cret";
 
 /// All lines of all levels and crates, and other texts.
-#[derive(Clone, Default)]
-struct Texts(Arc<Mutex<Vec<u8>>>);
+static TEXTS: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-impl io::Write for Texts {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Texts {
-    fn add(&mut self, text: &str) {
-        io::Write::write_all(self, text.as_bytes()).unwrap();
-        io::Write::write_all(self, b"\n").unwrap();
-    }
-
-    fn all(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
-    }
+fn add(text: &str) {
+    writeln!(TEXTS.lock().unwrap(), "{text}").unwrap();
 }
 
 /// Returns the forms in which a secret could be shown.
@@ -54,26 +36,26 @@ pub(crate) fn forms(secret: &[u8]) -> [String; 5] {
 }
 
 /// Uses all that a client can do with its credentials, and collects what it tells.
-async fn tell(texts: &mut Texts) {
+async fn tell() {
     let (secured, namespace) = (secured(), namespace());
     let config = secured.config(Transport::Certified, Credentials::Digest, &namespace);
     let config = config.sasl_digest("worker", SASL_PASSWORD).acl(Acl::CreatorAll);
-    texts.add(&format!("{config:?}"));
+    add(&format!("{config:?}"));
     let client = config.clone().connect().await.unwrap();
     let mut events = client.events();
     let mutex = client.mutex("/orders/7").unwrap();
     let guard = soon(mutex.lock()).await.unwrap();
     guard.upsert("/ledger", b"1").await.unwrap();
-    texts.add(&format!("{client:?} {mutex:?} {guard:?} {:?}", mutex.participants().await.unwrap()));
+    add(&format!("{client:?} {mutex:?} {guard:?} {:?}", mutex.participants().await.unwrap()));
     guard.release().await.unwrap();
     let latch = client.leader_latch("/leader").unwrap();
-    texts.add(&format!("{:?} {latch:?}", soon(latch.leadership()).await.unwrap()));
+    add(&format!("{:?} {latch:?}", soon(latch.leadership()).await.unwrap()));
     let stranger = secured.stranger(&namespace).await;
-    texts.add(&format!("{:?}", failed(stranger.mutex("/orders/7").unwrap().participants().await)));
+    add(&format!("{:?}", failed(stranger.mutex("/orders/7").unwrap().participants().await)));
     client.shutdown(Duration::from_secs(10)).await;
     drop((client, mutex, latch));
     while let Some(event) = soon(events.next()).await {
-        texts.add(&format!("{event:?}"));
+        add(&format!("{event:?}"));
     }
     for refused in [
         config.clone().sasl_digest("worker", WRONG_PASSWORD).connect_timeout(Duration::from_secs(5)),
@@ -83,24 +65,22 @@ async fn tell(texts: &mut Texts) {
         config.digest("", WRONG_PASSWORD),
     ] {
         let error = failed(soon(refused.connect()).await);
-        texts.add(&format!("{error} {error:?}"));
+        add(&format!("{error} {error:?}"));
     }
     let malformed = format!(r#"{{"connect": "a", "digests": {{"user": "{WRONG_PASSWORD}"}}}}"#);
-    texts.add(&serde_json::from_str::<Config>(&malformed).unwrap_err().to_string());
+    add(&serde_json::from_str::<Config>(&malformed).unwrap_err().to_string());
 }
 
 #[tokio::test]
 async fn no_text_shows_a_secret_at_any_level() {
-    let mut texts = Texts::default();
-    let writer = texts.clone();
-    let log = tracing_subscriber::fmt().with_writer(move || writer.clone()).with_ansi(false);
+    let log = tracing_subscriber::fmt().with_writer(|| TEXTS.make_writer()).with_ansi(false);
     log.with_max_level(LevelFilter::TRACE).init();
     let metrics = PrometheusBuilder::new().install_recorder().unwrap();
-    tell(&mut texts).await;
+    tell().await;
     until("the metrics are recorded", async || metrics.render().contains("zklock_sessions_total")).await;
-    texts.add(&metrics.render());
-    texts.add(&String::from_utf8_lossy(&std::fs::read("/proc/self/cmdline").unwrap()));
-    let all = texts.all();
+    add(&metrics.render());
+    add(&String::from_utf8_lossy(&std::fs::read("/proc/self/cmdline").unwrap()));
+    let all = String::from_utf8_lossy(&TEXTS.lock().unwrap()).into_owned();
     for told in ["session opened", "zookeeper_client", "DEBUG", "zklock_sessions_total", "invalid setting"] {
         assert!(all.contains(told), "the texts have nothing of {told}");
     }

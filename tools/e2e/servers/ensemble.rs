@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use zklock::Config;
+use zklock::{Client, Config};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Direction, Ensemble, How, Proxy, ZooKeeper};
 use zookeeper_client as zk;
@@ -13,16 +13,22 @@ const PATH: &str = "/fleet";
 /// The number of ticks for which a paused follower keeps its place in the ensemble.
 const SYNC_LIMIT: u32 = 40;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_contender_that_was_created_is_found_by_way_of_a_server_that_lags_behind() {
-    let ensemble = Ensemble::builder().tick_time(TICK).sync_limit(SYNC_LIMIT).start().unwrap();
-    let (leader, follower) = (ensemble.leader().unwrap(), ensemble.followers().unwrap()[0]);
-    let [near, far] = [leader, follower].map(|server| Proxy::start(server.address()).unwrap());
+/// Connects a client to the first of two servers. The proxy of the other one refuses connections at first.
+async fn between(servers: [&ZooKeeper; 2]) -> ([Proxy; 2], Client) {
+    let [near, far] = servers.map(|server| Proxy::start(server.address()).unwrap());
     far.refuse();
     let config = Config::new(format!("{},{}", near.connect_string(), far.connect_string()));
     let config = config.session_timeout(20 * TICK).tick_time(TICK).sync_limit(SYNC_LIMIT * TICK);
     let client = config.connect().await.unwrap();
     lock(&client, PATH).await.release().await.unwrap();
+    ([near, far], client)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_contender_that_was_created_is_found_by_way_of_a_server_that_lags_behind() {
+    let ensemble = Ensemble::builder().tick_time(TICK).sync_limit(SYNC_LIMIT).start().unwrap();
+    let (leader, follower) = (ensemble.leader().unwrap(), ensemble.followers().unwrap()[0]);
+    let ([near, far], client) = between([leader, follower]).await;
 
     let creates = || near.requests(Opcode::CREATE2) + far.requests(Opcode::CREATE2);
     let before = creates();
@@ -48,12 +54,7 @@ async fn a_contender_that_was_created_is_found_by_way_of_a_server_that_lags_behi
 async fn a_contender_whose_creation_is_not_committed_yet_is_found_by_way_of_the_leader() {
     let ensemble = Ensemble::builder().servers(5).tick_time(TICK).sync_limit(SYNC_LIMIT).start().unwrap();
     let (leader, followers) = (ensemble.leader().unwrap(), ensemble.followers().unwrap());
-    let [near, far] = [followers[0], leader].map(|server| Proxy::start(server.address()).unwrap());
-    far.refuse();
-    let config = Config::new(format!("{},{}", near.connect_string(), far.connect_string()));
-    let config = config.session_timeout(20 * TICK).tick_time(TICK).sync_limit(SYNC_LIMIT * TICK);
-    let client = config.connect().await.unwrap();
-    lock(&client, PATH).await.release().await.unwrap();
+    let ([near, far], client) = between([followers[0], leader]).await;
 
     // Two of five servers are no quorum, so the leader proposes the contender, and cannot commit it.
     let creates = || near.requests(Opcode::CREATE2) + far.requests(Opcode::CREATE2);

@@ -6,7 +6,7 @@ mod postgresql;
 use tokio_postgres::types::ToSql;
 use zklock::FencingToken;
 
-use crate::support::{Space, spawn_lock_of, until, until_in_line};
+use crate::support::until;
 
 use self::page::statements;
 use self::postgresql::{Database, blocked};
@@ -80,52 +80,6 @@ async fn tables() -> Database {
     database
 }
 
-/// Checks that an older token changes nothing, after the younger one has written.
-async fn check_refused(database: &Database, old: FencingToken, young: FencingToken) {
-    assert!(old < young);
-    for form in FORMS {
-        assert_eq!(form.write(database, Write::Update, (0, old)).await, 0, "there is no row yet");
-        assert_eq!(form.write(database, Write::Upsert, (1, old)).await, 1, "{form:?}");
-        assert_eq!(form.write(database, Write::Upsert, (2, young)).await, 1, "{form:?}");
-        for write in WRITES {
-            assert_eq!(form.write(database, write, (3, old)).await, 0, "{form:?} {write:?}");
-        }
-        assert_eq!(form.balance(database).await, 2, "{form:?}");
-        for write in WRITES {
-            assert_eq!(form.write(database, write, (4, young)).await, 1, "{form:?} {write:?}");
-        }
-        assert_eq!(form.balance(database).await, 4, "{form:?}");
-    }
-}
-
-#[tokio::test]
-async fn a_holder_whose_session_has_ended_is_refused() {
-    let (space, database) = (Space::new(), tables().await);
-    let (first, second) = (space.client().await, space.client().await);
-    let early = first.mutex("/ledger").unwrap().lock().await.unwrap();
-    // The first process stands still, and the servers end its session.
-    space.end_session_of(&first);
-    let late = second.mutex("/ledger").unwrap().lock().await.unwrap();
-    check_refused(&database, early.fencing_token(), late.fencing_token()).await;
-    late.release().await.unwrap();
-}
-
-#[tokio::test]
-async fn an_earlier_holder_of_the_same_node_is_refused() {
-    let (space, database) = (Space::new(), tables().await);
-    let client = space.client().await;
-    let mutex = client.mutex("/ledger").unwrap();
-    let early = mutex.lock().await.unwrap();
-    let next = spawn_lock_of(&mutex);
-    until_in_line(&mutex, 1).await;
-    let token = early.fencing_token();
-    early.release().await.unwrap();
-    let late = next.await.unwrap();
-    assert_eq!(token.zxid(), late.fencing_token().zxid());
-    check_refused(&database, token, late.fencing_token()).await;
-    late.release().await.unwrap();
-}
-
 fn token(zxid: i64, handoff: i64) -> FencingToken {
     (zxid, handoff).try_into().unwrap()
 }
@@ -152,7 +106,7 @@ async fn a_write_that_waits_for_a_younger_one_is_refused_after_it() {
 }
 
 #[tokio::test]
-async fn the_database_orders_tokens_as_zklock_does() {
+async fn a_token_is_refused_after_each_greater_one_and_taken_after_its_equal() {
     let (database, epoch) = (tables().await, 1 << 32);
     let fitting = [(0, 0), (0, 1), (0, 9), (0, 10), (9, 0), (10, 0), (epoch - 1, 0x7fff), (epoch, 0)];
     let greatest = [(0xffff * epoch, 0x7fff), (0xffff * epoch, 0x8000), (i64::MAX, 0xffff_ffff)];
@@ -162,15 +116,17 @@ async fn the_database_orders_tokens_as_zklock_does() {
         let fits = |token: &&FencingToken| !matches!(form, Form::Number) || token.to_i64().is_some();
         let tokens: Vec<_> = tokens.iter().filter(fits).copied().collect();
         assert!(tokens.len() > fitting.len());
+        assert_eq!(form.write(&database, Write::Update, (0, tokens[0])).await, 0, "there is no row yet");
         for (nth, &greatest) in tokens.iter().enumerate() {
-            assert_eq!(form.write(&database, Write::Upsert, (0, greatest)).await, 1, "{form:?}: {greatest}");
+            let written = (nth as i64, greatest);
+            assert_eq!(form.write(&database, Write::Upsert, written).await, 1, "{form:?}: {greatest}");
             for write in WRITES {
                 for &smaller in &tokens[..nth] {
-                    assert_eq!(form.write(&database, write, (1, smaller)).await, 0, "{form:?}: {smaller}");
+                    assert_eq!(form.write(&database, write, (-1, smaller)).await, 0, "{form:?}: {smaller}");
                 }
-                assert_eq!(form.write(&database, write, (0, greatest)).await, 1, "{form:?}: {greatest}");
+                assert_eq!(form.write(&database, write, written).await, 1, "{form:?}: {greatest}");
             }
-            assert_eq!(form.balance(&database).await, 0);
+            assert_eq!(form.balance(&database).await, nth as i64);
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use rstest::rstest;
 use tokio::task::block_in_place;
 use zklock::{Client, Config, LeaderLatch, Leadership, LeaseState, MutexGuard};
 use zklock_testkit::{Direction, Ensemble, How, Proxy};
@@ -72,25 +73,15 @@ impl Fleet {
     }
 }
 
+#[rstest]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_fleet_outlives_a_stopped_follower() {
-    let ensemble = Ensemble::start().unwrap();
-    let fleet = Fleet::start(ensemble.connect_string()).await;
-    let follower = ensemble.followers().unwrap()[0];
-    follower.pause().unwrap();
-    fleet.outlive(SILENCE).await;
-    follower.resume().unwrap();
-    fleet.until_confirmed().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_fleet_outlives_a_stopped_leader() {
+async fn a_fleet_outlives_a_stopped_server(#[values(true, false)] is_leader: bool) {
     let ensemble = Ensemble::builder().sync_limit(2).start().unwrap();
     let fleet = Fleet::start(ensemble.connect_string()).await;
-    let leader = ensemble.leader().unwrap();
-    leader.pause().unwrap();
+    let server = if is_leader { ensemble.leader().unwrap() } else { ensemble.followers().unwrap()[0] };
+    server.pause().unwrap();
     fleet.outlive(SILENCE).await;
-    leader.resume().unwrap();
+    server.resume().unwrap();
     fleet.until_confirmed().await;
 }
 

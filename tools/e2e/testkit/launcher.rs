@@ -1,13 +1,18 @@
 //! The launcher, with real servers.
 
+use std::env;
 use std::ffi::OsString;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use zklock_testkit::{Curator, Ensemble, Error, Installation, Kerberos, PostgreSql, Tool, ZooKeeper};
+use zklock_testkit::{
+    Curator, Ensemble, Error, Installation, Kerberos, PostgreSql, Tool, ZooKeeper, eventually,
+};
 
-use crate::process::{Owner, has_ended, owner_orders, tell_of, wait_to_be_killed};
+const SOON: Duration = Duration::from_secs(20);
 
 #[test]
 fn options_reach_every_server() {
@@ -38,24 +43,57 @@ fn a_dropped_ensemble_leaves_nothing() {
     }
 }
 
+/// Makes a test act as the process that owns servers.
+const OWNER: &str = "ZKLOCK_TESTKIT_OWNER";
+
+/// Starts servers, tells of them, and waits until this process is killed.
+fn own_servers() {
+    let ensemble = Ensemble::start().unwrap();
+    for server in ensemble.servers() {
+        eprintln!("OWNED {} {}", server.pid().unwrap(), server.directory().display());
+    }
+    ensemble.server(0).pause().unwrap();
+    ensemble.server(1).kill().unwrap();
+    // A child that outlives its parent must not keep the servers alive. This one ends with the test.
+    let mut sibling = Command::new("cat").stdin(Stdio::inherit()).stdout(Stdio::null()).spawn().unwrap();
+    eprintln!("READY");
+    sibling.wait().unwrap();
+}
+
 #[test]
 fn servers_that_run_stand_still_or_are_killed_end_with_their_killed_owner() {
-    if owner_orders().is_some() {
-        let ensemble = Ensemble::start().unwrap();
-        tell_of(ensemble.servers());
-        ensemble.server(0).pause().unwrap();
-        ensemble.server(1).kill().unwrap();
-        return wait_to_be_killed();
+    if env::var_os(OWNER).is_some() {
+        return own_servers();
     }
-    let owner = "launcher::servers_that_run_stand_still_or_are_killed_end_with_their_killed_owner";
-    Owner::spawn(owner, "serve").check_that_nothing_outlives_it(3);
+    let test = "launcher::servers_that_run_stand_still_or_are_killed_end_with_their_killed_owner";
+    let mut owner = Command::new(env::current_exe().unwrap());
+    owner.args(["--exact", test, "--nocapture"]).env(OWNER, "yes");
+    let mut owner = owner.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let _input_of_the_sibling = owner.stdin.take().unwrap();
+    let lines = BufReader::new(owner.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let told: Vec<_> = lines.take_while(|line| line != "READY").collect();
+    let servers = told.iter().filter_map(|line| line.strip_prefix("OWNED ")?.split_once(' '));
+    let servers: Vec<_> = servers.collect();
+    assert_eq!(servers.len(), 3);
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    for (pid, directory) in servers {
+        let is_gone = || has_ended(pid.parse().unwrap()) && !Path::new(directory).exists();
+        assert!(eventually(SOON, || is_gone().then_some(())).is_some(), "{directory} outlives its owner");
+    }
+}
+
+/// Returns whether a process has ended, even if its parent has not waited for it yet.
+fn has_ended(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_none_or(|(_, state)| state.starts_with(['Z', 'X']))
 }
 
 /// Returns an environment with the real search path and this variable only.
 fn only(variable: &'static str, value: &Path) -> impl Fn(&str) -> Option<OsString> {
     let value = OsString::from(value);
     move |name| match name {
-        "PATH" => std::env::var_os(name),
+        "PATH" => env::var_os(name),
         _ => (name == variable).then(|| value.clone()),
     }
 }

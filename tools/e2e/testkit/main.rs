@@ -3,4 +3,3 @@
 #[cfg(soak)]
 mod kazoo;
 mod launcher;
-mod process;

@@ -6,16 +6,30 @@ use std::fs;
 use std::future::pending;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child as Process, ExitStatus};
+use std::process::{Child as Process, Command, ExitStatus};
 
 use nix::errno::Errno;
-use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::Pid;
 use tokio::signal::unix::{self, SignalKind};
 
 /// This program, even if its file has been replaced since.
 pub(super) const OWN: &str = "/proc/self/exe";
+
+/// Starts a helper, which has SIGTSTP blocked. A key that stopped it before it has its own program would stop this process,
+/// too, which waits until then.
+pub(super) fn spawn(helper: &mut Command) -> io::Result<Process> {
+    let before = key_that_stops().thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+    let spawned = helper.spawn();
+    before.thread_set_mask().ok();
+    spawned
+}
+
+/// Returns the signal that is blocked in a helper at first.
+pub(super) fn key_that_stops() -> SigSet {
+    SigSet::from_iter([Signal::SIGTSTP])
+}
 
 /// The process of the program, which leads a group of its own.
 ///
@@ -182,10 +196,8 @@ pub(crate) async fn reap_between_programs() -> Infallible {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::process::CommandExt;
-    use std::process::Command;
-
     use super::*;
+    use std::os::unix::process::CommandExt;
 
     #[test]
     fn a_process_that_ends_between_two_questions_has_ended() {
@@ -198,11 +210,13 @@ mod tests {
     }
 
     #[test]
-    fn the_code_of_a_signal_is_that_of_a_shell() {
-        assert_eq!(Status::Exited(3).code(), 3);
-        assert_eq!(Status::from(Signal::SIGKILL).code(), 137);
-        assert_eq!(Status::from(ExitStatus::from_raw(15)).code(), 143);
-        // The greatest signal on Linux.
-        assert_eq!(Status::Signaled(64).code(), 192);
+    fn no_key_stops_a_helper_before_it_has_begun() {
+        let mut helper = Command::new("grep");
+        helper.args(["SigBlk", "/proc/self/status"]).stdout(std::process::Stdio::piped());
+        let told = spawn(&mut helper).unwrap().wait_with_output().unwrap();
+        let mask = String::from_utf8(told.stdout).unwrap();
+        let mask = u64::from_str_radix(mask.trim_start_matches("SigBlk:").trim(), 16).unwrap();
+        assert_ne!(mask & (1 << (Signal::SIGTSTP as u32 - 1)), 0, "{mask:x}");
+        assert!(!SigSet::thread_get_mask().unwrap().contains(Signal::SIGTSTP));
     }
 }

@@ -13,7 +13,7 @@ use nix::sys::prctl::{set_name, set_pdeathsig};
 use nix::sys::signal::{Signal, raise};
 use nix::unistd::{Pid, getpgid, getppid};
 
-use super::child::OWN;
+use super::child::{OWN, key_that_stops, spawn};
 use super::terminal::{Place, Terminal};
 use crate::exit::Code;
 
@@ -41,12 +41,16 @@ pub(super) fn start(
     let place = if place == Place::Foreground { FOREGROUND } else { BACKGROUND };
     let mut command = Command::new(OWN);
     command.arg0("zklock").args([NAME, &parent, bond, place]).args(program).process_group(0);
-    command.envs(environment.iter().map(|(name, value)| (name, value))).spawn()
+    spawn(command.envs(environment.iter().map(|(name, value)| (name, value))))
 }
 
 /// Becomes the program. Returns if it cannot.
 pub(super) fn run(arguments: &[OsString]) -> ExitCode {
     let [parent, bond, place, program, rest @ ..] = arguments else { return Code::Usage.into() };
+    // It was blocked for the start. The parent lets a process go on that a key stops here.
+    if key_that_stops().thread_unblock().is_err() {
+        return Code::Failed.into();
+    }
     if bond == BOUND {
         let bound = set_pdeathsig(Signal::SIGKILL);
         // A parent that was gone before is not noticed by the kernel.

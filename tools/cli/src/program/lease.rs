@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 use zklock::Held;
 
@@ -14,7 +15,7 @@ pub(super) fn now() -> io::Result<Duration> {
 }
 
 /// The times at which a program gets its signals, by the clock of [`now`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub(super) struct Deadlines {
     pub(super) term: Duration,
     pub(super) kill: Duration,

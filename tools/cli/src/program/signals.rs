@@ -39,15 +39,6 @@ pub(crate) struct Signals {
     key: Option<Signal>,
 }
 
-/// The addressees of a signal that this process gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Addressee {
-    /// The whole group, as by the keys of a terminal.
-    Group,
-    /// The program alone, because other programs do not expect the signal and end.
-    Program,
-}
-
 impl Signals {
     /// Catches the signals from now on.
     pub(crate) fn catch() -> io::Result<Self> {
@@ -130,11 +121,9 @@ impl Signals {
     }
 }
 
-pub(super) fn addressee(signal: Signal) -> Addressee {
-    match signal {
-        Signal::SIGUSR1 | Signal::SIGUSR2 => Addressee::Program,
-        _ => Addressee::Group,
-    }
+/// Tells whether a signal is for the program alone, because other programs do not expect it and end.
+pub(super) fn is_for_program(signal: Signal) -> bool {
+    matches!(signal, Signal::SIGUSR1 | Signal::SIGUSR2)
 }
 
 /// Tells whether a signal asks a program to end. Programs that run for long take the other signals for other things:
@@ -214,18 +203,5 @@ impl From<Status> for End {
             },
             Status::Exited(_) => Self::Exit(status.code().into()),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_ignored_signals_are_read_from_the_status_of_the_process() {
-        let status = "Name:\tzklock\nSigIgn:\t0000000000001001\nSigCgt:\t0000000000000000\n";
-        // SIGHUP is 1, and SIGPIPE is 13.
-        assert_eq!(ignored(status), 0x1001);
-        assert_eq!(ignored("Name:\tzklock\n"), 0);
     }
 }

@@ -12,7 +12,7 @@ use zklock::{Held, LossReason};
 use super::child::{Child, News, Status, reap};
 use super::launch::Bond;
 use super::lease::{self, Deadlines, Lease, SHORTEST_INTERVAL};
-use super::signals::{Addressee, Signals, addressee, asks_to_end};
+use super::signals::{Signals, asks_to_end, is_for_program};
 use super::start::{Course, Launched};
 use super::terminal::{Stage, may_suspend};
 use super::watchdog::{Notice, Watchdog};
@@ -46,8 +46,21 @@ pub(crate) async fn supervise(
     let mut lease = Lease::new(held, grace).map_err(&starting)?;
     let launched = Launched::new(&running.program, bond, held).map_err(&starting)?;
     match launched.begin(held, &mut lease, signals).await.map_err(&starting)? {
-        Course::Begun(launched) => {
-            let mut supervision = Supervision::new(launched, on_lost, held, lease, output);
+        Course::Begun(Launched { watchdog, child, changes, stage }) => {
+            let (deadlines, fate) = (lease.deadlines(), Fate::Guarded);
+            let mut supervision = Supervision {
+                watchdog,
+                child,
+                changes,
+                stage,
+                on_lost,
+                held,
+                lease,
+                output,
+                deadlines,
+                fate,
+                is_asked: false,
+            };
             supervision.keep(signals).await.map_err(Failure::system("watch the program"))?;
             supervision.end(signals).await.map_err(Failure::system("learn how the program ended"))
         }
@@ -97,31 +110,7 @@ enum Fate {
     Unguarded(LossReason),
 }
 
-impl<'a> Supervision<'a> {
-    fn new(
-        launched: Launched,
-        on_lost: OnLost,
-        held: &'a Held,
-        lease: Lease<'a>,
-        output: &'a Output,
-    ) -> Self {
-        let Launched { watchdog, child, changes, stage } = launched;
-        let (deadlines, fate) = (lease.deadlines(), Fate::Guarded);
-        Self {
-            watchdog,
-            child,
-            changes,
-            stage,
-            on_lost,
-            held,
-            lease,
-            output,
-            deadlines,
-            fate,
-            is_asked: false,
-        }
-    }
-
+impl Supervision<'_> {
     /// Waits for the end of the program, and brings it about when the lock ends.
     async fn keep(&mut self, signals: &mut Signals) -> io::Result<()> {
         loop {
@@ -241,9 +230,10 @@ impl<'a> Supervision<'a> {
             self.stage.resume(&self.child);
         }
         self.is_asked |= asks_to_end(signal);
-        match addressee(signal) {
-            Addressee::Group => self.child.signal_group(signal),
-            Addressee::Program => self.child.signal(signal),
+        if is_for_program(signal) {
+            self.child.signal(signal);
+        } else {
+            self.child.signal_group(signal);
         }
     }
 

@@ -20,7 +20,7 @@ use nix::unistd::{Pid, getpgid, getpgrp, getppid, getsid, tcgetpgrp, tcsetpgrp};
 use tokio::signal::unix;
 use tokio::time::timeout;
 
-use super::child::{Child, OWN, Status};
+use super::child::{Child, OWN, Status, spawn};
 
 /// The place of a program's group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,7 +192,7 @@ impl Listener {
     fn start(group: Pid) -> io::Result<Self> {
         let mut command = Command::new(OWN);
         let command = command.arg0("zklock").arg(LISTENER).process_group(group.as_raw());
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().map(Self)
+        spawn(command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null())).map(Self)
     }
 
     fn pid(&self) -> Pid {
@@ -205,7 +205,7 @@ impl Listener {
     /// on, and is ended by it. timeout(1) sends a signal to its group, and goes on.
     async fn heard(mut self, changes: &mut unix::Signal, program: Status) -> Option<Signal> {
         drop(self.0.stdin.take());
-        // A key may have stopped it before it blocked the signals.
+        // Another process may have stopped it.
         kill(self.pid(), Signal::SIGCONT).ok();
         let ended = async {
             loop {

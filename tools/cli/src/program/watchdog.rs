@@ -5,7 +5,6 @@
 //! that grows. Each failure ends the program: the end of the input, an order that it does not understand, and a
 //! failed system call.
 
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -18,10 +17,11 @@ use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::unistd::{Pid, read};
+use serde::{Deserialize, Serialize};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
-use super::child::OWN;
+use super::child::{OWN, spawn};
 use super::lease::{Deadlines, now};
 
 /// The argument that makes this program a watchdog.
@@ -51,8 +51,7 @@ impl Watchdog {
     pub(super) fn start() -> io::Result<Self> {
         let mut command = Command::new(OWN);
         let command = command.arg0("zklock").arg(NAME).process_group(0);
-        let mut process =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let mut process = spawn(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()))?;
         let piped = || io::Error::other("the watchdog has no pipe");
         let (orders, answers) = process.stdin.take().zip(process.stdout.take()).ok_or_else(piped)?;
         let (orders, answers) = (sender(orders)?, receiver(answers)?);
@@ -66,7 +65,7 @@ impl Watchdog {
     /// Sets the group that it watches, and waits until it does.
     pub(super) async fn watch(&mut self, group: Pid, deadlines: Deadlines) -> io::Result<()> {
         self.orders.writable().await?;
-        self.order(Order::Watch(group))?;
+        self.order(Order::Watch(group.as_raw()))?;
         self.order(Order::Until(deadlines))?;
         match self.answers.read_u8().await? {
             WATCHES => Ok(()),
@@ -106,7 +105,9 @@ impl Watchdog {
 
     /// A pipe takes a short line as a whole or not at all.
     fn order(&self, order: Order) -> io::Result<()> {
-        self.orders.try_write(order.to_string().as_bytes()).map(drop)
+        let mut line = serde_json::to_vec(&order)?;
+        line.push(b'\n');
+        self.orders.try_write(&line).map(drop)
     }
 }
 
@@ -191,8 +192,8 @@ impl Watch {
         let had_all = self.group.is_some() && self.deadlines.is_some();
         self.line.push_str(std::str::from_utf8(&buffer[..length]).map_err(io::Error::other)?);
         while let Some((line, rest)) = self.line.split_once('\n') {
-            match Order::read(line).ok_or_else(|| io::Error::other("an unknown order"))? {
-                Order::Watch(group) => self.group = Some(group),
+            match serde_json::from_str(line)? {
+                Order::Watch(group) => self.group = Some(Pid::from_raw(group)),
                 Order::Until(deadlines) => self.deadlines = Some(deadlines),
                 Order::Kill(kill) => {
                     self.deadlines = Some(Deadlines { term: kill, kill });
@@ -223,11 +224,11 @@ fn set(timer: &TimerFd, at: Duration) -> io::Result<()> {
     Ok(timer.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME)?)
 }
 
-/// A message to the watchdog.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
-    /// Watch this process group.
-    Watch(Pid),
+/// A message to the watchdog, a line of JSON.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+enum Order {
+    /// Watch the process group with this number.
+    Watch(i32),
     /// Let it live until then.
     Until(Deadlines),
     /// Kill it then. It is asked to end already.
@@ -235,50 +236,6 @@ pub(super) enum Order {
 }
 
 /// The answer of a watchdog that has a group and its deadlines.
-pub(super) const WATCHES: u8 = b'w';
+const WATCHES: u8 = b'w';
 /// The word of a watchdog that is about to signal the group, because the time is over.
-pub(super) const EXPIRED: u8 = b't';
-
-impl Order {
-    /// Reads a line. Returns `None` for a line that is no order.
-    pub(super) fn read(line: &str) -> Option<Self> {
-        let mut words = line.split(' ');
-        let time = |word: &str| word.parse().ok().map(Duration::from_nanos);
-        let order = match words.next()? {
-            "watch" => Self::Watch(Pid::from_raw(words.next()?.parse().ok()?)),
-            "until" => Self::Until(Deadlines { term: time(words.next()?)?, kill: time(words.next()?)? }),
-            "kill" => Self::Kill(time(words.next()?)?),
-            _ => return None,
-        };
-        words.next().is_none().then_some(order)
-    }
-}
-
-impl fmt::Display for Order {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Watch(group) => writeln!(f, "watch {group}"),
-            Self::Until(Deadlines { term, kill }) => {
-                writeln!(f, "until {} {}", term.as_nanos(), kill.as_nanos())
-            }
-            Self::Kill(at) => writeln!(f, "kill {}", at.as_nanos()),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_order_is_read_as_it_was_written_and_a_part_of_it_is_none() {
-        let deadlines = Deadlines { term: Duration::from_nanos(7), kill: Duration::from_secs(9) };
-        let kill = Order::Kill(deadlines.kill);
-        for order in [Order::Watch(Pid::from_raw(12)), Order::Until(deadlines), kill] {
-            assert_eq!(Order::read(order.to_string().trim_end()), Some(order));
-        }
-        for line in ["", "watch", "watch x", "until 1", "until 1 2 3", "kill", "kill 1 2", "other"] {
-            assert_eq!(Order::read(line), None, "{line}");
-        }
-    }
-}
+const EXPIRED: u8 = b't';

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use serde_json::{Value, json};
 use zklock::{Participant, Standing, Surveyed, SurveyedLock};
 
-use crate::left_out::LeftOut;
+use crate::survey::LeftOut;
 use crate::view;
 
 /// The busiest locks, and the longest waiters.

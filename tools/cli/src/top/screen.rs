@@ -8,7 +8,7 @@ use ratatui::style::{Style, Stylize};
 use ratatui::text::Line;
 use ratatui::widgets::{Row, Table};
 
-use crate::view::{kind, name, shown};
+use crate::view::{name, shown, word};
 
 use super::ranking::Ranking;
 
@@ -33,7 +33,7 @@ fn busiest(ranking: &Ranking) -> Vec<[String; 5]> {
     let rows = ranking.locks.iter().map(|lock| {
         let holder = lock.participants.first().map(name).unwrap_or_default();
         let (holding, waiting) = (lock.holding.to_string(), lock.waiting.to_string());
-        [shown(&lock.path), kind(lock.kind).to_owned(), holding, waiting, holder]
+        [shown(&lock.path), word(lock.kind), holding, waiting, holder]
     });
     rows.collect()
 }

@@ -1,10 +1,8 @@
 //! `zklock exec`: locks of every kind, the environment and the code of the program, and signals.
 
 use nix::sys::signal::Signal;
-use nix::unistd::Pid;
 
 use crate::running::{is_alive, state};
-use crate::signals::ignores;
 use crate::support::Space;
 use crate::waiting::until;
 use crate::zklock::Zklock;
@@ -173,20 +171,4 @@ async fn a_full_disk_costs_neither_the_lock_nor_the_code() {
     let client = space.client().await;
     let free = client.mutex("/a").unwrap().lock().await;
     free.unwrap().release().await.unwrap();
-}
-
-const UNDER_NOHUP: &str = "ZKLOCK_TEST_UNDER_NOHUP";
-
-#[test]
-fn the_command_ignores_no_signal_that_the_tests_ignore() {
-    let test = "exec::the_command_ignores_no_signal_that_the_tests_ignore";
-    if std::env::var_os(UNDER_NOHUP).is_none() {
-        let ended = Zklock::new("").through_test(test, UNDER_NOHUP).through("nohup").run();
-        assert_eq!(ended.code, 0, "{}", ended.out);
-        return;
-    }
-    assert!(ignores(Pid::this(), Signal::SIGHUP));
-    let mut server = Zklock::new("serve --data none --listen 127.0.0.1:0").start();
-    server.line();
-    assert!(!ignores(server.pid(), Signal::SIGHUP));
 }

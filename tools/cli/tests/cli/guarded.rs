@@ -94,7 +94,7 @@ const STARTS: usize = 10;
 async fn a_program_has_ended_when_its_lock_is_free() {
     let mut runs = JoinSet::new();
     for (fault, manners) in [
-        (Fault::Killed, Manners::Ignores),
+        (Fault::Killed, Manners::ChildIgnores),
         (Fault::Stopped, Manners::Ends),
         (Fault::Stopped, Manners::Ignores),
         (Fault::Silent(Direction::Both), Manners::ChildIgnores),
@@ -124,16 +124,6 @@ async fn no_program_outlives_its_lock_in_fifty_runs_with_the_connection_cut() {
         runs.spawn(check_end(fault, manners, SHORTEST_SESSION));
     }
     runs.join_all().await;
-}
-
-#[tokio::test]
-async fn the_children_of_a_program_are_killed_with_its_zklock() {
-    let space = Space::new();
-    let script = "trap '' TERM; sleep 1000 & echo $!; wait";
-    let mut running = space.zklock(&format!("exec {PATH}")).shell(script).start();
-    let child = running.process();
-    running.signal(Signal::SIGKILL);
-    until(async || !is_alive(child), "the child of the program is killed").await;
 }
 
 #[tokio::test]
@@ -208,15 +198,8 @@ async fn messages_that_nobody_reads_delay_neither_the_program_nor_its_end() {
 }
 
 #[tokio::test]
-async fn a_program_whose_lock_is_deleted_is_asked_to_end_and_then_killed() {
+async fn a_program_whose_lock_is_deleted_is_killed_after_its_grace_period() {
     let space = Space::new();
-    let script = "trap 'echo asked; exit 0' TERM; echo held; while :; do sleep 0.01; done";
-    let mut running = space.zklock(&format!("exec {PATH}")).shell(script).start();
-    assert_eq!(running.line(), "held");
-    space.delete_children(PATH).await;
-    assert_eq!(running.line(), "asked");
-    assert_eq!(running.code().await, 79);
-
     let (beat, exec) = (Beat::new(), format!("exec {PATH} --grace 1s"));
     let mut running = beat.under(space.zklock(&exec), Manners::Ignores).start();
     let program = beat.begun().await;

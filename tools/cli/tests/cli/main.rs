@@ -3,7 +3,6 @@
 mod beat;
 mod bounds;
 mod codes;
-mod curator;
 mod cut;
 mod end;
 mod exec;
@@ -14,9 +13,6 @@ mod keys;
 mod lead;
 mod looking;
 mod operations;
-#[path = "../../../e2e/interop/peer.rs"]
-#[allow(dead_code, reason = "the tests beside Curator use the rest")]
-mod peer;
 mod running;
 mod screen;
 mod scripts;
@@ -34,5 +30,3 @@ mod support;
 #[path = "../../../../tests/it/support/waiting.rs"]
 mod waiting;
 mod zklock;
-
-use waiting::soon;

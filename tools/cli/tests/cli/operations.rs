@@ -63,13 +63,6 @@ fn the_command_accepts_the_lines_of_the_documents() {
     assert!(count > 30, "the documents have only {count} command lines");
 }
 
-#[test]
-fn command_lines_are_found_in_blocks_and_between_the_marks_of_code() {
-    let prose = "Run `zklock\ndoctor`, or `zklock`, or `zklock who P`:\n";
-    let text = format!("{prose}\n```console\nzklock ls /a   # all\nls\n```\n\n```toml\nzklock = 1\n```\n");
-    assert_eq!(command_lines(&text), ["ls /a", "doctor", "who P"]);
-}
-
 /// The text at a place of a file.
 #[track_caller]
 fn text<'a>(file: &'a Value, place: &str) -> &'a str {

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 use zklock_testkit::Direction;
-use zklock_testkit::impostor::Impostor;
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
@@ -120,30 +119,10 @@ async fn a_signal_ends_a_doctor_at_a_silent_server() {
 }
 
 #[test]
-fn a_doctor_names_the_reason_of_each_wrong_address() {
-    let [silent, closing, http, tls, ssh] =
-        [Impostor::Silent, Impostor::Closing, Impostor::Http, Impostor::Tls, Impostor::Ssh]
-            .map(|impostor| impostor.start().unwrap());
-    let cases = [
-        // A label is too long for any name service, so that none is asked.
-        (format!("{}.invalid:2181", "x".repeat(64)), "unknown host"),
-        ("127.0.0.1:1".to_owned(), "refuses connections"),
-        (silent.connect_string(), "accepts connections, and does not answer"),
-        (closing.connect_string(), "closes connections at once"),
-        (http.connect_string(), "speaks HTTP"),
-        (tls.connect_string(), "expects TLS"),
-        (ssh.connect_string(), "not ZooKeeper: it begins with \"SSH-2.0-OpenSSH_9.2p1 Debian\""),
-    ];
-    std::thread::scope(|scope| {
-        for (server, reason) in &cases {
-            scope.spawn(move || {
-                let ended = Zklock::new("doctor --json --connect-timeout 8s --connect").arg(server).run();
-                assert_eq!(ended.code, 69, "{}", ended.err);
-                let report: Value = serde_json::from_str(&ended.out).unwrap();
-                assert_eq!(report["server"], *server);
-                assert!(report["error"].as_str().unwrap_or_default().contains(reason), "{report}");
-                assert!(report["advice"].as_array().unwrap().is_empty(), "{report}");
-            });
-        }
-    });
+fn a_doctor_names_the_reason_why_there_is_no_session() {
+    let ended = Zklock::new("doctor --json --connect-timeout 2s --connect 127.0.0.1:1").run();
+    assert_eq!(ended.code, 69, "{}", ended.err);
+    let report: Value = serde_json::from_str(&ended.out).unwrap();
+    assert_eq!((&report["server"], &report["advice"]), (&"127.0.0.1:1".into(), &json!([])));
+    assert!(report["error"].as_str().unwrap_or_default().contains("refuses connections"), "{report}");
 }

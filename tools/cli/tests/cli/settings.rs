@@ -11,20 +11,15 @@ async fn settings_come_from_a_file_the_environment_and_the_command_line() {
     let connect = space.connect_string();
     std::fs::write(&file, format!("connect = '{connect}'\nnamespace = '/file'\nsession_timeout = '60s'\n"))
         .unwrap();
-    let who = || Zklock::new("exec /a").arg("--config").arg(&file);
-    let listing = "exec sleep 1000";
+    let (variable, line) = (space.full("/variable"), space.full("/line"));
+    let of_file = || Zklock::new("exec /a").arg("--config").arg(&file);
+    let of_variable = || of_file().env("ZKLOCK_NAMESPACE", &variable);
     for (zklock, namespace) in [
-        (who(), "/file".to_owned()),
-        (who().env("ZKLOCK_NAMESPACE", space.full("/variable")), space.full("/variable")),
-        (
-            who()
-                .env("ZKLOCK_NAMESPACE", space.full("/variable"))
-                .arg("--namespace")
-                .arg(space.full("/line")),
-            space.full("/line"),
-        ),
+        (of_file(), "/file"),
+        (of_variable(), &variable),
+        (of_variable().arg("--namespace").arg(&line), &line),
     ] {
-        let mut running = zklock.shell(&format!("echo held; {listing}")).start();
+        let mut running = zklock.shell("echo held; exec sleep 1000").start();
         assert_eq!(running.line(), "held");
         let children = space.outsider().await.list_children(&format!("{namespace}/a")).await.unwrap();
         assert_eq!(children.len(), 1, "{namespace}");

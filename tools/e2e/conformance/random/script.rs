@@ -1,6 +1,3 @@
-use std::fmt::{self, Debug};
-use std::rc::Rc;
-
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -27,11 +24,11 @@ pub(crate) struct Script {
 #[derive(Clone, Debug)]
 pub(crate) enum Turn {
     /// The session sends requests at once.
-    Ask { session: usize, asks: Vec<Ask> },
+    Ask { session: usize, requests: Vec<Request> },
     /// The session ends, and another one takes its place.
     Reopen { session: usize },
     /// The session comes back on another connection, and sets watches again.
-    Reattach { session: usize, way: Way, since: Since, watches: Ask<SetWatches> },
+    Reattach { session: usize, way: Way, since: Since, watches: SetWatches },
 }
 
 /// The way in which a session leaves its connection.
@@ -54,88 +51,50 @@ pub(crate) enum Since {
     Nothing,
 }
 
-/// The node of a run.
-pub(crate) struct Root(pub(crate) String);
-
-impl Root {
-    pub(crate) fn path(&self, below: &str) -> String {
-        format!("{}{below}", self.0)
-    }
-
-    fn paths(&self, below: &[&str]) -> Vec<String> {
-        below.iter().map(|below| self.path(below)).collect()
-    }
-
-    pub(crate) fn node(&self, below: &str, flags: CreateFlags) -> Create {
-        Create::new(self.path(below), "data", flags)
-    }
-
-    fn new_data(&self, below: &str, version: i32) -> SetData {
-        SetData { path: self.path(below), data: Some(Bytes::from_static(b"new data")), version }
-    }
-
-    pub(crate) fn deletion(&self, below: &str, version: i32) -> Delete {
-        Delete { path: self.path(below), version }
-    }
-}
-
-/// A request, or a part of one, below the node of any run.
-#[derive(Clone)]
-pub(crate) struct Ask<T = Request>(Rc<dyn Fn(&Root) -> T>);
-
-impl<T> Ask<T> {
-    pub(crate) fn new(make: impl Fn(&Root) -> T + 'static) -> Self {
-        Self(Rc::new(make))
-    }
-
-    pub(crate) fn below(&self, root: &Root) -> T {
-        (self.0)(root)
-    }
-}
-
-impl<T: Debug> Debug for Ask<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.below(&Root(String::new())).fmt(f)
-    }
-}
-
-/// Makes requests of values.
-fn asked<V: Clone + 'static, T: Debug + 'static>(
-    values: impl Strategy<Value = V>,
-    make: fn(&Root, V) -> T,
-) -> impl Strategy<Value = Ask<T>> {
-    values.prop_map(move |value| Ask::new(move |root| make(root, value.clone())))
-}
+/// The node of each run, which is without children when the run begins.
+pub(crate) const ROOT: &str = "/run";
 
 /// Few enough for the sessions to meet, with names that a counter may produce.
 pub(crate) const PATHS: [&str; 12] = [
-    "/a",
-    "/b",
-    "/a/c",
-    "/a/d",
-    "/b/c",
-    "/a/c/e",
-    "/s-0000000000",
-    "/s-0000000001",
-    "/a/s-0000000000",
-    "/a/s-0000000001",
-    "/a/s-0000000002",
-    "/b/s-0000000001",
+    "/run/a",
+    "/run/b",
+    "/run/a/c",
+    "/run/a/d",
+    "/run/b/c",
+    "/run/a/c/e",
+    "/run/s-0000000000",
+    "/run/s-0000000001",
+    "/run/a/s-0000000000",
+    "/run/a/s-0000000001",
+    "/run/a/s-0000000002",
+    "/run/b/s-0000000001",
 ];
 
 /// The paths of new nodes, some of which cannot be created.
-const NEW: [&str; 12] =
-    ["/a", "/a", "/b", "/b", "/a/c", "/a/d", "/b/c", "/a/c/e", "/.", "/a/", "/c/d/e", "/a/s-0000000001"];
+const NEW: [&str; 12] = [
+    "/run/a",
+    "/run/a",
+    "/run/b",
+    "/run/b",
+    "/run/a/c",
+    "/run/a/d",
+    "/run/b/c",
+    "/run/a/c/e",
+    "/run/.",
+    "/run/a/",
+    "/run/c/d/e",
+    "/run/a/s-0000000001",
+];
 
-const PREFIXES: [&str; 6] = ["/s-", "/a/s-", "/a/s-", "/b/s-", "/a/", "/c/s-"];
+const PREFIXES: [&str; 6] = ["/run/s-", "/run/a/s-", "/run/a/s-", "/run/b/s-", "/run/a/", "/run/c/s-"];
 
-fn path() -> impl Strategy<Value = &'static str> {
-    select(&PATHS[..])
+fn path() -> impl Strategy<Value = String> {
+    select(&PATHS[..]).prop_map(str::to_owned)
 }
 
 /// Returns a path, or the run's own node.
-fn any_path() -> impl Strategy<Value = &'static str> {
-    prop_oneof![1 => Just(""), 6 => path()]
+fn any_path() -> impl Strategy<Value = String> {
+    prop_oneof![1 => Just(ROOT.to_owned()), 6 => path()]
 }
 
 fn version() -> impl Strategy<Value = i32> {
@@ -147,73 +106,70 @@ fn watch() -> impl Strategy<Value = bool> + Clone {
     prop_oneof![2 => Just(true), 1 => Just(false)]
 }
 
-/// Returns the path and the flags of a new node.
-fn node() -> impl Strategy<Value = (&'static str, CreateFlags)> {
+fn node() -> impl Strategy<Value = Create> {
     let plain = (select(&NEW[..]), prop_oneof![4 => Just(0), 3 => Just(1), 1 => Just(4)]);
     let sequential = (select(&PREFIXES[..]), prop_oneof![2 => Just(2), 3 => Just(3)]);
-    let unknown = (path(), Just(9));
+    let unknown = (select(&PATHS[..]), Just(9));
     prop_oneof![20 => plain, 15 => sequential, 1 => unknown]
-        .prop_map(|(path, flags)| (path, CreateFlags(flags)))
+        .prop_map(|(path, flags)| Create::new(path, "data", CreateFlags(flags)))
 }
 
-fn write() -> impl Strategy<Value = Ask<Op>> {
+fn deletion() -> impl Strategy<Value = Delete> {
+    (path(), version()).prop_map(|(path, version)| Delete { path, version })
+}
+
+fn new_data() -> impl Strategy<Value = SetData> {
+    let data = Some(Bytes::from_static(b"new data"));
+    (any_path(), version()).prop_map(move |(path, version)| SetData { path, data: data.clone(), version })
+}
+
+fn write() -> impl Strategy<Value = Op> {
     prop_oneof![
-        4 => asked(node(), |root, (path, flags)| Op::Create(root.node(path, flags))),
-        2 => asked((path(), version()), |root, (path, version)| Op::Delete(root.deletion(path, version))),
-        2 => asked((any_path(), version()), |root, (path, version)| Op::SetData(root.new_data(path, version))),
-        2 => asked((any_path(), version()), |root, (path, version)| {
-            Op::Check(CheckVersion { path: root.path(path), version })
-        }),
+        4 => node().prop_map(Op::Create),
+        2 => deletion().prop_map(Op::Delete),
+        2 => new_data().prop_map(Op::SetData),
+        2 => (any_path(), version()).prop_map(|(path, version)| Op::Check(CheckVersion { path, version })),
     ]
 }
 
-fn read() -> impl Strategy<Value = Ask<Op>> {
+fn read() -> impl Strategy<Value = Op> {
     prop_oneof![
-        asked(any_path(), |root, path| Op::GetData { path: root.path(path), watch: false }),
-        asked(any_path(), |root, path| Op::GetChildren { path: root.path(path), watch: false }),
+        any_path().prop_map(|path| Op::GetData { path, watch: false }),
+        any_path().prop_map(|path| Op::GetChildren { path, watch: false }),
     ]
 }
 
-/// Returns the operations of a transaction.
-fn all(ops: &[Ask<Op>], root: &Root) -> Vec<Op> {
-    ops.iter().map(|op| op.below(root)).collect()
-}
-
-fn changes() -> impl Strategy<Value = Ask> {
+fn changes() -> impl Strategy<Value = Request> {
+    // Only with the flag of a container. With that of an ephemeral node, it would be ephemeral for some of the requests
+    // that follow at once, and not for others.
+    let container = |path| Request::CreateContainer(Create::new(path, "data", CreateFlags::CONTAINER));
     prop_oneof![
-        12 => asked(node(), |root, (path, flags)| Request::Create(root.node(path, flags))),
-        4 => asked(node(), |root, (path, flags)| Request::Create2(root.node(path, flags))),
-        // Only with the flag of a container. With that of an ephemeral node, it would be ephemeral for some of the
-        // requests that follow at once, and not for others.
-        2 => asked(select(&NEW[..]), |root, path| {
-            Request::CreateContainer(root.node(path, CreateFlags::CONTAINER))
-        }),
-        8 => asked((path(), version()), |root, (path, version)| Request::Delete(root.deletion(path, version))),
-        6 => asked((any_path(), version()), |root, (path, version)| Request::SetData(root.new_data(path, version))),
-        5 => asked(vec(write(), 0..4), |root, ops| Request::Multi(all(&ops, root))),
+        12 => node().prop_map(Request::Create),
+        4 => node().prop_map(Request::Create2),
+        2 => select(&NEW[..]).prop_map(container),
+        8 => deletion().prop_map(Request::Delete),
+        6 => new_data().prop_map(Request::SetData),
+        5 => vec(write(), 0..4).prop_map(Request::Multi),
     ]
 }
 
-fn looks(watch: impl Strategy<Value = bool> + Clone) -> impl Strategy<Value = Ask> {
+fn looks(watch: impl Strategy<Value = bool> + Clone) -> impl Strategy<Value = Request> {
     let at = || (any_path(), watch.clone());
     prop_oneof![
-        6 => asked(at(), |root, (path, watch)| Request::GetData { path: root.path(path), watch }),
-        3 => asked(at(), |root, (path, watch)| Request::GetChildren { path: root.path(path), watch }),
-        6 => asked(at(), |root, (path, watch)| Request::GetChildren2 { path: root.path(path), watch }),
-        1 => asked(any_path(), |root, path| Request::GetAcl { path: root.path(path) }),
-        1 => asked(any_path(), |root, path| Request::Sync { path: root.path(path) }),
-        1 => Just(Ask::new(|_| Request::Ping)),
-        2 => asked(vec(read(), 0..3), |root, ops| Request::MultiRead(all(&ops, root))),
-        1 => asked(any_path(), |root, path| Request::GetEphemerals { prefix: root.path(path) }),
-        1 => asked(any_path(), |root, path| Request::GetAllChildrenNumber { path: root.path(path) }),
+        6 => at().prop_map(|(path, watch)| Request::GetData { path, watch }),
+        3 => at().prop_map(|(path, watch)| Request::GetChildren { path, watch }),
+        6 => at().prop_map(|(path, watch)| Request::GetChildren2 { path, watch }),
+        1 => any_path().prop_map(|path| Request::GetAcl { path }),
+        1 => any_path().prop_map(|path| Request::Sync { path }),
+        1 => Just(Request::Ping),
+        2 => vec(read(), 0..3).prop_map(Request::MultiRead),
+        1 => any_path().prop_map(|prefix| Request::GetEphemerals { prefix }),
+        1 => any_path().prop_map(|path| Request::GetAllChildrenNumber { path }),
     ]
 }
 
-fn removal(kinds: impl Strategy<Value = i32>) -> impl Strategy<Value = Ask> {
-    asked((any_path(), kinds), |root, (path, kind)| Request::RemoveWatches {
-        path: root.path(path),
-        kind: WatcherType(kind),
-    })
+fn removal(kinds: impl Strategy<Value = i32>) -> impl Strategy<Value = Request> {
+    (any_path(), kinds).prop_map(|(path, kind)| Request::RemoveWatches { path, kind: WatcherType(kind) })
 }
 
 /// The subject of a script. Versions of ZooKeeper differ where subjects meet.
@@ -227,77 +183,42 @@ enum Subject {
 
 impl Subject {
     /// Requests that are sent at once.
-    fn asks(self) -> BoxedStrategy<Vec<Ask>> {
-        let asks = match self {
-            Self::OneShotWatches => {
-                let exists = asked((any_path(), watch()), |root, (path, watch)| Request::Exists {
-                    path: root.path(path),
-                    watch,
-                });
-                prop_oneof![15 => changes(), 3 => exists, 1 => removal(1..4), 11 => looks(watch())].boxed()
-            }
-            Self::PersistentWatches => {
-                let added = asked(any_path(), |root, path| {
-                    Request::AddWatch(AddWatch { path: root.path(path), mode: mode(path) })
-                });
-                let removal = removal(Just(ANY_WATCH));
-                prop_oneof![6 => changes(), 3 => added, 1 => removal, 2 => looks(Just(false))].boxed()
-            }
-            // It is a race whether an identity or an ACL applies to requests that follow at once.
-            Self::Access => {
-                let of = |root: &Root, (path, flags), acl| Create { acl, ..root.node(path, flags) };
-                let created = prop_oneof![
-                    4 => (node(), acl()).prop_map(move |(node, acl)| {
-                        Ask::new(move |root| Request::Create(of(root, node, acl.clone())))
-                    }),
-                    1 => (node(), acl()).prop_map(move |(node, acl)| {
-                        Ask::new(move |root| Request::Multi(vec![Op::Create(of(root, node, acl.clone()))]))
-                    }),
-                ];
-                let replaced = asked((path(), acl(), version()), |root, (path, acl, version)| {
-                    Request::SetAcl(SetAcl { path: root.path(path), acl, version })
-                });
-                let auth = asked(select(&PROOFS[..]), |_, proof| Request::Auth {
-                    scheme: "digest".into(),
-                    auth: Some(Bytes::from_static(proof.as_bytes())),
-                });
-                let own = Just(Ask::new(|_| Request::WhoAmI));
-                let acls = asked(any_path(), |root, path| Request::GetAcl { path: root.path(path) });
-                let looks = prop_oneof![3 => looks(Just(false)), 2 => acls];
-                let ask = prop_oneof![
-                    4 => changes(), 5 => created, 5 => replaced, 2 => auth, 1 => own, 6 => looks
-                ];
-                return vec(ask, 1..2).boxed();
-            }
-        };
-        vec(asks, 1..5).boxed()
-    }
-
-    fn watches(self) -> BoxedStrategy<Ask<SetWatches>> {
-        let paths = |most| vec(any_path(), 0..most);
+    fn requests(self) -> BoxedStrategy<Vec<Request>> {
         match self {
             Self::OneShotWatches => {
-                let make = |root: &Root, (data, exist, child): (Vec<_>, Vec<_>, Vec<_>)| SetWatches {
-                    data: root.paths(&data),
-                    exist: root.paths(&exist),
-                    child: root.paths(&child),
-                    ..SetWatches::default()
-                };
-                asked((paths(3), paths(3), paths(3)), make).boxed()
+                let exists = (any_path(), watch()).prop_map(|(path, watch)| Request::Exists { path, watch });
+                let request =
+                    prop_oneof![15 => changes(), 3 => exists, 1 => removal(1..4), 11 => looks(watch())];
+                vec(request, 1..5).boxed()
             }
             Self::PersistentWatches => {
-                let make = |root: &Root, paths: Vec<&str>| {
-                    let (recursive, persistent): (Vec<_>, Vec<_>) =
-                        paths.into_iter().partition(|path| mode(path) == RECURSIVE);
-                    SetWatches {
-                        persistent: root.paths(&persistent),
-                        persistent_recursive: root.paths(&recursive),
-                        ..SetWatches::default()
-                    }
-                };
-                asked(paths(5), make).boxed()
+                let added = any_path().prop_map(|path| {
+                    let mode = mode(&path);
+                    Request::AddWatch(AddWatch { path, mode })
+                });
+                let removal = removal(Just(ANY_WATCH));
+                vec(prop_oneof![6 => changes(), 3 => added, 1 => removal, 2 => looks(Just(false))], 1..5)
+                    .boxed()
             }
-            Self::Access => Just(Ask::new(|_| SetWatches::default())).boxed(),
+            // It is a race whether an identity or an ACL applies to requests that follow at once.
+            Self::Access => vec(with_acls(), 1..2).boxed(),
+        }
+    }
+
+    fn watches(self) -> BoxedStrategy<SetWatches> {
+        let paths = |most| vec(any_path(), 0..most);
+        match self {
+            Self::OneShotWatches => (paths(3), paths(3), paths(3))
+                .prop_map(|(data, exist, child)| SetWatches { data, exist, child, ..SetWatches::default() })
+                .boxed(),
+            Self::PersistentWatches => paths(5)
+                .prop_map(|paths| {
+                    let (persistent_recursive, persistent) =
+                        paths.into_iter().partition(|path| mode(path) == RECURSIVE);
+                    SetWatches { persistent, persistent_recursive, ..SetWatches::default() }
+                })
+                .boxed(),
+            Self::Access => Just(SetWatches::default()).boxed(),
         }
     }
 
@@ -305,19 +226,39 @@ impl Subject {
         let way = select(&[Way::Dropped, Way::Kicked][..]);
         // Sent alone, because it is a race whether the new ACL or the old one applies to requests that follow at once.
         // Everyone may always read, because versions of ZooKeeper differ in the answers to clients that may not.
-        let new_acl = asked((path(), 0..32), |root, (path, bits)| {
+        let new_acl = (path(), 0..32).prop_map(|(path, bits)| {
             let acl = vec![world(bits | permissions::READ)];
-            Request::SetAcl(SetAcl { path: root.path(path), acl, version: -1 })
+            vec![Request::SetAcl(SetAcl { path, acl, version: -1 })]
         });
         let since = select(&[Since::Last, Since::Last, Since::Start, Since::Nothing][..]);
+        let requests = prop_oneof![20 => self.requests(), 1 => new_acl];
         prop_oneof![
-            20 => (0..sessions, self.asks()).prop_map(|(session, asks)| Turn::Ask { session, asks }),
-            1 => (0..sessions, new_acl).prop_map(|(session, ask)| Turn::Ask { session, asks: vec![ask] }),
+            21 => (0..sessions, requests).prop_map(|(session, requests)| Turn::Ask { session, requests }),
             2 => (0..sessions).prop_map(|session| Turn::Reopen { session }),
             1 => (0..sessions, way, since, self.watches())
                 .prop_map(|(session, way, since, watches)| Turn::Reattach { session, way, since, watches }),
         ]
     }
+}
+
+/// Returns requests about identities and ACLs, and others.
+fn with_acls() -> impl Strategy<Value = Request> {
+    let node = || (node(), acl()).prop_map(|(node, acl)| Create { acl, ..node });
+    let created = prop_oneof![
+        4 => node().prop_map(Request::Create),
+        1 => node().prop_map(|create| Request::Multi(vec![Op::Create(create)])),
+    ];
+    let replaced = (path(), acl(), version())
+        .prop_map(|(path, acl, version)| Request::SetAcl(SetAcl { path, acl, version }));
+    let auth = select(&PROOFS[..]).prop_map(|proof| Request::Auth {
+        scheme: "digest".into(),
+        auth: Some(Bytes::from_static(proof.as_bytes())),
+    });
+    let acls = any_path().prop_map(|path| Request::GetAcl { path });
+    let looks = prop_oneof![3 => looks(Just(false)), 2 => acls];
+    prop_oneof![
+        4 => changes(), 5 => created, 5 => replaced, 2 => auth, 1 => Just(Request::WhoAmI), 6 => looks
+    ]
 }
 
 const PERSISTENT: i32 = 0;
@@ -326,7 +267,7 @@ const ANY_WATCH: i32 = 3;
 
 /// Returns the only mode of the persistent watches of a path.
 fn mode(path: &str) -> i32 {
-    if ["", "/a", "/b/c"].contains(&path) { RECURSIVE } else { PERSISTENT }
+    if ["/run", "/run/a", "/run/b/c"].contains(&path) { RECURSIVE } else { PERSISTENT }
 }
 
 /// Users and their passwords, one of whom is the superuser.

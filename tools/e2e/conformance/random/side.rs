@@ -4,15 +4,25 @@ use futures_util::future::join_all;
 use zklock_testkit::conversation::Message;
 use zklock_testkit::wire::Request;
 
-use super::script::{PATHS, Root, Script, Since, Turn, Way};
+use super::script::{PATHS, ROOT, Script, Since, Turn, Way};
 use super::view::View;
 use crate::client::Client;
 use crate::server::Running;
 
+/// The limits and the statistics of the nodes of a run.
+const QUOTAS: &str = "/zookeeper/quota/run";
+
+/// Deletes a node with all nodes below it, if it is there.
+async fn wipe(admin: &mut Client, path: &str) {
+    for child in admin.children(path).await.unwrap_or_default() {
+        Box::pin(wipe(admin, &format!("{path}/{child}"))).await;
+    }
+    let _ = admin.delete(path).await;
+}
+
 /// One of the servers, and the sessions of a run on it.
 pub(crate) struct Side {
     address: SocketAddr,
-    root: Root,
     clients: Vec<Client>,
     /// The zxid of the last reply to each session.
     last: Vec<i64>,
@@ -20,20 +30,18 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    pub(crate) async fn open(server: &Running, root: &str, script: &Script) -> Self {
-        let mut first = server.client().await;
-        let view = View::new(first.zxid().await, script.zxids);
-        first.make(root).await;
-        let mut side = Self {
-            address: server.address(),
-            root: Root(root.to_owned()),
-            clients: Vec::new(),
-            last: vec![view.start(); script.sessions],
-            view,
-        };
-        side.view.add(first.session_id());
-        side.clients.push(first);
-        for client in join_all((1..script.sessions).map(|_| Client::open(side.address))).await {
+    pub(crate) async fn open(server: &Running, script: &Script) -> Self {
+        let mut admin = server.client().await;
+        admin.authenticate("super", "admin").await;
+        for tree in [ROOT, QUOTAS] {
+            wipe(&mut admin, tree).await;
+        }
+        let view = View::new(admin.zxid().await, script.zxids);
+        admin.make(ROOT).await;
+        admin.close().await;
+        let last = vec![view.start(); script.sessions];
+        let mut side = Self { address: server.address(), clients: Vec::new(), last, view };
+        for client in join_all((0..script.sessions).map(|_| server.client())).await {
             side.view.add(client.session_id());
             side.clients.push(client);
         }
@@ -46,18 +54,10 @@ impl Side {
         client
     }
 
-    /// Returns the number of sessions that there have been.
-    pub(crate) fn sessions(&self) -> usize {
-        self.view.sessions()
-    }
-
     /// Takes the turn of one session, and returns the messages that it or the others receive.
     pub(crate) async fn take(&mut self, turn: &Turn) -> Vec<Message> {
         match turn {
-            Turn::Ask { session, asks } => {
-                let requests = asks.iter().map(|ask| ask.below(&self.root)).collect();
-                self.exchange(*session, requests).await
-            }
+            Turn::Ask { session, requests } => self.exchange(*session, requests.clone()).await,
             Turn::Reopen { session } => {
                 let new = self.new_client().await;
                 std::mem::replace(&mut self.clients[*session], new).close().await;
@@ -74,7 +74,7 @@ impl Side {
                 if matches!(way, Way::Kicked) {
                     left.until_closed().await.expect("the connection is closed");
                 }
-                let mut watches = watches.below(&self.root);
+                let mut watches = watches.clone();
                 watches.relative_zxid = match since {
                     Since::Last => self.last[index],
                     Since::Start => self.view.start(),
@@ -87,15 +87,12 @@ impl Side {
 
     /// Reads all nodes, and ends the sessions.
     pub(crate) async fn end(&mut self) -> Vec<Message> {
-        let mut seen = Vec::new();
-        let mut all = vec![""];
-        all.extend(PATHS);
-        let reads = all.into_iter().flat_map(|path| {
-            let path = self.root.path(path);
-            let children = Request::GetChildren2 { path: path.clone(), watch: false };
-            [Request::GetData { path: path.clone(), watch: false }, children, Request::GetAcl { path }]
+        let reads = [ROOT].into_iter().chain(PATHS).flat_map(|path| {
+            let path = || path.to_owned();
+            let children = Request::GetChildren2 { path: path(), watch: false };
+            [Request::GetData { path: path(), watch: false }, children, Request::GetAcl { path: path() }]
         });
-        seen.extend(self.exchange(0, reads.collect()).await);
+        let mut seen = self.exchange(0, reads.collect()).await;
         for session in 1..self.clients.len() {
             seen.extend(self.exchange(session, vec![Request::Ping]).await);
         }

@@ -31,10 +31,6 @@ impl View {
         self.sessions.push(session);
     }
 
-    pub(crate) fn sessions(&self) -> usize {
-        self.sessions.len()
-    }
-
     /// Replaces zxids by their distance from the start and sessions by their numbers, and removes times.
     pub(crate) fn of(&self, message: Message) -> Message {
         match message {

@@ -2,8 +2,6 @@
 
 #![deny(warnings)]
 
-use std::fmt::Display;
-
 use async_trait::async_trait;
 use zklock::{LockError, distributed_lock, leader_only};
 
@@ -30,10 +28,6 @@ trait Ledger: Sync {
 
     async fn audit(&self) -> Option<String>;
 
-    async fn merge(&self, others: Vec<String>) -> Result<usize, String>;
-
-    async fn leading(&self) -> Result<Box<dyn Display + Send>, LockError>;
-
     async fn close(&self, year: u16) -> Result<u16, LockError>;
 
     async fn open(&self, year: u16) -> Result<u16, LockError>;
@@ -50,16 +44,6 @@ impl<T: Send + Sync + for<'a> From<&'a str>> Ledger for Book<T> {
     #[leader_only(otherwise = Some(self.name()))]
     async fn audit(&self) -> Option<String> {
         unreachable!("no replica leads")
-    }
-
-    #[distributed_lock(path = [self.name(), ..&others], no_wait, map_err = |error| format!("not merged: {error}"))]
-    async fn merge(&self, others: Vec<String>) -> Result<usize, String> {
-        Ok(others.len())
-    }
-
-    #[leader_only(otherwise = Ok(Box::new(7)))]
-    async fn leading(&self) -> Result<Box<dyn Display + Send>, LockError> {
-        Ok(Box::new(self.name()))
     }
 
     #[distributed_lock(path = "/years/{year}")]
@@ -98,8 +82,6 @@ async fn a_method_asks_for_its_lock_before_its_body_runs() {
     let added = must_be_send(book.add("seven", [1, 2])).await;
     assert!(matches!(added, Err(LockError::NotInstalled { name: None, .. })), "{added:?}");
     assert!(book.0.is_empty());
-    let merged = must_be_send(book.merge(vec!["/other".into()])).await;
-    assert!(merged.as_ref().is_err_and(|error| error.starts_with("not merged: no client")), "{merged:?}");
     assert!(must_be_send(book.close(2026)).await.is_err());
     assert!(must_be_send(book.open(2026)).await.is_err());
     let provided = must_be_send(book.provided()).await;
@@ -111,5 +93,4 @@ async fn a_method_asks_who_leads_before_its_body_runs() {
     let book = Book::<String>(Vec::new());
     must_be_send(book.balance(7)).await;
     assert_eq!(must_be_send(book.audit()).await, None);
-    assert!(must_be_send(book.leading()).await.is_err());
 }

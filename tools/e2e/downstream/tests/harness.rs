@@ -63,15 +63,6 @@ async fn tasks_run_on_threads() {
     blocked.1.await.unwrap();
 }
 
-#[zklock::test]
-async fn tasks_use_the_client_of_the_test(zk: TestServer, client: Client) {
-    let stuck = zklock::spawn(settle(7, &STUCK));
-    zk.until(|zk| zk.holder("/orders/7").is_some()).await;
-    assert_eq!(zk.holder("/orders/7"), client.session_id());
-    stuck.abort();
-    zk.until(|zk| zk.holder("/orders/7").is_none()).await;
-}
-
 /// Locks without a wait, and tells which session held the lock.
 #[distributed_lock(path = "/orders/9")]
 fn settle_by_blocking() -> Result<Option<i64>, LockError> {
@@ -80,10 +71,14 @@ fn settle_by_blocking() -> Result<Option<i64>, LockError> {
 
 #[zklock::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tasks_and_threads_of_tokio_use_the_client_of_the_test(zk: TestServer, client: Client) {
-    let stuck = tokio::spawn(settle(7, &STUCK));
-    zk.until(|zk| zk.holder("/orders/7").is_some()).await;
-    assert_eq!(zk.holder("/orders/7"), client.session_id());
-    stuck.abort();
+    for inherits in [false, true] {
+        let stuck = settle(7, &STUCK);
+        let stuck = if inherits { zklock::spawn(stuck) } else { tokio::spawn(stuck) };
+        zk.until(|zk| zk.holder("/orders/7").is_some()).await;
+        assert_eq!(zk.holder("/orders/7"), client.session_id());
+        stuck.abort();
+        zk.until(|zk| zk.holder("/orders/7").is_none()).await;
+    }
     let mut tasks = JoinSet::new();
     for id in 1..4 {
         tasks.spawn(settle(id, &QUICK));
@@ -239,11 +234,6 @@ fn ends<T>(body: impl AsyncFnOnce(TestServer) -> T) -> Option<T> {
     let asked = catch_unwind(AssertUnwindSafe(|| server.pause()));
     assert!(asked.is_err(), "the server outlived its test");
     outcome
-}
-
-#[test]
-fn a_server_ends_with_its_test() {
-    assert_eq!(ends(async |_| 7), Some(7));
 }
 
 #[test]

@@ -16,20 +16,9 @@ use crate::compiler::Compiler;
 
 const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
 
+/// Compares the messages about each case with the file beside the case.
 #[test]
 fn the_attributes_explain_themselves() {
-    check("tests/ui");
-}
-
-#[test]
-fn the_test_attribute_explains_itself() {
-    check("tests/ui/testing");
-}
-
-/// Compares the messages about each case of a directory with the file beside the case.
-fn check(directory: &str) {
-    let cases = cases(directory).unwrap_or_else(|error| panic!("{directory}: {error}"));
-    assert!(!cases.is_empty(), "{directory} has no cases");
     let compiler = Compiler::with_libraries_of("ui");
     let compare = |case: &Path| {
         let expected = Path::new(PACKAGE).join(case).with_extension("stderr");
@@ -37,17 +26,12 @@ fn check(directory: &str) {
     };
     // A case that fails must not hide the others.
     let fails = |case: &PathBuf| catch_unwind(|| compare(case)).is_err();
-    let failed: Vec<_> = cases.into_iter().filter(fails).collect();
+    let failed: Vec<_> = cases().into_iter().filter(fails).collect();
     assert!(failed.is_empty(), "these cases fail: {failed:?}");
 }
 
-fn cases(directory: &str) -> std::io::Result<BTreeSet<PathBuf>> {
-    let mut cases = BTreeSet::new();
-    for file in Path::new(PACKAGE).join(directory).read_dir()? {
-        let file = Path::new(directory).join(file?.file_name());
-        if file.extension().is_some_and(|extension| extension == "rs") {
-            cases.insert(file);
-        }
-    }
-    Ok(cases)
+fn cases() -> BTreeSet<PathBuf> {
+    let files = Path::new(PACKAGE).join("tests/ui").read_dir().unwrap();
+    let cases = files.map(|file| Path::new("tests/ui").join(file.unwrap().file_name()));
+    cases.filter(|case| case.extension().is_some_and(|extension| extension == "rs")).collect()
 }

@@ -3,7 +3,7 @@
 use zklock_testkit::{How, Proxy};
 
 use super::Realm;
-use super::agent::{Running, Scene};
+use super::agent::Running;
 use crate::secured::namespace;
 
 /// Returns the time that an agent tells.
@@ -17,7 +17,7 @@ fn milliseconds(agent: &mut Running, what: &str) -> u64 {
 fn calls_time_out_and_locks_are_lost_in_time_while_the_login_waits() {
     let realm = Realm::start();
     let proxy = Proxy::start(realm.zookeeper.address()).unwrap();
-    let agent = realm.worker(Scene::Outage).variable("ZKLOCK_CONNECT", proxy.connect_string());
+    let agent = realm.worker("outage").variable("ZKLOCK_CONNECT", proxy.connect_string());
     let agent = agent.variable("ZKLOCK_NAMESPACE", namespace());
     let mut agent = agent.variable("ZKLOCK_SESSION_TIMEOUT", "10s").start();
     assert_eq!(agent.told(), "held");

@@ -7,21 +7,18 @@ use std::sync::{Mutex, PoisonError};
 use zklock::{LockError, distributed_lock, leader_only};
 
 /// # Errors
-/// Those of the lock.
 #[distributed_lock(path = "/jobs")]
 pub fn plain() -> Result<(), LockError> {
     Ok(())
 }
 
 /// # Errors
-/// Those of the lock.
 #[distributed_lock(path = "/files/{name}", wait = patience, guard = held)]
 pub fn guarded(name: String, patience: Duration) -> Result<String, LockError> {
     Ok(held.path().to_owned())
 }
 
 /// # Errors
-/// Those of the lock.
 #[distributed_lock(path = "/generic/{name}", mode = write)]
 pub fn generic<T: Display, const COUNT: usize>(
     name: T,
@@ -32,7 +29,6 @@ pub fn generic<T: Display, const COUNT: usize>(
 }
 
 /// # Errors
-/// Those of the lock.
 #[distributed_lock(path = "/invoices", once_per = "15m")]
 pub fn invoices() -> Result<Option<u8>, LockError> {
     Ok(Some(7))
@@ -55,7 +51,6 @@ pub fn waits(names: &mut Vec<String>) -> Option<&mut String> {
 }
 
 /// # Errors
-/// Those of the lock.
 #[distributed_lock(path = "/last/{shelf}")]
 pub fn last_expression(shelf: u64, names: Mutex<Vec<String>>) -> Result<usize, LockError> {
     Ok(names.lock().unwrap_or_else(PoisonError::into_inner).len())

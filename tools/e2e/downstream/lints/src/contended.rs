@@ -14,28 +14,24 @@ pub fn perhaps() -> Option<u64> {
 }
 
 /// # Errors
-/// Those of the lock.
 #[distributed_lock(path = "/a", otherwise = Ok(other))]
 pub async fn replaced(other: u64) -> Result<u64, LockError> {
     Ok(7)
 }
 
 /// # Errors
-/// Those of the lock.
 #[distributed_lock(path = "/a", otherwise = |error: LockError| Err(error.to_string()), map_err = |error: LockError| error.to_string())]
 pub fn replaced_by_a_closure() -> Result<u64, String> {
     Ok(7)
 }
 
 /// # Errors
-/// Those of the lock.
 #[distributed_lock(path = "/a", permits = wanted, of = 5, once_per = "1m")]
 pub async fn permits(wanted: u32) -> Result<(), LockError> {
     Ok(())
 }
 
 /// # Errors
-/// Those of the lock.
 #[leader_only(otherwise = wait, wait = "5s", map_err = |error: LockError| error.to_string())]
 pub async fn led() -> Result<u64, String> {
     Ok(7)

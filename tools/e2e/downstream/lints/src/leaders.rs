@@ -13,7 +13,6 @@ pub async fn sweep() {
 }
 
 /// # Errors
-/// Those of the lock.
 #[leader_only(path = "/reports/{region}", guard = term)]
 pub async fn report<T: Display + Sync + ?Sized>(region: &T) -> io::Result<()> {
     if region.to_string().is_empty() {
@@ -23,7 +22,6 @@ pub async fn report<T: Display + Sync + ?Sized>(region: &T) -> io::Result<()> {
 }
 
 /// # Errors
-/// Those of the lock.
 #[leader_only(otherwise = wait, client = client)]
 pub async fn waits(numbers: Vec<u8>, client: &Client) -> Result<impl Iterator<Item = u8> + use<>, LockError> {
     yield_now().await;
@@ -31,7 +29,6 @@ pub async fn waits(numbers: Vec<u8>, client: &Client) -> Result<impl Iterator<It
 }
 
 /// # Errors
-/// Those of the lock.
 #[leader_only(otherwise = Ok(name.len()))]
 pub async fn value(name: String) -> Result<usize, LockError> {
     yield_now().await;
@@ -39,17 +36,10 @@ pub async fn value(name: String) -> Result<usize, LockError> {
 }
 
 /// # Errors
-/// Those of the lock.
 #[leader_only(otherwise = Ok(format!("{}!", forward(name).await?)))]
 pub async fn forwarded(name: String) -> Result<String, LockError> {
     yield_now().await;
     Ok(name)
-}
-
-/// Starts once per period.
-#[leader_only(once_per = "15m")]
-pub async fn invoices() {
-    yield_now().await;
 }
 
 /// Forwards.

@@ -12,7 +12,6 @@ use zklock::{Client, LockError, distributed_lock};
 macro_rules! locked {
     ($name:ident, $path:literal, $arg:ident: $ty:ty, $guard:ident => $body:block) => {
         /// # Errors
-        /// Those of the lock.
         #[distributed_lock(path = $path, guard = $guard, wait = "1s")]
         pub async fn $name($arg: $ty) -> Result<$ty, LockError> $body
     };
@@ -41,7 +40,6 @@ impl From<LockError> for SettleError {
 }
 
 /// # Errors
-/// Those of the lock.
 #[distributed_lock(path = "/jobs")]
 pub async fn plain() -> Result<(), LockError> {
     yield_now().await;
@@ -49,14 +47,12 @@ pub async fn plain() -> Result<(), LockError> {
 }
 
 /// # Errors
-/// Those of the lock.
 #[distributed_lock(path = "/jobs")]
 pub async fn without_an_await() -> Result<u64, LockError> {
     Ok(7)
 }
 
 /// # Errors
-/// Those of the lock.
 #[distributed_lock(path = "/orders/{order.shop}/{order.id}", wait = "5s", guard = held)]
 pub async fn borrowed<'shop>(order: &'shop Order<'shop>) -> Result<&'shop str, SettleError> {
     held.verify().await?;
@@ -65,7 +61,6 @@ pub async fn borrowed<'shop>(order: &'shop Order<'shop>) -> Result<&'shop str, S
 }
 
 /// # Errors
-/// Those of the lock.
 #[distributed_lock(path = "/orders/{shop}/{id}")]
 pub async fn named(shop: &str, id: u64) -> Result<(), LockError> {
     yield_now().await;
@@ -73,7 +68,6 @@ pub async fn named(shop: &str, id: u64) -> Result<(), LockError> {
 }
 
 /// # Errors
-/// Those of the lock.
 #[distributed_lock(path = "/orders/{shop}/{id}", wait = Duration::from_secs(id), client = client)]
 pub async fn patterns(
     Order { shop, id }: Order<'_>,
@@ -90,7 +84,6 @@ pub async fn patterns(
 }
 
 /// # Errors
-/// Those of the lock.
 #[distributed_lock(path = "/numbers/{text.len()}", client = "reporting")]
 pub async fn generic<Keep, const COUNT: usize>(
     text: &str,
@@ -109,7 +102,6 @@ where
 }
 
 /// # Errors
-/// Those of the lock.
 #[distributed_lock(path = "/prices/{region}", mode = read, guard = held)]
 pub async fn quote(region: &str) -> Result<usize, LockError> {
     held.verify().await?;
@@ -117,7 +109,6 @@ pub async fn quote(region: &str) -> Result<usize, LockError> {
 }
 
 /// # Errors
-/// Those of the lock.
 #[distributed_lock(path = format!("/prices/{region}"), mode = write, on_lost = finish)]
 pub async fn update(region: &str, price: u64) -> Result<u64, LockError> {
     yield_now().await;
@@ -125,7 +116,6 @@ pub async fn update(region: &str, price: u64) -> Result<u64, LockError> {
 }
 
 /// # Errors
-/// Those of the lock.
 #[distributed_lock(path = ["/accounts/{from}", "/accounts/{to}"], wait = "10s", guard = held, on_lost = cancel)]
 pub async fn transfer(from: u64, to: u64) -> Result<(), LockError> {
     held.verify().await?;
@@ -133,7 +123,6 @@ pub async fn transfer(from: u64, to: u64) -> Result<(), LockError> {
 }
 
 /// # Errors
-/// Those of the lock.
 #[distributed_lock(path = "/{FLOOR}/{shelf}/{KIND}")]
 pub async fn items<const FLOOR: usize>(shelf: u64) -> Result<(), LockError> {
     yield_now().await;
@@ -146,7 +135,6 @@ locked!(generated, "/generated/{number}", number: u64, held => {
 });
 
 /// # Errors
-/// Those of the lock.
 #[distributed_lock(path = "/last/{shelf}")]
 pub async fn last_expression(shelf: u64, names: Mutex<Vec<String>>) -> Result<usize, LockError> {
     yield_now().await;

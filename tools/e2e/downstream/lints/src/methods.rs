@@ -23,7 +23,6 @@ impl<T: Clone + Send + Sync> Ledger<T> {
     const KIND: &'static str = "ledger";
 
     /// # Errors
-    /// Those of the lock.
     #[distributed_lock(path = "/{Self::KIND}/{self.name}", client = self.locks)]
     pub async fn add(&mut self, entry: T) -> Result<&mut Self, LockError> {
         yield_now().await;
@@ -32,7 +31,6 @@ impl<T: Clone + Send + Sync> Ledger<T> {
     }
 
     /// # Errors
-    /// Those of the lock.
     #[distributed_lock(path = "/{Self::KIND}/{self.name}")]
     pub fn add_blocking(&mut self, entry: T) -> Result<&mut Self, LockError> {
         self.entries.push(entry);
@@ -40,7 +38,6 @@ impl<T: Clone + Send + Sync> Ledger<T> {
     }
 
     /// # Errors
-    /// Those of the lock.
     #[distributed_lock(path = "/{Self::KIND}/{self.name}", mode = read, guard = held)]
     pub async fn first(&self) -> Result<Option<&T>, LockError> {
         held.verify().await?;
@@ -48,7 +45,6 @@ impl<T: Clone + Send + Sync> Ledger<T> {
     }
 
     /// # Errors
-    /// Those of the lock.
     #[distributed_lock(path = self.path())]
     pub async fn into_entries(mut self, more: T) -> Result<Vec<T>, LockError> {
         yield_now().await;
@@ -62,7 +58,6 @@ impl<T: Clone + Send + Sync> Ledger<T> {
     }
 
     /// # Errors
-    /// Those of the lock.
     #[distributed_lock(path = self.path())]
     pub async fn pinned(self: Pin<&Self>) -> Result<usize, LockError> {
         yield_now().await;
@@ -70,7 +65,6 @@ impl<T: Clone + Send + Sync> Ledger<T> {
     }
 
     /// # Errors
-    /// Those of the lock.
     #[distributed_lock(path = ["/ledger/{self.name}", "/all"])]
     pub async fn shared(self: Arc<Self>, _at: usize) -> Result<Option<T>, LockError> {
         yield_now().await;
@@ -87,7 +81,6 @@ impl<T: Clone + Send + Sync> Ledger<T> {
     }
 
     /// # Errors
-    /// Those of the election.
     #[leader_only(otherwise = Ok(self.entries.len()))]
     pub fn total(&self) -> Result<usize, LockError> {
         Ok(self.entries.len())

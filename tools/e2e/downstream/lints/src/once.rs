@@ -12,7 +12,6 @@ pub struct Job;
 
 impl Job {
     /// # Errors
-    /// Those of the lock.
     #[distributed_lock(path = "/jobs/{id}", once_per = "1h", mode = write)]
     pub async fn run(self, id: u64) -> Result<(), LockError> {
         yield_now().await;
@@ -27,14 +26,12 @@ impl Job {
 }
 
 /// # Errors
-/// Those of the lock.
 #[distributed_lock(path = "/invoices", once_per = "15m", guard = held)]
 pub async fn invoices() -> Result<(), LockError> {
     held.verify().await
 }
 
 /// # Errors
-/// Those of the lock.
 #[distributed_lock(path = "/invoices/{region}", once_per = every, tick = "/ticks/{region}")]
 pub async fn regional(region: &str, every: Duration) -> Result<Option<u8>, LockError> {
     yield_now().await;
@@ -42,7 +39,6 @@ pub async fn regional(region: &str, every: Duration) -> Result<Option<u8>, LockE
 }
 
 /// # Errors
-/// Those of the lock.
 #[leader_only(once_per = "1h", tick = "/ticks/{name}", otherwise = error)]
 pub async fn swept(name: String) -> Result<(), LockError> {
     yield_now().await;

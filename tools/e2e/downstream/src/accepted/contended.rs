@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use zklock::{LockError, Permits, distributed_lock, leader_only};
+use zklock::{LockError, distributed_lock, leader_only};
 
 #[distributed_lock(path = "/a/{id}", skip, wait = "1s", guard = held)]
 pub fn perhaps<T: Display + ?Sized>(id: &T) -> Option<String> {
@@ -71,30 +71,10 @@ pub fn only_the_error_of_the_leader_uses_the_name(name: String) -> Result<(), St
     Ok(())
 }
 
-#[distributed_lock(path = "/a", of = 3)]
-pub async fn one_of_three() -> Result<(), LockError> {
-    Ok(())
-}
-
 const MOST: u32 = 5;
 
 #[distributed_lock(path = "/a/{region}", permits = count + 1, of = MOST, skip)]
 pub fn some(region: &str, count: u32) {}
-
-#[distributed_lock(path = "/a", of = Permits::shared("/b", MOST), once_per = "1m")]
-pub async fn shared() -> Result<(), LockError> {
-    Ok(())
-}
-
-#[distributed_lock(path = [..paths], mode = read)]
-pub async fn spread(paths: &[&str]) -> Result<(), LockError> {
-    Ok(())
-}
-
-#[leader_only(otherwise = error)]
-pub async fn refused_elsewhere(numbers: Vec<u8>) -> Result<impl Iterator<Item = u8>, LockError> {
-    Ok(numbers.into_iter())
-}
 
 #[leader_only(otherwise = Ok(found?.len()))]
 pub fn redirected(found: Result<&str, LockError>) -> Result<usize, LockError> {

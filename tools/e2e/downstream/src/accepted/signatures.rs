@@ -176,14 +176,9 @@ pub mod names {
     named!(by_macro, "/{self::shop}/{NUMBER}/{arg}", arg, unused);
 }
 
-/// Names that a pattern binds in each of its cases, or out of view.
+/// Names that a pattern binds out of view.
 pub mod patterns {
     use zklock::{LockError, distributed_lock};
-
-    #[distributed_lock(path = "/x/{id}")]
-    pub async fn either((Ok(id) | Err(id)): Result<u64, u64>) -> Result<(), LockError> {
-        Ok(())
-    }
 
     macro_rules! pair {
         ($one:ident, $other:ident) => {

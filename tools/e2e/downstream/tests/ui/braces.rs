@@ -20,18 +20,8 @@ async fn braces_not_display(order: Order) -> Result<(), LockError> {
     Ok(())
 }
 
-#[distributed_lock(path = "/orders/{ordr}")]
-async fn braces_misspelled_argument(order: u64) -> Result<(), LockError> {
-    Ok(())
-}
-
 #[distributed_lock(path = "/orders/{id}")]
 async fn braces_not_display_option(id: Option<u64>) -> Result<(), LockError> {
-    Ok(())
-}
-
-#[distributed_lock(path = "/orders/{self.id}")]
-async fn braces_self_in_a_function(id: u64) -> Result<(), LockError> {
     Ok(())
 }
 

@@ -1,10 +1,5 @@
 use zklock::{LockError, distributed_lock, leader_only};
 
-#[distributed_lock(path = "/a", otherwise = wait)]
-async fn otherwise_waits_as_by_default() -> Result<(), LockError> {
-    Ok(())
-}
-
 #[distributed_lock(path = "/a", skip)]
 async fn skip_without_an_empty_value() -> Result<u64, LockError> {
     Ok(7)
@@ -29,9 +24,6 @@ async fn otherwise_of_a_closure_of_another_type() -> Result<u64, LockError> {
 async fn otherwise_without_a_place_for_errors() -> u64 {
     7
 }
-
-#[distributed_lock(path = "/a", skip, wiat = "1s")]
-async fn skip_beside_a_misspelled_argument() {}
 
 #[leader_only(otherwise = 0)]
 async fn leader_otherwise_of_another_type() -> Option<u64> {

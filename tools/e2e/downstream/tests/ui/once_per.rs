@@ -1,10 +1,5 @@
 use zklock::{LockError, distributed_lock, leader_only};
 
-#[distributed_lock(path = "/invoices", once_per = 15)]
-async fn once_per_integer() -> Result<(), LockError> {
-    Ok(())
-}
-
 #[leader_only(once_per = minutes)]
 async fn once_per_of_another_type(minutes: u64) {}
 
@@ -12,9 +7,6 @@ async fn once_per_of_another_type(minutes: u64) {}
 async fn once_per_returns_no_value_to_skip() -> Result<u64, LockError> {
     Ok(7)
 }
-
-#[leader_only(tick = "/ticks/sweep")]
-async fn tick_without_once_per() {}
 
 #[leader_only(once_per = "hourly")]
 async fn once_per_not_a_duration() {}

@@ -1,15 +1,5 @@
 use zklock::{LockError, distributed_lock, leader_only};
 
-#[distributed_lock(path = "/orders\n/{id}")]
-async fn path_control_character(id: u64) -> Result<(), LockError> {
-    Ok(())
-}
-
-#[distributed_lock(wait = "5s")]
-async fn path_missing() -> Result<(), LockError> {
-    Ok(())
-}
-
 #[distributed_lock(path = 7)]
 async fn path_not_a_string() -> Result<(), LockError> {
     Ok(())
@@ -27,11 +17,6 @@ async fn path_relative(id: u64) -> Result<(), LockError> {
 
 #[distributed_lock(path = /orders/{id}, wait = "0s")]
 async fn path_unquoted_with_a_wait(id: u64) -> Result<(), LockError> {
-    Ok(())
-}
-
-#[distributed_lock(path = ["/a", "/b/{id}", "/a", "/b/{id}"])]
-async fn path_several_twice(id: u64) -> Result<(), LockError> {
     Ok(())
 }
 

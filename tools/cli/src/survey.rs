@@ -1,12 +1,56 @@
-//! The parts of a survey that are not shown.
+//! Surveys: one after another with a pause in between, the parts that are not shown, and the access to participants.
 //!
-//! Uses the floor below: `output`.
+//! Uses the floors below: `arguments`, `output` and `exit`.
+
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
-use zklock::Surveyed;
+use tokio::time::{Instant, sleep};
+use zklock::{Client, LockError, Survey, Surveyed};
 
+use crate::arguments::Watch;
+use crate::exit::Failure;
 use crate::output::Output;
+
+/// Surveys the locks below a path again and again. The servers rest for at least as long as they were busy.
+#[derive(Debug)]
+pub(crate) struct Looks {
+    survey: Survey,
+    interval: Duration,
+    pause: Duration,
+}
+
+impl Looks {
+    pub(crate) fn new(client: &Client, options: &Watch) -> Result<Self, LockError> {
+        let survey = client.survey(&options.path)?.nodes(options.bounds.nodes).depth(options.bounds.depth);
+        let survey = survey.participants(options.most);
+        Ok(Self { survey, interval: options.interval, pause: Duration::ZERO })
+    }
+
+    /// Takes the next survey, after a pause. The first one is taken at once.
+    pub(crate) async fn next(&mut self) -> Result<Surveyed, LockError> {
+        sleep(self.pause).await;
+        let began = Instant::now();
+        let surveyed = self.survey.take().await;
+        self.pause = self.interval.max(began.elapsed());
+        surveyed
+    }
+}
+
+/// Tells whether another question may have an answer.
+pub(crate) fn is_passing(error: &LockError) -> bool {
+    matches!(error, LockError::Timeout { .. } | LockError::OutcomeUnknown { .. })
+}
+
+/// Fails if a survey of one lock shows no participant, and the servers denied a request for them.
+pub(crate) fn check(surveyed: &Surveyed) -> Result<(), Failure> {
+    let is_seen = surveyed.locks.iter().any(|lock| !lock.participants.is_empty());
+    match &surveyed.denied {
+        Some(denied) if !is_seen => Err(denied.clone().into()),
+        _ => Ok(()),
+    }
+}
 
 /// The numbers of the parts that the bounds of a list left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
