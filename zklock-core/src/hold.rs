@@ -10,7 +10,7 @@
 //!                           └─► ChildPermit  a permit of the gate of each entry around it that had not ended
 //! ```
 //!
-//! Below, a *grant* is what an acquisition yields. The lock is given back when the last reference to its grant is dropped.
+//! Below, a *grant* is what an acquisition yields. The lock is given back by the last hold of its grant.
 //! A *lease* is what the client knows of the node that it holds, above all whether it is lost. Several grants can use one
 //! lease: one after the other, or together if they read. A *share* is one grant's part of a lease.
 //!

@@ -53,7 +53,7 @@ pub(crate) struct Acquisition {
     session: i64,
     state: State,
     intent: Intent,
-    /// The number of requests for nodes whose outcome is unknown, without those whose node was found.
+    /// The number of requests for nodes whose outcome is unknown, without those whose node was located.
     unknown: u32,
     /// Whether the contender has had a place in the queue before. Only a new contender leaves a queue of another recipe, because
     /// a later mismatch is the mistake of other clients.
@@ -324,7 +324,7 @@ impl Acquisition {
             }
             _ => {
                 // The reader's node may exist even if the next transaction is refused.
-                self.unknown = self.unknown.max(1);
+                self.unknown += 1;
                 Action::Downgrade(replacement)
             }
         }

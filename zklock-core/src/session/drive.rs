@@ -75,7 +75,7 @@ pub(crate) struct Parameters {
 impl Parameters {
     /// Returns whether the contender may be first without a list.
     ///
-    /// It is that of a mutex or a read-write lock. One that honours the contenders of other clients has to see which of them
+    /// It is that of a mutex or a read-write lock, or a candidate of a selector. One that honours the contenders of other clients has to see which of them
     /// are there.
     fn may_skip_list(&self) -> bool {
         let is_lock = matches!(self.predicate.role(), Role::Exclusive | Role::Read | Role::Write);
@@ -301,13 +301,17 @@ impl Driver {
         }
         if let Some(action) = self.machine.on(event) {
             self.action = action;
-        }
-        if let Action::Finish(end) = self.action {
-            self.leave_number();
-            // An abandoned node stays until its session ends.
-            if end != End::Abandoned {
-                self.session.bounds().remove_node(std::mem::take(&mut self.counted));
+            if let Action::Finish(end) = self.action {
+                self.finish(end);
             }
+        }
+    }
+
+    fn finish(&mut self, end: End) {
+        self.leave_number();
+        // An abandoned node stays until its session ends.
+        if end != End::Abandoned {
+            self.session.bounds().remove_node(std::mem::take(&mut self.counted));
             if self.machine.has_unknown_nodes() {
                 self.session.remove_late(self.path.clone(), self.machine.id());
             }

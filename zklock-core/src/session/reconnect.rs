@@ -148,8 +148,8 @@ impl Opening {
         Ok(session)
     }
 
-    /// Tries each address once, in random order, until one of them accepts the session. Without a known session, a new
-    /// one is opened.
+    /// Tries each address once, in random order with that of the last connection at the end, until one of them accepts the
+    /// session. Without a known session, a new one is opened.
     async fn connect(&self, known: Option<Known<'_>>, silence: Duration) -> Result<Connection, OpenError> {
         let connector = zk::Client::connector()
             .with_session_timeout(self.timeout)

@@ -190,7 +190,7 @@ impl Session {
             match self.delete_all(queue, id).await {
                 Err(RequestError::Unknown(_)) => {}
                 _ if is_last => return,
-                _ if is_quiet => pause *= 2,
+                _ if is_quiet => pause = (pause * 2).min(LONGEST_LOOK_PAUSE),
                 _ => {}
             }
         }
@@ -213,3 +213,5 @@ const DIGITS: usize = 10;
 const LATE: Duration = Duration::from_secs(120);
 /// The pause before the first look, which later ones double. A new connection ends it.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause between two looks.
+const LONGEST_LOOK_PAUSE: Duration = Duration::from_secs(16);
