@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{LazyLock, Mutex, OnceLock, RwLock, RwLockWriteGuard};
+use std::sync::{LazyLock, Mutex, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 use std::thread;
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn step() {
     THREADS.lock().unwrap().insert(thread::current().name().unwrap_or_default().to_owned());
     if BLOCK.try_read().is_err() {
         HAS_STRUCK.store(true, Ordering::SeqCst);
-        drop(BLOCK.read().unwrap());
+        drop(BLOCK.read().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
@@ -83,7 +83,7 @@ pub(super) struct Blocked {
 impl Blocked {
     pub(super) fn begin() -> Self {
         HAS_STRUCK.store(false, Ordering::SeqCst);
-        Self { _writer: BLOCK.write().unwrap() }
+        Self { _writer: BLOCK.write().unwrap_or_else(PoisonError::into_inner) }
     }
 
     /// Waits until the recorder stands still.

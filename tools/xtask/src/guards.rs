@@ -183,3 +183,18 @@ fn git(directory: &Path, arguments: &[&str]) -> Outcome {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_patch_of_each_guard_applies_to_the_code() {
+        for Guard { name, .. } in GUARDS {
+            let patch = format!("tools/chaos/guards/{name}.patch");
+            let applied = Command::new("git").args(["apply", "--check", &patch]).current_dir(root()).output();
+            let applied = applied.expect("git starts");
+            assert!(applied.status.success(), "{name}: {}", String::from_utf8_lossy(&applied.stderr));
+        }
+    }
+}

@@ -62,13 +62,13 @@ impl Agent {
 impl Running {
     /// Returns the next line for the parent.
     pub(super) fn told(&mut self) -> String {
-        for line in &self.lines {
+        while let Ok(line) = self.lines.recv_timeout(SOON) {
             self.seen.push(line);
             if let Some((_, told)) = self.seen[self.seen.len() - 1].split_once(TOLD) {
                 return told.to_owned();
             }
         }
-        panic!("the agent has ended: {:#?}", self.seen);
+        panic!("the agent tells nothing: {:#?}", self.seen);
     }
 
     /// Returns all lines, when the process has ended.
