@@ -212,7 +212,7 @@ impl Acquisition {
 
     fn located(&mut self, mut nodes: Vec<Node>) -> Action {
         nodes.retain(|node| node.owner == self.session);
-        // An earlier attempt was looked for in vain, and this one has one request.
+        // Each attempt sends one request, whose outcome is known once its node is found.
         let is_of_attempt =
             |node: &Node| Contender::parse(&node.name).is_some_and(|own| own.id == Some(self.id));
         self.unknown = self.unknown.saturating_sub(u32::from(nodes.iter().any(is_of_attempt)));

@@ -21,7 +21,6 @@ use super::clock::{Ack, Heartbeat, Instant, LeaseClock, Terms};
 use super::connection::{Connection, OpenError};
 use super::counts::Tally;
 use super::diagnose::Diagnosis;
-use super::request_error::RequestError;
 use super::requests::{self, Requests};
 use super::security::{NodeAcls, Security};
 use super::{CLOSE_WITHIN, Session};
@@ -121,11 +120,10 @@ impl Opening {
         let silence = self.silence.of(first.timeout());
         if silence < self.silence.of(self.timeout) {
             // The servers granted less, so that a silent one has to be given up earlier.
-            let info = first.live().session().clone();
-            let server = &*first.server.clone();
+            let (info, server) = (first.live().session().clone(), first.server.clone());
             drop(first);
-            first =
-                self.connect(Some(Known { info: &info, server, clock: &clock, number: 2 }), silence).await?;
+            let known = Known { info: &info, server: &server, clock: &clock, number: 2 };
+            first = self.connect(Some(known), silence).await?;
         }
         let granted = first.timeout();
         if granted.as_millis() != self.timeout.as_millis() {
@@ -305,10 +303,12 @@ async fn keep_proved(session: Arc<Session>) {
                 () = sleep(until_due(&session).max(least)) => {}
                 _ = leases.wait_for(|leases| *leases > 0), if is_idle => continue,
             }
-            if until_due(&session).is_zero()
-                && let Err(error) = beat(&session).await
-            {
-                tracing::debug!(?error, "heartbeat failed");
+            if until_due(&session).is_zero() {
+                let is_attended = session.is_attended();
+                let kind = if is_attended { session.clock().terms().heartbeat_kind } else { Ack::Read };
+                if let Err(error) = session.requests().heartbeat(kind).await {
+                    tracing::debug!(?error, "heartbeat failed");
+                }
             }
         }
     };
@@ -324,11 +324,6 @@ fn until_due(session: &Session) -> Duration {
     }
     let fresh = terms.term(terms.heartbeat_kind).saturating_sub(terms.heartbeat);
     clock.remaining().saturating_sub(fresh).min(silence)
-}
-
-async fn beat(session: &Session) -> Result<(), RequestError> {
-    let kind = if session.is_attended() { session.clock().terms().heartbeat_kind } else { Ack::Read };
-    session.requests().heartbeat(kind).await
 }
 
 /// Tells the leases when the lease clock has run out.
@@ -486,6 +481,12 @@ mod tests {
         (opened, proxies, server)
     }
 
+    /// Waits for the connection with this number, or a later one.
+    async fn connected(session: &Session, number: u64) {
+        let is_there = |link: &Link| link.connection >= number && link.health == Health::Connected;
+        session.links().wait_for(is_there).await.unwrap();
+    }
+
     /// Rewrites the code of each answer to credentials, which stands behind an id and a zxid.
     fn refuse_credentials(proxy: &Proxy) {
         proxy.on_reply(Opcode::AUTH).always().rewrite(|reply| {
@@ -502,9 +503,7 @@ mod tests {
             let session = session.unwrap();
             // It is kept, too, although one of the servers refuses it.
             proxies[1].cut(How::Rst);
-            let mut links = session.links();
-            let is_back = |link: &Link| link.connection > 1 && link.health == Health::Connected;
-            timeout(SECOND * 10, links.wait_for(is_back)).await.unwrap().unwrap();
+            timeout(SECOND * 10, connected(&session, 2)).await.unwrap();
             // It is not given up while the other one is away, and one that all of them refuse is.
             proxies[1].refuse();
             proxies[1].cut(How::Rst);
@@ -529,15 +528,12 @@ mod tests {
         let (session, proxies, _server) = of_two([false, false]).await;
         let session = session.unwrap();
         let tries = |index: usize| proxies[index].requests(Opcode::CREATE_SESSION);
-        let mut broken = usize::from(tries(0) == 0);
-        for _ in 0..8 {
+        let first = usize::from(tries(0) == 0);
+        for broken in [first, 1 - first].into_iter().cycle().take(8) {
             let (before, number) = (tries(broken), session.link().connection + 1);
             proxies[broken].cut(How::Rst);
-            let mut links = session.links();
-            let is_next = |link: &Link| link.connection == number && link.health == Health::Connected;
-            timeout(SECOND * 20, links.wait_for(is_next)).await.unwrap().unwrap();
+            timeout(SECOND * 20, connected(&session, number)).await.unwrap();
             assert_eq!(tries(broken), before);
-            broken = 1 - broken;
         }
     }
 
@@ -581,9 +577,7 @@ mod tests {
         let sessions: Vec<_> = opened.into_iter().map(|opened| opened.unwrap().unwrap()).collect();
         proxy.cut(How::Rst);
         for session in &sessions {
-            let mut links = session.links();
-            let is_back = |link: &Link| link.connection > 1 && link.health == Health::Connected;
-            timeout(SECOND * 4, links.wait_for(is_back)).await.unwrap().unwrap();
+            timeout(SECOND * 4, connected(session, 2)).await.unwrap();
             assert!(session.clock().is_valid());
         }
         assert_eq!(server.sessions().len(), sessions.len());

@@ -1,4 +1,4 @@
-//! How a client proves who it is, how it knows its servers, and who may use the nodes that it creates.
+//! The credentials of a client, how it knows its servers, and the permissions on the nodes that it creates.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -208,8 +208,8 @@ impl Session {
 
 /// The length of the number that servers append to the name of a contender.
 const DIGITS: usize = 10;
-/// The time after which no server creates a node any more. A leader gives up a server that stands still for as long as the sync
-/// limit, and that server closes its connections then.
+/// The time for which late nodes are looked for. A leader gives up a server that stands still for longer than the sync limit, by
+/// default 10 s, and that server closes its connections then.
 const LATE: Duration = Duration::from_secs(120);
 /// The pause before the first look, which later ones double. A new connection ends it.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
