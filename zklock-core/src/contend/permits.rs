@@ -106,7 +106,7 @@ impl Contest<'_> {
             Ok(children) => {
                 let permits =
                     children.names.iter().filter(|name| contender::Contender::parse(name).is_some());
-                (permits.count(), Some(children.watch))
+                (permits.count(), children.watch)
             }
             Err(error) => (passing(error, &leases).map(|()| 0)?, None),
         };

@@ -38,7 +38,7 @@ impl Lease {
         (readiness, news.contended_since)
     }
 
-    /// Notices without delay if the node is deleted, because calls in line rely on it.
+    /// Notices without delay if the node is deleted or others come, because other calls than the first one rely on it.
     pub(crate) fn urge(&self) {
         self.own_node.note(|news| news.is_urged = true);
     }

@@ -4,10 +4,12 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_lite::future::or;
+
 use crate::change::{Mutex, Signal};
 use crate::error::LossReason;
 use crate::queue::contender::is_numbered;
-use crate::time::{sleep, timeout};
+use crate::time::{sleep, sleep_until, timeout};
 
 use super::Session;
 use super::connection::{Change, Watch};
@@ -102,8 +104,8 @@ impl OwnNode {
         });
     }
 
-    /// Begins with a list in which the contender was seen at the head of its queue. If that shows no others, a watch tells of
-    /// the next one. A contender that knew without a list that it was first lists the queue in a moment.
+    /// Begins with a contender at the head of its queue, whose list shows others or none, if there was one. Others that come
+    /// later are noticed when the holder lists the queue, after a moment.
     pub(super) fn begin(&self, has_others: bool) {
         self.note(|news| match has_others {
             true => news.note_others(),
@@ -111,11 +113,12 @@ impl OwnNode {
         });
     }
 
-    /// Waits before a request for a watch, unless others rely on the node already. Most locks are released within
-    /// [`MOMENT`], and the watch is not needed.
-    async fn rest(&self) {
+    /// Waits before a request for a watch until the node has been held for [`MOMENT`], unless others rely on the watch
+    /// already. Most locks are released before that, and need none.
+    async fn rest(&self, since: Instant) {
+        let relied_on = self.until(|news| news.is_urged || news.is_read);
         // Boxed, because most of the time of a long hold comes after it.
-        Box::pin(timeout(MOMENT, self.until(|news| news.is_urged))).await.ok();
+        Box::pin(or(relied_on, sleep_until(since + MOMENT))).await;
     }
 }
 
@@ -131,19 +134,22 @@ pub(super) struct NodeWatcher {
 impl NodeWatcher {
     /// Resolves when the node is gone or belongs to another session. Sends no request once the session is over.
     ///
-    /// Listing the children also sets a watch, which takes no extra request and fires when the own node is deleted. A
-    /// contender that knew without a list that it was first lists them after a moment, in which most locks are released, or
-    /// when calls wait behind the node. If the watch fires for another reason, one on the own node is set.
+    /// A holder has no watch at first, unless it claims a permit, or inherited its turn. After a moment, in which most locks are
+    /// released, or when others rely on the node, it sets one. That is on the own node if others wait, or if its data matters.
+    /// Otherwise it lists the queue, with a watch that fires when another contender comes, and when the own node is
+    /// deleted. When it has fired for another reason, one on the own node is set.
     ///
     /// The futures are boxed, except for the wait for the first watch of most locks.
     #[expect(clippy::manual_async_fn, reason = "the future of an `async fn` has its arguments twice")]
     pub(super) fn gone(mut self, mut children: Option<Watch>) -> impl Future<Output = LossReason> + Send {
         async move {
-            let seen = self.known.news().connection;
+            let (since, seen) = (Instant::now(), self.known.news().connection);
             if children.is_none() {
-                self.known.rest().await;
+                self.known.rest(since).await;
+                let news = self.known.news();
+                let lists = news.contended_since.is_none() && !news.is_read;
                 // On a later connection, the node is read before the queue is listed.
-                if self.session.link().is_on(seen) {
+                if lists && self.session.link().is_on(seen) {
                     children = match Box::pin(self.list_queue()).await {
                         Ok(children) => children,
                         Err(loss) => return loss,
@@ -158,7 +164,7 @@ impl NodeWatcher {
                         children = None;
                         if change != Change::Disconnected {
                             self.known.note(News::note_others);
-                            self.known.rest().await;
+                            self.known.rest(since).await;
                         }
                     }
                     () = self.known.until(|news| news.is_read) => {}
@@ -198,7 +204,7 @@ impl NodeWatcher {
         }
         // A list without the node has a watch that does not fire at its end.
         let listed = listed.ok().filter(|children| self.is_in(&children.names));
-        Ok(listed.map(|children| {
+        Ok(listed.and_then(|children| {
             self.known.begin(has_others(&children.names, self.name()));
             children.watch
         }))
@@ -295,8 +301,8 @@ impl Session {
     }
 }
 
-/// The delay before the node of a holder is watched.
-const MOMENT: Duration = Duration::from_millis(5);
+/// The time for which a node is held before it is watched.
+const MOMENT: Duration = Duration::from_millis(50);
 /// The pause after a read without an answer.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The interval at which a node that cannot be read is looked for.

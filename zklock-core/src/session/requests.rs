@@ -19,6 +19,7 @@ use crate::error::{Permission, Refusal};
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
 use crate::queue::contender::{Contender, ContenderId};
+use crate::queue::predicate::Role;
 
 use super::clock::{Ack, Instant, LeaseClock};
 use super::connection::{Live, Watch};
@@ -33,10 +34,11 @@ pub(crate) use self::entry::{Entry, NewNode, NotCreated};
 
 use self::length::Transaction;
 
-/// A list of children, with the watch that signals a change.
+/// A list of children.
 pub(crate) struct Children {
     pub(crate) names: Vec<String>,
-    pub(crate) watch: Watch,
+    /// The watch that signals a change, if they are watched.
+    pub(crate) watch: Option<Watch>,
     /// The connection on which the server listed them.
     pub(crate) connection: u64,
 }
@@ -131,11 +133,25 @@ impl Requests {
     pub(crate) async fn list(&self, dir: &str) -> Result<Children, RequestError> {
         let list = async |client: &Live| {
             let (names, watcher) = client.list_and_watch_children(dir).await?;
-            Ok::<_, zk::Error>(Children {
-                names,
-                watch: Watch::of(watcher, client),
-                connection: client.number,
-            })
+            let (watch, connection) = (Some(Watch::of(watcher, client)), client.number);
+            Ok::<_, zk::Error>(Children { names, watch, connection })
+        };
+        self.send(Ack::Read, list).await
+    }
+
+    /// Lists the queue of a contender of this role. Only one that claims a permit watches it, because it may wait for any of
+    /// those in front. An event costs the server and the client as much as a request.
+    pub(crate) async fn list_for(&self, role: Role, dir: &str) -> Result<Children, RequestError> {
+        match role {
+            Role::Permit => self.list(dir).await,
+            _ => self.list_unwatched(dir).await,
+        }
+    }
+
+    async fn list_unwatched(&self, dir: &str) -> Result<Children, RequestError> {
+        let list = async |client: &Live| {
+            let (names, connection) = (client.list_children(dir).await?, client.number);
+            Ok::<_, zk::Error>(Children { names, watch: None, connection })
         };
         self.send(Ack::Read, list).await
     }
@@ -155,7 +171,7 @@ impl Requests {
 
     /// Lists the names of children, and sets no watch.
     pub(crate) async fn names(&self, dir: &str) -> Result<Vec<String>, RequestError> {
-        self.send(Ack::Read, async |client| client.list_children(dir).await).await
+        self.list_unwatched(dir).await.map(|children| children.names)
     }
 
     /// Returns a node, or `None` if it does not exist.

@@ -53,7 +53,8 @@ impl Driver {
     async fn list(&mut self) -> Event {
         self.renew_connection();
         let (session, path) = (self.session.clone(), self.path.clone());
-        let (listed, counted) = self.with_count(session.requests().list(path.full())).await;
+        let list = session.requests().list_for(self.machine.predicate().role(), path.full());
+        let (listed, counted) = self.with_count(list).await;
         if let Err(error) = counted {
             return self.count_failed(error);
         }
@@ -158,8 +159,8 @@ impl Driver {
             return self.failed(error);
         }
         if self.is_suspicious(&names) {
-            match self.session.requests().list(&self.path.child(LEASES)).await {
-                Ok(permits) if permits.names.iter().any(|name| is_permit(name)) => {
+            match self.session.requests().names(&self.path.child(LEASES)).await {
+                Ok(permits) if permits.iter().any(|name| is_permit(name)) => {
                     self.refusal = Some(Box::new(self.mixed_with(Role::Permit)));
                     return Event::Refused;
                 }
@@ -190,7 +191,7 @@ impl Driver {
             // The permits are one level further down, where the numbers of this level say nothing.
             self.may_skip_list = false;
         }
-        self.children = Some(children.watch);
+        self.children = children.watch;
         if self.is_settled {
             return children.names;
         }

@@ -66,7 +66,7 @@ impl Requests {
         let create = client.create(&path, data, &options);
         let lists = matches!(way, Way::List | Way::ListAndWatch);
         // Issued by their first poll, which comes at once and in this order.
-        let list = OptionFuture::from(lists.then(|| self.list(dir)));
+        let list = OptionFuture::from(lists.then(|| self.list_for(new.role, dir)));
         let watch = OptionFuture::from((way == Way::ListAndWatch).then(|| self.watch_node(dir)));
         let (created, listed, watched) = join!(biased; create, list, watch);
         let created = self.note(Ack::Write, sent, created);
