@@ -31,7 +31,7 @@ pub(crate) fn requests_for_locks(proxy: &Proxy) -> [u64; 3] {
 
 /// Waits until the holder's client knows that others wait: it watches the holder's node itself then.
 ///
-/// A client that saw the others in its list watches the children only, until they change.
+/// A client that has listed the queue while it holds the lock watches the children only, until they change.
 pub(crate) async fn until_accompanied(space: &Space, client: &Client, path: &str) {
     let session = client.session_id().unwrap();
     let mut nodes = space.children(path).await;

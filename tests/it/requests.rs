@@ -188,8 +188,9 @@ async fn a_free_permit_costs_seven_requests_and_each_further_one_three() {
             }
         };
         let cost = 10 * cost;
-        // While the later permits are taken, the tasks of the earlier ones may watch their own nodes.
-        let watches = 10 * u64::from(permits - 1);
+        // While the later permits are taken, the tasks of the earlier ones may watch their own nodes. On a busy machine, the
+        // gate may be held for so long that the client looks around.
+        let watches = 10 * u64::from(permits);
         let all = requests_until(&server, 0, free).await;
         assert!((cost..=cost + watches).contains(&all), "{permits}: {all}");
     }
@@ -199,10 +200,10 @@ async fn a_free_permit_costs_seven_requests_and_each_further_one_three() {
     let first = async { shared.acquire().await.unwrap().release().await.unwrap() };
     requests_until(&server, 0, first).await;
     let free = async { shared.acquire().await.unwrap().release().await.unwrap() };
-    assert_eq!(requests_until(&server, 0, free).await, 8);
+    assert!((8..=9).contains(&requests_until(&server, 0, free).await));
     // Each further permit is listed with the number as well.
     let two = async { shared.acquire_many(2).await.unwrap().release().await.unwrap() };
-    assert!((12..=13).contains(&requests_until(&server, 0, two).await));
+    assert!((12..=14).contains(&requests_until(&server, 0, two).await));
 }
 
 #[tokio::test]
@@ -271,7 +272,7 @@ async fn waited_for(before: u64, of: impl Fn(&Client) -> Semaphore) -> u64 {
     until(answered, "what the client sent before is answered").await;
     let (requests, replies) = (proxy.requests_total(), proxy.counts().replies_total());
     let waits = tokio::spawn(async move { waiter.acquire().await.unwrap().release().await });
-    until(|| async { proxy.counts().replies_total() == replies + before }, "the client waits").await;
+    until(|| async { proxy.counts().replies_total() >= replies + before }, "the client waits").await;
     guard.release().await.unwrap();
     soon(waits).await.unwrap().unwrap();
     // The gate is released and the watch on a shared number is removed in the background.
@@ -284,21 +285,22 @@ async fn waited_for(before: u64, of: impl Fn(&Client) -> Semaphore) -> u64 {
 #[tokio::test]
 async fn a_permit_that_is_waited_for_costs_eight_requests_and_a_shared_one_twelve() {
     let agreed = |client: &Client| client.semaphore("/cost", 1).unwrap();
-    assert_eq!(waited_for(5, agreed).await, 8);
+    // The gate of the semaphore may be held for so long that the client looks around.
+    assert!((8..=9).contains(&waited_for(5, agreed).await));
     let shared = |client: &Client| client.semaphore("/cost", Permits::shared("/limit", 1)).unwrap();
     // The number is read with each list.
-    assert_eq!(waited_for(7, shared).await, 12);
+    assert!((12..=13).contains(&waited_for(7, shared).await));
 }
 
 #[tokio::test]
-async fn a_downgrade_costs_its_transaction_and_a_watch() {
+async fn a_downgrade_costs_its_transaction_and_a_list() {
     let server = Server::start_granting(PATIENCE);
     let (proxy, client) = quiet_proxied(&server).await;
     let lock = client.rwlock("/cost").unwrap();
     lock.read().await.unwrap().release().await.unwrap();
-    let (before, reads) = (proxy.requests_total(), proxy.replies(Opcode::GET_DATA));
+    let (before, lists) = (proxy.requests_total(), proxy.replies(Opcode::GET_CHILDREN));
     let reader = lock.write().await.unwrap().downgrade().await.unwrap();
-    until(|| async { proxy.replies(Opcode::GET_DATA) == reads + 2 }, "the reader watches its node").await;
+    until(|| async { proxy.replies(Opcode::GET_CHILDREN) == lists + 2 }, "the reader looks around").await;
     reader.release().await.unwrap();
     let all = proxy.requests_total() - before;
     assert_eq!(all, 4 + 2, "the second acquisition, with the release, and the downgrade");

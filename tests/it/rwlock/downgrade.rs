@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use zklock::{
-    Client, Health, LeaseState, LockError, LossReason, Mode, Phase, ReadGuard, Standing, WriteGuard,
+    Client, Config, Health, LeaseState, LockError, LossReason, Mode, Phase, Queueing, ReadGuard, Standing,
+    WriteGuard,
 };
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Direction, Hold, How, Proxy, Rule};
@@ -141,6 +142,23 @@ async fn inside_of_another_write_guard_the_lock_stays_a_writers() {
     outer.release().await.unwrap();
     assert_eq!(side(&queue(&space).await[0]), "__READ__");
     assert!(reader.is_held());
+}
+
+#[tokio::test]
+async fn readers_follow_a_downgraded_writer_under_its_node_while_no_other_client_waits() {
+    let space = Space::new();
+    let config = |config: Config| config.queueing(Queueing::new(2, Duration::ZERO));
+    let (proxy, client) = space.proxied_with(config).await;
+    let lists = proxy.replies(Opcode::GET_CHILDREN);
+    let mut reader = write(&client).await.downgrade().await.unwrap();
+    let node = reader.fencing_token().zxid();
+    until(|| async { proxy.replies(Opcode::GET_CHILDREN) > lists }, "the reader looks around").await;
+    for _ in 0..10 {
+        let next = rwlock(&client).read().await.unwrap();
+        reader.release().await.unwrap();
+        reader = next;
+        assert_eq!(reader.fencing_token().zxid(), node);
+    }
 }
 
 #[tokio::test]

@@ -37,7 +37,7 @@ pub(crate) struct Settings {
 pub struct Queueing {
     /// The number of grants, at least 1.
     pub turns: u32,
-    /// The time. With zero, a client that others wait behind gives the lock up after each grant.
+    /// The time. With zero, a client gives the lock up after each grant once it knows that others wait.
     #[cfg_attr(feature = "serde", serde(with = "humantime_serde"))]
     pub within: Duration,
 }

@@ -104,8 +104,8 @@ impl Election {
     /// Sets the pause between an election and the first term after it, zero by default.
     ///
     /// A lease ends before the session of its leader can expire. But a leader gets no warning if somebody
-    /// else ends its session: it learns of the loss when its successor does, or at the latest when its lease
-    /// ends. If all candidates pause for the session timeout, no two of them lead at once even then.
+    /// else ends its session: it learns of the loss a moment after its successor leads, or at the latest when its
+    /// lease ends. If all candidates pause for the session timeout, no two of them lead at once even then.
     #[must_use]
     pub fn handover(mut self, handover: Duration) -> Self {
         self.config.handover = handover;

@@ -38,9 +38,14 @@ impl Lease {
         (readiness, news.contended_since)
     }
 
-    /// Notices without delay if the node is deleted or others come, because other calls than the first one rely on it.
+    /// Notices without delay if the node is deleted, because calls in line rely on it.
     pub(crate) fn urge(&self) {
         self.own_node.note(|news| news.is_urged = true);
+    }
+
+    /// Notices without delay if other contenders wait, unless that is known.
+    pub(crate) fn look_for_others(&self) {
+        self.own_node.note(|news| news.is_urged |= news.contended_since.is_none());
     }
 
     /// Asks the servers whether the node still exists and belongs to this session.

@@ -120,9 +120,9 @@ impl LocalQueue {
         let grants: Grants =
             claims.into_iter().map(|claim| Grant::new(claim, handoff, (self.clone() as _, node))).collect();
         let shares: Vec<_> = grants.iter().map(|grant| grant.share().clone()).collect();
-        if handoff > 0 {
-            // Other clients must be noticed from now on, because the turn of this one is bounded while they wait.
-            shares.iter().for_each(|share| share.lease().urge());
+        if handoff > 0 && matches!(self.key, Wanted::Place(_)) {
+            // The turn of this client is bounded while others wait.
+            shares.iter().for_each(|share| share.lease().look_for_others());
         }
         if let Err(Answer::Granted(grants)) = call.caller.reply.send(Answer::Granted(grants)) {
             grants.into_iter().for_each(Grant::undelivered);

@@ -183,14 +183,6 @@ impl Watch {
         Self(Box::pin(fires.map(|()| Change::Other)))
     }
 
-    /// Returns this watch, which keeps another one until it fires.
-    pub(crate) fn keeping(self, other: Option<Self>) -> Self {
-        Self(Box::pin(self.0.map(move |change| {
-            drop(other);
-            change
-        })))
-    }
-
     /// Waits for the change. After that, it must not be asked again.
     pub(crate) async fn change(&mut self) -> Change {
         (&mut self.0).await

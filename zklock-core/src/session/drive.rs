@@ -1,7 +1,7 @@
 //! Performs the actions of an acquisition, and reports their outcomes to the state machine.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -95,9 +95,9 @@ pub(crate) struct Driver {
     action: Action,
     /// The reason why the acquisition was refused, if it was.
     refusal: Option<Box<LockError>>,
-    /// The watch that signals the first change of the children since they were last listed.
+    /// The watch on the children of a contender that claims a permit, or on the own node of one that inherited its turn.
     children: Option<Watch>,
-    /// Whether the last list showed others, or contenders that came since then would not have been noticed.
+    /// Whether the last list showed others, or the turn was inherited.
     has_others: bool,
     own_node: Arc<OwnNode>,
     /// The bytes of the contender's path that the session counts, as long as its node exists or may exist.
@@ -171,14 +171,15 @@ impl Driver {
 
     /// Begins to watch over the node that was seen at the head of its queue.
     pub(crate) fn begin_watch(&self) {
-        self.own_node.begin(self.has_others);
+        self.own_node.note_list(self.has_others.then(Instant::now));
         self.own_node.note_seen(self.connection);
     }
 
     /// Resolves when the own node, at this path, is gone or belongs to another session.
     pub(crate) fn own_node_gone(&mut self, path: Arc<str>) -> impl Future<Output = LossReason> + use<> {
         let (session, known) = (self.session.clone(), self.own_node.clone());
-        NodeWatcher { session, path, listed: self.listed, known }.gone(self.children.take())
+        let (listed, has_others) = (self.listed, self.has_others);
+        NodeWatcher { session, path, listed, has_others, known }.gone(self.children.take())
     }
 
     /// Drives the acquisition until it is the contender's turn, its node belongs to this session, and the lease is valid, or
@@ -340,8 +341,8 @@ impl Driver {
                     return match self.refusal.take() {
                         Some(refusal) => Err(Undone::Refused(*refusal)),
                         None => {
-                            // The watches were those of the other node, and have fired with its deletion.
-                            self.children = None;
+                            // A list tells whether others wait for the reader.
+                            self.has_others = false;
                             Ok(node)
                         }
                     };

@@ -104,12 +104,10 @@ impl OwnNode {
         });
     }
 
-    /// Begins with a contender at the head of its queue, whose list shows others or none, if there was one. Others that come
-    /// later are noticed when the holder lists the queue, after a moment.
-    pub(super) fn begin(&self, has_others: bool) {
-        self.note(|news| match has_others {
-            true => news.note_others(),
-            false => news.contended_since = None,
+    /// Takes note of a list that shows others, which may wait since this instant, or none.
+    pub(super) fn note_list(&self, others: Option<Instant>) {
+        self.note(|news| {
+            news.contended_since = others.map(|since| news.contended_since.unwrap_or(since));
         });
     }
 
@@ -128,6 +126,8 @@ pub(super) struct NodeWatcher {
     pub(super) path: Arc<str>,
     /// The connection on which the queue was last listed.
     pub(super) listed: u64,
+    /// Whether others may have waited since the node is held.
+    pub(super) has_others: bool,
     pub(super) known: Arc<OwnNode>,
 }
 
@@ -135,7 +135,8 @@ impl NodeWatcher {
     /// Resolves when the node is gone or belongs to another session. Sends no request once the session is over.
     ///
     /// A holder has no watch at first, unless it claims a permit, or inherited its turn. After a moment, in which most locks are
-    /// released, or when others rely on the node, it sets one. That is on the own node if others wait, or if its data matters.
+    /// released, or when others rely on the node, it sets one. That is on the own node if others waited already, or if its data
+    /// matters.
     /// Otherwise it lists the queue, with a watch that fires when another contender comes, and when the own node is
     /// deleted. When it has fired for another reason, one on the own node is set.
     ///
@@ -146,11 +147,10 @@ impl NodeWatcher {
             let (since, seen) = (Instant::now(), self.known.news().connection);
             if children.is_none() {
                 self.known.rest(since).await;
-                let news = self.known.news();
-                let lists = news.contended_since.is_none() && !news.is_read;
+                let lists = !self.has_others && !self.known.news().is_read;
                 // On a later connection, the node is read before the queue is listed.
                 if lists && self.session.link().is_on(seen) {
-                    children = match Box::pin(self.list_queue()).await {
+                    children = match Box::pin(self.list_queue(since)).await {
                         Ok(children) => children,
                         Err(loss) => return loss,
                     };
@@ -162,7 +162,7 @@ impl NodeWatcher {
                     biased;
                     change = watch.change() => {
                         children = None;
-                        if change != Change::Disconnected {
+                        if change == Change::Other {
                             self.known.note(News::note_others);
                             self.known.rest(since).await;
                         }
@@ -196,7 +196,7 @@ impl NodeWatcher {
 
     /// Lists the queue of a holder that has not done so. The list tells whether others wait too, and its watch stands for
     /// one on the own node. Returns `None` if there is no list.
-    async fn list_queue(&mut self) -> Result<Option<Watch>, LossReason> {
+    async fn list_queue(&mut self, since: Instant) -> Result<Option<Watch>, LossReason> {
         let listed = self.ask(self.session.requests().list(self.place().0)).await;
         self.listed = listed.as_ref().map_or(self.listed, |children| children.connection);
         if self.is_missing(listed.as_ref().map(|children| &*children.names)).await {
@@ -205,7 +205,8 @@ impl NodeWatcher {
         // A list without the node has a watch that does not fire at its end.
         let listed = listed.ok().filter(|children| self.is_in(&children.names));
         Ok(listed.and_then(|children| {
-            self.known.begin(has_others(&children.names, self.name()));
+            // They may have come right behind the holder.
+            self.known.note_list(has_others(&children.names, self.name()).then_some(since));
             children.watch
         }))
     }
@@ -315,11 +316,11 @@ mod tests {
     #[test]
     fn only_a_list_without_others_ends_the_time_of_those_that_wait() {
         let own = OwnNode::default();
-        own.begin(true);
-        let since = own.news().contended_since.unwrap();
-        own.begin(true);
+        let since = Instant::now();
+        own.note_list(Some(since));
+        own.note_list(Some(since + PAUSE));
         assert_eq!(own.news().contended_since, Some(since));
-        own.begin(false);
+        own.note_list(None);
         assert_eq!(own.news().contended_since, None);
     }
 }

@@ -82,7 +82,7 @@ impl Driver {
             let connection = own.as_ref().map(|own| own.connection);
             if let Some(own) = own {
                 // Kept until the own node is deleted, because the library sends a request for a watch that is dropped before.
-                self.children = Some(own.watch.keeping(self.children.take()));
+                self.children = Some(own.watch);
             }
             return match (change, connection) {
                 (Ok(Change::Deleted), Some(connection)) if session.link().is_on(connection) => {
