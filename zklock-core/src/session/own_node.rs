@@ -126,7 +126,7 @@ pub(super) struct NodeWatcher {
     pub(super) path: Arc<str>,
     /// The connection on which the queue was last listed.
     pub(super) listed: u64,
-    /// Whether others may have waited since the node is held.
+    /// Whether others waited already when the contender got its turn.
     pub(super) has_others: bool,
     pub(super) known: Arc<OwnNode>,
 }
@@ -134,11 +134,12 @@ pub(super) struct NodeWatcher {
 impl NodeWatcher {
     /// Resolves when the node is gone or belongs to another session. Sends no request once the session is over.
     ///
-    /// A holder has no watch at first, unless it claims a permit, or inherited its turn. After a moment, in which most locks are
-    /// released, or when others rely on the node, it sets one. That is on the own node if others waited already, or if its data
-    /// matters.
-    /// Otherwise it lists the queue, with a watch that fires when another contender comes, and when the own node is
-    /// deleted. When it has fired for another reason, one on the own node is set.
+    /// A holder has no watch at first, unless it claims a permit or inherited its turn. It sets one after a moment, in which
+    /// most locks are released, or when others rely on the node:
+    ///
+    /// * on the own node, if others waited already, or if a request to release matters;
+    /// * on the children otherwise, by a list. It fires when another contender comes, and when the own node is deleted. Then
+    ///   one on the own node is set.
     ///
     /// The futures are boxed, except for the wait for the first watch of most locks.
     #[expect(clippy::manual_async_fn, reason = "the future of an `async fn` has its arguments twice")]
