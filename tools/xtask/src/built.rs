@@ -43,7 +43,7 @@ impl Built {
     /// Builds the benchmarks that `cargo xtask bench` runs, and the example that starts their server.
     pub(crate) fn benches() -> Outcome<(Self, Report)> {
         Self::by(
-            "build --locked --release --package zklock-bench --package zklock-testkit --features zklock-testkit/real --bench contention --example with_zookeeper --message-format json-render-diagnostics",
+            "build --locked --profile bench --package zklock-bench --package zklock-testkit --features zklock-testkit/real --bench contention --example with_zookeeper --message-format json-render-diagnostics",
         )
     }
 
