@@ -124,6 +124,25 @@ async fn a_lock_behind_several_costs_five_requests_and_one_event_and_six_request
     }
 }
 
+#[tokio::test]
+async fn a_waiter_whose_only_predecessor_leaves_before_it_is_watched_costs_four_requests_and_no_event() {
+    let server = Server::start_granting(PATIENCE);
+    let (proxy, client) = quiet_proxied(&server).await;
+    let (holder, mutex) = (quiet(&server).await, client.mutex("/cost").unwrap());
+    // The first one finds that the queue exists, and the second one watches the queue's node.
+    for (nth, cost) in [(1, 5), (2, 5), (1, 4)] {
+        let guard = holder.lock().await.unwrap();
+        let (requests, events) = (proxy.requests_total(), proxy.counts().notifications());
+        let watch = proxy.on_request(Opcode::GET_DATA).nth(nth).hold();
+        let waiting = spawn_lock_of(&mutex);
+        soon(watch.struck()).await;
+        guard.release().await.unwrap();
+        watch.release();
+        soon(waiting).await.unwrap().release().await.unwrap();
+        assert_eq!((proxy.requests_total() - requests, proxy.counts().notifications() - events), (cost, 0));
+    }
+}
+
 /// Waits for the lock of `guard` until the server has this many watches, and passes it on. Returns how many requests the
 /// waiter sent for the lock.
 async fn wait_until_watched(server: &Server, (guard, waiter): (MutexGuard, &Mutex), watches: u64) -> u64 {

@@ -95,7 +95,7 @@ pub(crate) struct Driver {
     action: Action,
     /// The reason why the acquisition was refused, if it was.
     refusal: Option<Box<LockError>>,
-    /// The watch on the children of a contender that claims a permit, or on the own node of one that inherited its turn.
+    /// The watch on the children of a contender that claims a permit, or on the own node of one that waited for another.
     children: Option<Watch>,
     /// Whether the last list showed others, or the turn was inherited.
     has_others: bool,

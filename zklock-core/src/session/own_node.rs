@@ -134,8 +134,8 @@ pub(super) struct NodeWatcher {
 impl NodeWatcher {
     /// Resolves when the node is gone or belongs to another session. Sends no request once the session is over.
     ///
-    /// A holder has no watch at first, unless it claims a permit or inherited its turn. It sets one after a moment, in which
-    /// most locks are released, or when others rely on the node:
+    /// A holder has no watch at first, unless it claims a permit, or watched its node when it waited for another contender. It
+    /// sets one after a moment, in which most locks are released, or when others rely on the node:
     ///
     /// * on the own node, if others waited already, or if a request to release matters;
     /// * on the children otherwise, by a list. It fires when another contender comes, and when the own node is deleted. Then

@@ -45,7 +45,7 @@ pub(crate) enum Event {
     Listed(Vec<String>),
     /// The obstacle in front changed or vanished.
     PredecessorGone,
-    /// The only contender in front was deleted while the own node existed.
+    /// The only contender in front is gone, and the own node was seen on the same connection.
     Inherited,
     /// The semaphore's number of permits is now this one.
     Permits(u32),

@@ -39,11 +39,12 @@ impl Driver {
         self.wait_for(path.full(), own, cancel, met).await
     }
 
-    /// Waits for the end of a contender in front. If it is the only one in front of the `own` node, and that exists until
-    /// then, its end is the own turn.
+    /// Waits for the end of a contender in front. If it is the only one in front of the `own` node, its end is the own turn,
+    /// unless the own node ended before.
     ///
-    /// The events of a connection come in the order of the changes. If both nodes are gone, the own one may have been the
-    /// first, so that it is looked at first.
+    /// The answers and events of a connection come in the order of the changes. If the one in front is gone before it is
+    /// watched, the list has just shown the own node. Otherwise the own node is watched, too. If both are gone then, the own
+    /// one may have been the first, so that its watch is looked at first.
     async fn wait_for(
         &mut self,
         front: &str,
@@ -51,47 +52,69 @@ impl Driver {
         cancel: &CancellationToken,
         met: impl Fn(&Watched),
     ) -> Event {
-        let session = self.session.clone();
         loop {
-            let permit = session.bounds().requests(1 + u32::from(own.is_some()));
-            let Some(permit) = cancel.run_until_cancelled(permit).await else { return Event::Cancel };
-            let watch_front = session.requests().watch_node(front);
-            let watch_own = own.as_deref().map(|own| session.requests().watch_node(own));
-            let (watched, own) = tokio::join!(biased; watch_front, OptionFuture::from(watch_own));
-            drop(permit);
-            let mut own = match own.transpose() {
-                Ok(own) => own,
-                Err(error) => match self.unwatched(error).await {
-                    Ok(Change::Disconnected) => continue,
-                    Ok(_) => return Event::PredecessorGone,
-                    Err(event) => return event,
-                },
-            };
-            let change = match watched {
-                Ok(front) => {
-                    met(&front);
-                    self.first_change(front.watch, &mut own, cancel).await
+            let front = match self.watch(front, cancel).await {
+                Ok(front) => front,
+                Err(Some(Event::PredecessorGone)) => {
+                    return self.front_gone(own.is_some().then_some(self.listed));
                 }
-                Err(error) => self.unwatched(error).await,
-            };
-            let change = match change {
+                Err(Some(event)) => return event,
                 // On the next connection, it is probably still there. Lists of many waiters would take long.
-                Ok(Change::Disconnected) => continue,
-                change => change,
+                Err(None) => continue,
             };
+            met(&front);
+            let mut own = match &own {
+                Some(own) => match self.watch(own, cancel).await {
+                    Ok(own) => Some(own),
+                    Err(Some(event)) => return event,
+                    Err(None) => continue,
+                },
+                None => None,
+            };
+            let change = self.first_change(front.watch, &mut own, cancel).await;
+            if change == Ok(Change::Disconnected) {
+                continue;
+            }
             let connection = own.as_ref().map(|own| own.connection);
             if let Some(own) = own {
                 // Kept until the own node is deleted, because the library sends a request for a watch that is dropped before.
                 self.children = Some(own.watch);
             }
-            return match (change, connection) {
-                (Ok(Change::Deleted), Some(connection)) if session.link().is_on(connection) => {
-                    (self.connection, self.has_others) = (connection, true);
-                    Event::Inherited
-                }
-                (Ok(_), _) => Event::PredecessorGone,
-                (Err(event), _) => event,
+            return match change {
+                Ok(Change::Deleted) => self.front_gone(connection),
+                Ok(_) => Event::PredecessorGone,
+                Err(event) => event,
             };
+        }
+    }
+
+    /// Reads and watches a node. Returns the event if it cannot be watched, or none if that is to be tried again.
+    async fn watch(&mut self, path: &str, cancel: &CancellationToken) -> Result<Watched, Option<Event>> {
+        let session = self.session.clone();
+        let permit = cancel.run_until_cancelled(session.bounds().requests(1)).await;
+        let permit = permit.ok_or(Some(Event::Cancel))?;
+        let watched = session.requests().watch_node(path).await;
+        // A pause may follow.
+        drop(permit);
+        match watched {
+            Ok(watched) => Ok(watched),
+            Err(RequestError::NoNode) => Err(Some(Event::PredecessorGone)),
+            Err(RequestError::Unknown(_)) => {
+                self.rest().await;
+                Err(None)
+            }
+            Err(error) => Err(Some(self.failed(error))),
+        }
+    }
+
+    /// Returns what the end of the node in front means. If it was the only one, the own node was seen on `connection`.
+    fn front_gone(&mut self, connection: Option<u64>) -> Event {
+        match connection {
+            Some(connection) if self.session.link().is_on(connection) => {
+                (self.connection, self.has_others) = (connection, true);
+                Event::Inherited
+            }
+            _ => Event::PredecessorGone,
         }
     }
 
@@ -111,18 +134,6 @@ impl Driver {
                 Ok(change)
             }
             change = front.change() => Ok(change),
-        }
-    }
-
-    /// Returns what a node that could not be watched means.
-    async fn unwatched(&mut self, error: RequestError) -> Result<Change, Event> {
-        match error {
-            RequestError::NoNode => Ok(Change::Deleted),
-            RequestError::Unknown(_) => {
-                self.rest().await;
-                Ok(Change::Disconnected)
-            }
-            error => Err(self.failed(error)),
         }
     }
 
