@@ -400,15 +400,6 @@ mod tests {
         assert_eq!(Rc::strong_count(&alive), 1);
     }
 
-    #[test]
-    fn a_body_that_ends_in_the_step_that_lost_the_lock_is_no_success() {
-        let is_held = Cell::new(true);
-        let check = || if is_held.get() { Ok(()) } else { Err(lost()) };
-        let run = pin!(run_while(check, pending::<()>(), Box::pin(async { is_held.set(false) })));
-        let outcome = run.poll(&mut Context::from_waker(Waker::noop()));
-        assert!(matches!(outcome, Poll::Ready(Err(error)) if error.is_lost()));
-    }
-
     /// A value whose end takes until the end of a lock is told.
     #[derive(Default)]
     struct Slow(Mutex<Option<mpsc::Receiver<()>>>);
