@@ -343,7 +343,6 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
-    use futures_util::poll;
     use tokio::time::timeout;
     use zklock_testkit::wire::Opcode;
     use zklock_testkit::{EmbeddedServer, How, Proxy};
@@ -391,20 +390,6 @@ mod tests {
             assert!(soon(start).await.unwrap());
             assert_eq!(lease(&guard).writes().state(), Writing::Idle, "stamp {nth}");
         }
-    }
-
-    #[tokio::test]
-    async fn a_stamp_whose_caller_has_gone_is_under_way_until_it_is_answered() {
-        let (_server, proxy, client) = proxied().await;
-        let guard = client.mutex("/a").unwrap().lock().await.unwrap();
-        let held = proxy.on_reply(Opcode::MULTI).hold();
-        let mut start = Box::pin(guard.once_per("/tick", PERIOD));
-        assert!(poll!(&mut start).is_pending());
-        drop(start);
-        soon(held.struck()).await;
-        assert_eq!(lease(&guard).writes().state(), Writing::UnderWay);
-        held.release();
-        assert_eq!(soon(lease(&guard).writes().drained()).await, Writing::Idle);
     }
 
     #[tokio::test]

@@ -317,14 +317,6 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_that_takes_too_long_leaves_doubt() {
-        let held = Held::new().await;
-        let sent = held.ready().await.send(pending::<Result<(), _>>());
-        timeout(Duration::ZERO, sent).await.unwrap_err();
-        assert_eq!(held.writing(), [Writing::Doubtful; 2]);
-    }
-
-    #[tokio::test]
     async fn a_write_under_one_lease_leaves_the_others_alone() {
         let held = Held::new().await;
         let _permit = WritePermit::take(&held.shares[1..]).unwrap();

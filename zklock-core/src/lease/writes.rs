@@ -88,32 +88,6 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn writes_are_idle_again_when_the_last_one_is_settled() {
-        let writes = Writes::default();
-        assert_eq!(writes.state(), Writing::Idle);
-        writes.begin();
-        writes.begin();
-        writes.settle();
-        assert_eq!(writes.state(), Writing::UnderWay);
-        writes.settle();
-        assert_eq!(writes.state(), Writing::Idle);
-    }
-
-    #[test]
-    fn one_doubtful_write_is_never_forgotten() {
-        let writes = Writes::default();
-        writes.begin();
-        writes.begin();
-        writes.doubt();
-        assert_eq!(writes.state(), Writing::Doubtful);
-        writes.settle();
-        assert_eq!(writes.state(), Writing::Doubtful);
-        writes.begin();
-        writes.settle();
-        assert_eq!(writes.state(), Writing::Doubtful);
-    }
-
     #[tokio::test]
     async fn drained_waits_for_the_last_write() {
         let writes = Writes::default();
