@@ -268,14 +268,6 @@ mod tests {
     }
 
     #[test]
-    fn only_a_connected_session_is_ready() {
-        use Readiness::{Closing, Disconnected, NotInstalled, Ready, Suspended};
-        assert!(Ready.is_ready());
-        let others = [Suspended, Disconnected { reason: None }, Closing, NotInstalled];
-        assert!(!others.iter().any(Readiness::is_ready));
-    }
-
-    #[test]
     fn a_slot_keeps_the_value_that_its_first_user_made() {
         let slot = Slot::default();
         slot.get_or_default::<Mutex<Vec<u8>>>().lock().unwrap().push(7);
