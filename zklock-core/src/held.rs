@@ -231,15 +231,9 @@ impl fmt::Debug for Held {
 
 #[cfg(test)]
 mod tests {
-    use tokio::time::timeout;
-
     use super::*;
-    use crate::client::connected;
+    use crate::client::{connected, soon};
     use crate::inherit;
-
-    async fn soon<T>(future: impl Future<Output = T>) -> T {
-        timeout(Duration::from_secs(20), future).await.expect("it happens within 20 s")
-    }
 
     async fn check_given_back(kept: &Held) {
         assert!(!kept.is_held());

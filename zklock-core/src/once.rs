@@ -343,11 +343,11 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
-    use tokio::time::timeout;
     use zklock_testkit::wire::Opcode;
     use zklock_testkit::{EmbeddedServer, How, Proxy};
 
     use super::*;
+    use crate::client::{proxy, soon};
     use crate::lease::Lease;
     use crate::lease::writes::Writing;
     use crate::{Client, Config, Heartbeat, MutexGuard};
@@ -356,15 +356,10 @@ mod tests {
 
     /// A client whose only transactions are its stamps.
     async fn proxied() -> (EmbeddedServer, Proxy, Client) {
-        let server = EmbeddedServer::start().unwrap();
-        let proxy = Proxy::start(server.address()).unwrap();
+        let (server, proxy) = proxy();
         let config = Config::new(proxy.connect_string()).heartbeat(Heartbeat::Read);
         let client = config.connect().await.unwrap();
         (server, proxy, client)
-    }
-
-    async fn soon<T>(future: impl Future<Output = T>) -> T {
-        timeout(Duration::from_secs(20), future).await.expect("it happens within 20 s")
     }
 
     fn lease(guard: &MutexGuard) -> &Lease {

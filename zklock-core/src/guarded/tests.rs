@@ -3,18 +3,17 @@
 use std::sync::mpsc;
 
 use futures_util::poll;
-use tokio::time::timeout;
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{EmbeddedServer, How, Proxy};
 
 use super::*;
+use crate::client::{proxy, soon};
 use crate::lease::writes::Writing;
 use crate::{Config, Guard, Heartbeat, MutexGuard, Policy};
 
 /// A server, and a configuration of clients whose only transactions are their guarded writes.
 fn proxy_and_config() -> (EmbeddedServer, Proxy, Config) {
-    let server = EmbeddedServer::start().unwrap();
-    let proxy = Proxy::start(server.address()).unwrap();
+    let (server, proxy) = proxy();
     let config = Config::new(proxy.connect_string()).heartbeat(Heartbeat::Read);
     (server, proxy, config)
 }
@@ -25,10 +24,6 @@ async fn proxied() -> (EmbeddedServer, Proxy, MutexGuard) {
     let guard = config.connect().await.unwrap().mutex("/a").unwrap().lock().await.unwrap();
     guard.create("/data", "x").await.unwrap();
     (server, proxy, guard)
-}
-
-async fn soon<T>(future: impl Future<Output = T>) -> T {
-    timeout(Duration::from_secs(20), future).await.expect("it happens within 20 s")
 }
 
 fn writing<K>(guard: &Guard<K>) -> Vec<Writing> {

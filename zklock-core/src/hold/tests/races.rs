@@ -8,16 +8,16 @@ use zklock_testkit::EmbeddedServer;
 
 use super::super::scope::inherit_blocking;
 use super::super::*;
-use crate::{Config, Mutex as Lock, MutexGuard, RwLock};
+use crate::client::{connect, connected};
+use crate::{Mutex as Lock, MutexGuard, RwLock};
 
 /// Each round has another order of the threads.
 const ROUNDS: usize = if cfg!(soak) { 300 } else { 50 };
 
 /// Returns a server, and two clients.
 async fn clients() -> (EmbeddedServer, Client, Client) {
-    let server = EmbeddedServer::start().unwrap();
-    let connect = || Config::new(server.connect_string()).connect();
-    let (one, other) = (connect().await.unwrap(), connect().await.unwrap());
+    let (server, one) = connected().await;
+    let other = connect(&server).await;
     (server, one, other)
 }
 
