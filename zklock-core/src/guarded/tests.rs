@@ -174,9 +174,11 @@ async fn data_is_not_returned_after_a_loss_that_became_known_during_the_read() {
     let mut read = Box::pin(guard.get("/data"));
     assert!(poll!(&mut read).is_pending());
     soon(held.struck()).await;
+    assert_eq!(writing(&guard), [Writing::UnderWay], "a later holder of the same node waits for the answer");
     guard.holds()[0].lease().lose(LossReason::LeaseExpired);
     held.release();
     let read = soon(read).await;
+    assert_eq!(writing(&guard), [Writing::Idle]);
     assert!(matches!(read, Err(LockError::Lost { reason: LossReason::LeaseExpired, .. })), "{read:?}");
 }
 
@@ -188,17 +190,4 @@ async fn a_read_is_repeated_after_a_broken_connection_and_leaves_no_doubt() {
         assert_eq!(soon(guard.get("/data")).await.unwrap(), Some(b"x".to_vec()));
         assert_eq!((cut.hits(), writing(&guard)), (1, vec![Writing::Idle]));
     }
-}
-
-#[tokio::test]
-async fn a_later_holder_of_the_same_node_waits_for_the_answer_to_a_read() {
-    let (_server, proxy, guard) = proxied().await;
-    let held = proxy.on_reply(Opcode::MULTI).hold();
-    let mut read = Box::pin(guard.get("/data"));
-    assert!(poll!(&mut read).is_pending());
-    soon(held.struck()).await;
-    assert_eq!(writing(&guard), [Writing::UnderWay]);
-    held.release();
-    soon(read).await.unwrap();
-    assert_eq!(writing(&guard), [Writing::Idle]);
 }

@@ -11,7 +11,7 @@ use crate::beat::{Beat, Manners, now};
 use crate::running::{Running, child_with, is_alive};
 use crate::support::{SHORT_SESSION, Space, free};
 use crate::waiting::until;
-use crate::zklock::Zklock;
+use crate::zklock::{Zklock, full_pipe};
 
 const PATH: &str = "/deploy";
 const EXEC: &str = "exec /deploy";
@@ -180,7 +180,7 @@ async fn a_signal_to_all_processes_of_a_service_lets_the_program_end_by_itself()
 #[tokio::test]
 async fn messages_that_nobody_reads_delay_neither_the_program_nor_its_end() {
     let space = Space::new();
-    let zklock = space.zklock(&format!("exec {PATH} --json -vv")).err_to_full_pipe();
+    let zklock = space.zklock(&format!("exec {PATH} --json -vv")).err_to(full_pipe());
     let mut running = zklock.shell("echo $$; exec sleep 1000").start();
     let program = running.process();
     space.delete_children(PATH).await;
