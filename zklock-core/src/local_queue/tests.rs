@@ -215,6 +215,15 @@ fn a_writer_behind_local_readers_enters_at_once_and_never_gets_their_node() {
 }
 
 #[test]
+fn no_writer_is_granted_after_a_downgrade_was_ordered() {
+    let mut scene = Scene::held(Exclusive);
+    scene.wait(Exclusive);
+    assert_eq!(grants(&scene.state.downgraded(scene.node, scene.now)), []);
+    scene.enter(Exclusive);
+    assert_eq!(scene.give_back(), (vec![], 1));
+}
+
+#[test]
 fn a_bound_of_time_beyond_the_range_of_the_clock_is_none() {
     let mut scene = Scene::within(Duration::MAX);
     scene.wait(Exclusive);

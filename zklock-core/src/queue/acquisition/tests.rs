@@ -32,6 +32,13 @@ fn delete(node: &Node) -> Action {
 }
 
 #[test]
+fn a_create_that_is_cancelled_before_it_was_sent_is_not_sent() {
+    let mut machine = started();
+    assert_eq!(machine.on(Event::Cancel), None);
+    check(&mut machine, Event::Skipped, Action::Finish(End::Withdrawn));
+}
+
+#[test]
 fn a_withdrawal_after_an_unknown_create_is_done_when_the_node_was_found_and_deleted() {
     let mut machine = started();
     assert_eq!(machine.on(Event::Cancel), None);
