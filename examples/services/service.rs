@@ -1,17 +1,21 @@
-//! One whole service: an endpoint under a lock, a job of the leader, readiness, metrics, a log, and a clean end.
+//! One whole service: endpoints under a lock and of the leader, a job of the leader, readiness, metrics, a log, and a clean
+//! end.
 //!
 //! ```text
 //! zklock serve                                                     # or a ZooKeeper at 127.0.0.1:2181
 //! ZKLOCK_CONNECT=127.0.0.1:2181 RUST_LOG=zklock=info cargo run -p zklock-example-services --example service
-//! cargo run -p zklock-example-services --example service -- --demo                            # starts a server, visits the service, and ends it
+//! cargo run -p zklock-example-services --example service -- --demo                            # starts a server and two replicas, and kills the leader
 //! ```
 //!
 //! * `POST /orders/7/settle`: 200, or the status of the lock's error.
+//! * `POST /reindex`: on the leader 200 with its fencing token, on the others 421.
+//! * `GET /leader`: the leader, and whether it is this replica.
 //! * `GET /readyz`: 200 while the session is open and connected, and otherwise 503 with the reason.
 //! * `GET /metrics`: for Prometheus.
 //!
-//! SIGTERM and Ctrl-C end it: it answers the requests under way, then resigns and closes its session. The last line of the
-//! demo is `the service answered and ended`, printed only if that is true.
+//! SIGTERM and Ctrl-C end it: it answers the requests under way, then resigns and closes its session, so that another replica
+//! leads at once. The last line of the demo is `the leader was killed, and the other replica serves`, printed only if that is
+//! true.
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -40,8 +44,23 @@ async fn settle(Path(id): Path<u64>) -> Result<String, Refused> {
     Ok(format!("order {id} is settled\n"))
 }
 
+const ELECTION: &str = "/leader";
+
+/// The work that only the leader may do. If leadership is lost, the body ends at its next await.
+#[leader_only(path = ELECTION, otherwise = error, guard = term)]
+async fn reindex() -> Result<String, Refused> {
+    Ok(u128::from(term.fencing_token()).to_string())
+}
+
+/// Returns the leader, as known to the servers.
+async fn leader() -> Result<String, Refused> {
+    let participants = zklock::leader(ELECTION)?.participants().await?;
+    let leader = participants.first().map_or("nobody", |first| &first.identity);
+    Ok(format!("{leader} leads: {}", zklock::is_leader(ELECTION)))
+}
+
 /// Runs on the leader, at most once a minute in the whole fleet.
-#[leader_only(path = "/sweeper", once_per = "1m")]
+#[leader_only(path = ELECTION, once_per = "1m")]
 async fn sweep() -> Result<(), LockError> {
     println!("sweeps");
     Ok(())
@@ -146,6 +165,8 @@ async fn serve(listen: SocketAddr) -> Result<(), Box<dyn Error + Send + Sync>> {
 
     let endpoints = Router::new()
         .route("/orders/{id}/settle", post(settle))
+        .route("/reindex", post(reindex))
+        .route("/leader", get(leader))
         .route("/readyz", get(readyz))
         .route("/metrics", get(move || async move { metrics.render() }));
     let listener = TcpListener::bind(listen).await?;

@@ -20,7 +20,7 @@ use crate::session::Health;
 use self::worker::Worker;
 
 #[cfg(test)]
-pub(crate) use self::tests::connected;
+pub(crate) use self::tests::{connect, connected, proxied, proxy, soon};
 
 /// A handle on the locks and elections of one ensemble, cheap to clone.
 ///
@@ -239,7 +239,8 @@ impl fmt::Display for Readiness {
 mod tests {
     use std::sync::Mutex;
 
-    use zklock_testkit::EmbeddedServer;
+    use tokio::time::timeout;
+    use zklock_testkit::{EmbeddedServer, Proxy};
 
     use super::config::Config;
     use super::*;
@@ -247,8 +248,32 @@ mod tests {
     /// Starts a server, and returns it with a client that is connected to it.
     pub(crate) async fn connected() -> (EmbeddedServer, Client) {
         let server = EmbeddedServer::start().unwrap();
-        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let client = connect(&server).await;
         (server, client)
+    }
+
+    /// Returns one more client of a server.
+    pub(crate) async fn connect(server: &EmbeddedServer) -> Client {
+        Config::new(server.connect_string()).connect().await.unwrap()
+    }
+
+    /// Starts a server, and a proxy in front of it.
+    pub(crate) fn proxy() -> (EmbeddedServer, Proxy) {
+        let server = EmbeddedServer::start().unwrap();
+        let proxy = Proxy::start(server.address()).unwrap();
+        (server, proxy)
+    }
+
+    /// Starts a server and a proxy, and returns them with a client that is connected through the proxy.
+    pub(crate) async fn proxied() -> (EmbeddedServer, Proxy, Client) {
+        let (server, proxy) = proxy();
+        let client = Config::new(proxy.connect_string()).connect().await.unwrap();
+        (server, proxy, client)
+    }
+
+    /// Waits for what happens at once, unless the machine is busy.
+    pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
+        timeout(Duration::from_secs(20), future).await.expect("it happens within 20 s")
     }
 
     #[test]
@@ -265,14 +290,6 @@ mod tests {
         for pair in from_best_to_worst.windows(2) {
             assert_eq!(pair.iter().max(), Some(&pair[1]));
         }
-    }
-
-    #[test]
-    fn only_a_connected_session_is_ready() {
-        use Readiness::{Closing, Disconnected, NotInstalled, Ready, Suspended};
-        assert!(Ready.is_ready());
-        let others = [Suspended, Disconnected { reason: None }, Closing, NotInstalled];
-        assert!(!others.iter().any(Readiness::is_ready));
     }
 
     #[test]

@@ -368,45 +368,24 @@ mod tests {
     }
 
     #[test]
-    fn a_body_takes_no_step_once_the_clock_ran_out_although_nobody_told_it() {
-        let (is_held, steps) = (Cell::new(true), Cell::new(0));
-        let check = || if is_held.get() { Ok(()) } else { Err(lost()) };
-        let body = poll_fn(|_| {
-            steps.set(steps.get() + 1);
-            Poll::<()>::Pending
-        });
-        let mut run = pin!(run_while(check, pending::<()>(), Box::pin(body)));
-        let mut context = Context::from_waker(Waker::noop());
-        assert!(run.as_mut().poll(&mut context).is_pending());
-        is_held.set(false);
-        assert!(matches!(run.as_mut().poll(&mut context), Poll::Ready(Err(error)) if error.is_lost()));
-        assert_eq!(steps.get(), 1);
-    }
-
-    #[test]
-    fn a_body_is_dropped_when_its_end_is_told_although_the_run_is_kept() {
-        let (is_held, alive) = (Cell::new(true), Rc::new(()));
+    fn a_body_takes_no_step_and_is_dropped_once_the_clock_ran_out_although_nobody_told_it() {
+        let (is_held, steps, alive) = (Cell::new(true), Cell::new(0), Rc::new(()));
         let check = || if is_held.get() { Ok(()) } else { Err(lost()) };
         let kept = alive.clone();
-        let body = async move {
+        let body = async {
             let _kept = kept;
-            pending::<()>().await;
+            poll_fn(|_| {
+                steps.set(steps.get() + 1);
+                Poll::<()>::Pending
+            })
+            .await;
         };
         let mut run = pin!(run_while(check, pending::<()>(), Box::pin(body)));
         let mut context = Context::from_waker(Waker::noop());
         assert!(run.as_mut().poll(&mut context).is_pending());
         is_held.set(false);
-        assert!(run.as_mut().poll(&mut context).is_ready());
-        assert_eq!(Rc::strong_count(&alive), 1);
-    }
-
-    #[test]
-    fn a_body_that_ends_in_the_step_that_lost_the_lock_is_no_success() {
-        let is_held = Cell::new(true);
-        let check = || if is_held.get() { Ok(()) } else { Err(lost()) };
-        let run = pin!(run_while(check, pending::<()>(), Box::pin(async { is_held.set(false) })));
-        let outcome = run.poll(&mut Context::from_waker(Waker::noop()));
-        assert!(matches!(outcome, Poll::Ready(Err(error)) if error.is_lost()));
+        assert!(matches!(run.as_mut().poll(&mut context), Poll::Ready(Err(error)) if error.is_lost()));
+        assert_eq!((steps.get(), Rc::strong_count(&alive)), (1, 1));
     }
 
     /// A value whose end takes until the end of a lock is told.

@@ -231,16 +231,9 @@ impl fmt::Debug for Held {
 
 #[cfg(test)]
 mod tests {
-    use tokio::sync::oneshot;
-    use tokio::time::timeout;
-
     use super::*;
-    use crate::client::connected;
+    use crate::client::{connected, soon};
     use crate::inherit;
-
-    async fn soon<T>(future: impl Future<Output = T>) -> T {
-        timeout(Duration::from_secs(20), future).await.expect("it happens within 20 s")
-    }
 
     async fn check_given_back(kept: &Held) {
         assert!(!kept.is_held());
@@ -325,26 +318,6 @@ mod tests {
         server.delete("/a");
         soon(kept.lost()).await;
         assert_eq!(kept.remaining(), Duration::ZERO);
-    }
-
-    #[tokio::test]
-    async fn a_task_does_not_find_the_term_after_the_body_although_somebody_kept_it() {
-        let (_server, client) = connected().await;
-        let leader = client.leader("/a").unwrap();
-        let term = soon(leader.leadership()).await.unwrap();
-        let (ended, is_ended) = oneshot::channel::<()>();
-        let body = async {
-            let heir = inherit(async {
-                is_ended.await.unwrap();
-                current()
-            });
-            (current().unwrap(), [tokio::spawn(heir)])
-        };
-        let (kept, [heir]) = term.run(body).await.unwrap();
-        assert!(kept.is_held(), "the term lasts");
-        ended.send(()).unwrap();
-        assert!(soon(heir).await.unwrap().is_none());
-        assert_eq!(term.run_blocking(current).unwrap().unwrap().path(), "/a");
     }
 
     #[tokio::test]

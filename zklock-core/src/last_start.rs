@@ -195,28 +195,25 @@ mod tests {
 
     #[test]
     fn the_first_attempt_in_each_period_is_a_start() {
-        assert_eq!(starts(seconds(1), &[5_000, 5_001, 5_900, 6_000, 6_200, 7_010]), [5_000, 6_000, 7_010]);
-    }
-
-    #[test]
-    fn a_timer_that_fires_a_little_early_misses_no_turn() {
-        let times = [0, 9_990, 20_005, 29_990, 40_000];
-        assert_eq!(starts(seconds(10), &times), times);
-    }
-
-    #[test]
-    fn early_start_is_made_up_for() {
-        assert_eq!(starts(seconds(1), &[0, 950, 1_900, 1_949, 1_950, 2_900]), [0, 950, 1_950]);
-    }
-
-    #[test]
-    fn a_long_pause_does_not_allow_two_starts_after_it() {
-        assert_eq!(starts(seconds(1), &[0, 10_400, 10_900, 11_350]), [0, 10_400, 11_350]);
-    }
-
-    #[test]
-    fn times_that_go_back_start_nothing() {
-        assert_eq!(starts(seconds(1), &[5_000, 4_000, 1_000, 5_500, 6_000]), [5_000, 6_000]);
+        assert!(Period::new(Duration::from_micros(999)).is_err());
+        let (second, endless) = (1_000, u64::MAX);
+        for (why, period, times, expected) in [
+            ("in turn", second, &[5_000, 5_001, 5_900, 6_000, 6_200, 7_010][..], &[5_000, 6_000, 7_010][..]),
+            ("early starts are made up for", second, &[0, 950, 1_900, 1_949, 1_950, 2_900], &[0, 950, 1_950]),
+            ("one follows a long pause", second, &[0, 10_400, 10_900, 11_350], &[0, 10_400, 11_350]),
+            ("times go back", second, &[5_000, 4_000, 1_000, 5_500, 6_000], &[5_000, 6_000]),
+            (
+                "a timer is early",
+                10_000,
+                &[0, 9_990, 20_005, 29_990, 40_000],
+                &[0, 9_990, 20_005, 29_990, 40_000],
+            ),
+            ("the shortest period", 1, &[7, 7, 8], &[7, 8]),
+            ("the longest period", endless, &[0, i64::MAX / 2], &[0]),
+        ] {
+            let period = Period::new(Duration::from_millis(period)).unwrap();
+            assert_eq!(starts(period, times), expected, "{why}");
+        }
     }
 
     #[test]
@@ -295,13 +292,6 @@ mod tests {
             assert_eq!(LastStart::read(foreign.as_bytes(), 0), Err(NotATick), "{foreign}");
         }
         assert_eq!(LastStart::read(b"\xff", 0), Err(NotATick));
-    }
-
-    #[test]
-    fn periods_are_of_a_millisecond_at_least_and_may_be_endless() {
-        assert!(Period::new(Duration::from_micros(999)).is_err());
-        assert_eq!(starts(Period::new(Duration::from_millis(1)).unwrap(), &[7, 7, 8]), [7, 8]);
-        assert_eq!(starts(Period::new(Duration::MAX).unwrap(), &[0, i64::MAX / 2]), [0]);
     }
 
     proptest! {

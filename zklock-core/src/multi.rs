@@ -3,9 +3,6 @@
 //! Uses the layers below: `mutex`, `rwlock`, `guard`, `hold`, `deadline`, `client`, `session`, `events`, `token` and
 //! `error`.
 
-#[cfg(test)]
-mod sim;
-
 use std::borrow::Cow;
 use std::time::Duration;
 

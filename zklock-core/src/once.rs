@@ -343,12 +343,11 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
-    use futures_util::poll;
-    use tokio::time::timeout;
     use zklock_testkit::wire::Opcode;
     use zklock_testkit::{EmbeddedServer, How, Proxy};
 
     use super::*;
+    use crate::client::{proxy, soon};
     use crate::lease::Lease;
     use crate::lease::writes::Writing;
     use crate::{Client, Config, Heartbeat, MutexGuard};
@@ -357,15 +356,10 @@ mod tests {
 
     /// A client whose only transactions are its stamps.
     async fn proxied() -> (EmbeddedServer, Proxy, Client) {
-        let server = EmbeddedServer::start().unwrap();
-        let proxy = Proxy::start(server.address()).unwrap();
+        let (server, proxy) = proxy();
         let config = Config::new(proxy.connect_string()).heartbeat(Heartbeat::Read);
         let client = config.connect().await.unwrap();
         (server, proxy, client)
-    }
-
-    async fn soon<T>(future: impl Future<Output = T>) -> T {
-        timeout(Duration::from_secs(20), future).await.expect("it happens within 20 s")
     }
 
     fn lease(guard: &MutexGuard) -> &Lease {
@@ -391,20 +385,6 @@ mod tests {
             assert!(soon(start).await.unwrap());
             assert_eq!(lease(&guard).writes().state(), Writing::Idle, "stamp {nth}");
         }
-    }
-
-    #[tokio::test]
-    async fn a_stamp_whose_caller_has_gone_is_under_way_until_it_is_answered() {
-        let (_server, proxy, client) = proxied().await;
-        let guard = client.mutex("/a").unwrap().lock().await.unwrap();
-        let held = proxy.on_reply(Opcode::MULTI).hold();
-        let mut start = Box::pin(guard.once_per("/tick", PERIOD));
-        assert!(poll!(&mut start).is_pending());
-        drop(start);
-        soon(held.struck()).await;
-        assert_eq!(lease(&guard).writes().state(), Writing::UnderWay);
-        held.release();
-        assert_eq!(soon(lease(&guard).writes().drained()).await, Writing::Idle);
     }
 
     #[tokio::test]

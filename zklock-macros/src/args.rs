@@ -163,7 +163,7 @@ const ALREADY_WAITS: &str = "a call waits for its lock unless told otherwise\n\
 mod tests {
     use std::collections::BTreeSet;
 
-    use quote::{ToTokens, quote};
+    use quote::quote;
     use syn::parse::Parser;
 
     use super::*;
@@ -173,102 +173,46 @@ mod tests {
         read.parse_str(input).map_err(|error| error.into_iter().map(|one| one.to_string()).collect())
     }
 
-    fn parse(input: &str) -> std::result::Result<Args, Vec<String>> {
-        read(Kind::DistributedLock, input)
-    }
-
-    fn lead(input: &str) -> std::result::Result<Args, Vec<String>> {
-        read(Kind::LeaderOnly, input)
-    }
-
     #[track_caller]
-    fn check(input: &str, expected: &[&str]) {
-        let errors = parse(input).err().unwrap_or_default();
-        assert_eq!(errors, expected, "{input}");
-    }
-
-    #[track_caller]
-    fn check_leader(input: &str, expected: &[&str]) {
-        let errors = lead(input).err().unwrap_or_default();
+    fn check(kind: Kind, input: &str, expected: &[&str]) {
+        let errors = read(kind, input).err().unwrap_or_default();
         assert_eq!(errors, expected, "{input}");
     }
 
     /// Checks the only mistake in arguments beside a path.
     #[track_caller]
     fn refused(input: &str, expected: &str) {
-        check(&format!(r#"path = "/a", {input}"#), &[expected]);
-    }
-
-    const MISSING: &str = "`path` is missing: `#[distributed_lock(path = \"/orders/{order.id}\")]`";
-
-    #[test]
-    fn every_argument_is_read() {
-        let args = parse(
-            r#"path = ["/a", b], mode = read, wait = "5s", on_lost = finish, client = pool.of(a, b), guard = held,
-            map_err = into, name = "n", crate = crate::zk, once_per = "1m", tick = "/t","#,
-        );
-        let args = args.unwrap();
-        assert!(args.path.is_group && matches!(args.recipe, Recipe::Read));
-        assert!(matches!(args.wait, Some(Wait::For(_))));
-        assert!(args.once.is_some());
-        assert!(matches!(args.on_lost, Some((OnLost::Finish, _))));
-        assert!(matches!(args.client, Some(Client::Computed(_))));
-        assert_eq!(args.guard.unwrap(), "held");
-        assert!(args.map_err.is_some() && args.name.is_some());
-        assert_eq!(args.krate.unwrap().to_token_stream().to_string(), "crate :: zk");
+        check(Kind::DistributedLock, &format!(r#"path = "/a", {input}"#), &[expected]);
     }
 
     #[test]
-    fn the_leaders_arguments_are_read() {
-        let args = lead("").unwrap();
+    fn a_leader_has_one_path_and_waits_only_if_told() {
+        let lead = |input: &str| read(Kind::LeaderOnly, input).unwrap();
+        let args = lead("");
         assert!(matches!(
             (&args.recipe, args.wait, args.otherwise),
             (Recipe::Term, Some(Wait::Never), Some(Otherwise::Skip))
         ));
         let path = args.path.expand(&syn::parse_str("fn f()").unwrap(), &quote!(p)).unwrap().to_string();
         assert!(path.contains("template (\"/leader\")"), "{path}");
-        let args =
-            lead(r#"path = "/a", otherwise = wait, client = "b", once_per = "1m", tick = "/t""#).unwrap();
-        assert!(args.once.is_some() && matches!(args.client, Some(Client::Named(_))));
-        assert!(matches!((args.otherwise, args.wait), (Some(Otherwise::Wait(_)), Some(Wait::Forever))));
-        check_leader(r#"path = ["/a", "/b"]"#, &["an election has one path: `path = \"/leader\"`"]);
-        check_leader(r#"path = &["/a"]"#, &["an election has one path: `path = \"/leader\"`"]);
-        check_leader("wait = forever", &["`wait` bounds `otherwise = wait`, which is missing"]);
-        check_leader("otherwise = skip, otherwise = wait", &["`otherwise` is given twice"]);
-        check_leader(r#""/a""#, &["expected an argument, for example `path = \"/leader\"`"]);
+        let waits = lead("otherwise = wait");
+        assert!(matches!((waits.otherwise, waits.wait), (Some(Otherwise::Wait(_)), Some(Wait::Forever))));
         let known = "the arguments are `path`, `wait`, `otherwise`, `once_per`, `tick`, `on_lost`, `client`, `guard`, \
                      `map_err`, `name`, `crate`";
-        check_leader("mode = read", &[&format!("unknown argument `mode`\n{known}")]);
-        check_leader("skip", &[&format!("unknown argument `skip`\n{known}")]);
-        check_leader(
-            "otherwize = skip",
-            &[&format!("unknown argument `otherwize`, did you mean `otherwise`?\n{known}")],
-        );
-    }
-
-    #[test]
-    fn the_path_is_required() {
-        check("", &[MISSING]);
-        check("wait = forever", &[MISSING]);
-        check("path = \"\"", &["the path \"\" is empty: write for example \"/orders/{id}\""]);
-    }
-
-    #[test]
-    fn unknown_and_repeated_arguments_are_refused() {
-        let known = "the arguments are `path`, `mode`, `permits`, `of`, `wait`, `no_wait`, `skip`, `otherwise`, \
-                     `once_per`, `tick`, `on_lost`, `client`, `guard`, `map_err`, `name`, `crate`";
-        check(r#"pth = "/a""#, &[&format!("unknown argument `pth`, did you mean `path`?\n{known}")]);
-        check(r#"path = "/a", path = "/b""#, &["`path` is given twice"]);
-        check(
-            r#"waits = "5s", path = "/a""#,
-            &[&format!("unknown argument `waits`, did you mean `wait`?\n{known}")],
-        );
-        check(r#"path = "/a", mode = read, mode = write"#, &["`mode` is given twice"]);
-        check(r#"path = "/a", fence = f::<a, b>(c)"#, &[&format!("unknown argument `fence`\n{known}")]);
+        for (input, expected) in [
+            (r#"path = &["/a"]"#, "an election has one path: `path = \"/leader\"`"),
+            ("wait = forever", "`wait` bounds `otherwise = wait`, which is missing"),
+            ("otherwise = skip, otherwise = wait", "`otherwise` is given twice"),
+            (r#""/a""#, "expected an argument, for example `path = \"/leader\"`"),
+            ("mode = read", &*format!("unknown argument `mode`\n{known}")),
+            ("skip", &*format!("unknown argument `skip`\n{known}")),
+        ] {
+            check(Kind::LeaderOnly, input, &[expected]);
+        }
     }
 
     fn contended(input: &str) -> (Option<Wait>, Option<Otherwise>) {
-        let args = parse(&format!(r#"path = "/a", {input}"#)).unwrap();
+        let args = read(Kind::DistributedLock, &format!(r#"path = "/a", {input}"#)).unwrap();
         (args.wait, args.otherwise)
     }
 
@@ -286,24 +230,53 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_contradict_each_other_are_refused() {
-        refused("no_wait, wait = forever", "`wait` and `no_wait` exclude each other");
-        refused("skip, otherwise = skip", "`skip` stands for `otherwise = skip`: give one of the two");
-        refused("otherwise = wait", ALREADY_WAITS);
-        refused("skip = true", "`skip` takes no value");
-        refused("no_wait, no_wait", "`no_wait` is given twice");
+    fn each_mistake_beside_a_path_is_named() {
+        let known = "the arguments are `path`, `mode`, `permits`, `of`, `wait`, `no_wait`, `skip`, `otherwise`, \
+                     `once_per`, `tick`, `on_lost`, `client`, `guard`, `map_err`, `name`, `crate`";
+        for (input, expected) in [
+            (r#"waits = "5s""#, &*format!("unknown argument `waits`, did you mean `wait`?\n{known}")),
+            ("fence = f::<a, b>(c)", &*format!("unknown argument `fence`\n{known}")),
+            (r#"path = "/b""#, "`path` is given twice"),
+            ("no_wait, no_wait", "`no_wait` is given twice"),
+            ("no_wait, wait = forever", "`wait` and `no_wait` exclude each other"),
+            ("skip, otherwise = skip", "`skip` stands for `otherwise = skip`: give one of the two"),
+            ("otherwise = wait", ALREADY_WAITS),
+            ("skip = true", "`skip` takes no value"),
+            ("wait", "`wait` needs a value: `wait = …`"),
+            ("wait = ", "`wait` needs a value after the `=`"),
+            (r#"wait("5s")"#, "`wait` needs a value: `wait = …`"),
+            (r#"wait = "5s" skip"#, "expected `,` after the value of `wait`"),
+            ("permits = 2", "`permits` needs the number that there are: `permits = 1, of = 5`"),
+            ("permits = 6, of = 5", "6 permits of 5 can never be acquired"),
+            ("mode = read, of = 5", "a semaphore has no mode: remove `mode`"),
+            (r#"once_per = 15, tick = "/t""#, "a period needs a unit: `once_per = \"15s\"`"),
+        ] {
+            refused(input, expected);
+        }
     }
 
     #[test]
-    fn every_mistake_is_reported() {
-        check(
-            r#"wait = 5, guard = "held", "/a""#,
-            &[
-                "expected an argument, for example `path = \"/orders/{order.id}\"`",
-                "a wait needs a unit: `wait = \"5s\"`",
-                "`guard` takes a name for the guard in the body: `guard = held`",
-            ],
-        );
+    fn every_mistake_is_reported_once() {
+        let example = "expected an argument, for example `path = \"/orders/{order.id}\"`";
+        for (input, expected) in [
+            ("", &["`path` is missing: `#[distributed_lock(path = \"/orders/{order.id}\")]`"][..]),
+            (r#"path = """#, &["the path \"\" is empty: write for example \"/orders/{id}\""]),
+            (r#"path = ["/a", "/b"], of = 5"#, &["permits are of one semaphore: give one path"]),
+            (
+                r#""/a", guard = 7"#,
+                &[example, "`guard` takes a name for the guard in the body: `guard = held`"],
+            ),
+            (
+                "path = /orders/{id}, wait = 0",
+                &[
+                    "a path is a string: quote it, for example `path = \"/orders/{id}\"`",
+                    "a wait of zero can never acquire the lock\n\
+                     write `no_wait` for a call that returns at once where the lock is taken",
+                ],
+            ),
+        ] {
+            check(Kind::DistributedLock, input, expected);
+        }
     }
 
     /// Returns the names in the table of arguments of a document, to compare them with those that a parser knows.
@@ -321,39 +294,6 @@ mod tests {
             (Kind::LeaderOnly, include_str!("../doc/leader_only.md")),
         ] {
             assert_eq!(in_table(document), names(kind).into_iter().collect());
-            for name in names(kind) {
-                let refused = read(kind, name).err().unwrap_or_default();
-                assert!(!refused.iter().any(|error| error.contains("unknown argument")), "{refused:?}");
-            }
         }
-    }
-
-    #[test]
-    fn a_mistake_is_reported_once() {
-        check(r#"path = "/a", once_per = 15, tick = "/t""#, &["a period needs a unit: `once_per = \"15s\"`"]);
-        check(
-            "path = /orders/{id}, wait = 0",
-            &[
-                "a path is a string: quote it, for example `path = \"/orders/{id}\"`",
-                "a wait of zero can never acquire the lock\n\
-             write `no_wait` for a call that returns at once where the lock is taken",
-            ],
-        );
-    }
-
-    #[test]
-    fn values_are_required() {
-        check("path", &["`path` needs a value: `path = …`"]);
-        check("path = ", &["`path` needs a value after the `=`"]);
-        check(r#"path("/a")"#, &["`path` needs a value: `path = …`"]);
-        check(r#"path = "/a" wait = "5s""#, &["expected `,` after the value of `path`"]);
-    }
-
-    #[test]
-    fn what_no_semaphore_can_give_is_refused() {
-        refused("permits = 2", "`permits` needs the number that there are: `permits = 1, of = 5`");
-        refused("permits = 6, of = 5", "6 permits of 5 can never be acquired");
-        refused("mode = read, of = 5", "a semaphore has no mode: remove `mode`");
-        check(r#"path = ["/a", "/b"], of = 5"#, &["permits are of one semaphore: give one path"]);
     }
 }

@@ -146,25 +146,17 @@ mod tests {
 
     const KNOWN: [&str; 6] = ["path", "mode", "wait", "client", "guard", "crate"];
 
-    #[track_caller]
-    fn check(name: &str, expected: Option<&str>) {
-        assert_eq!(nearest(name, &KNOWN), expected, "{name}");
-    }
-
     #[test]
-    fn a_slip_is_recognised() {
-        check("waits", Some("wait"));
-        check("wiat", Some("wait"));
-        check("pth", Some("path"));
-        check("clients", Some("client"));
-        check("gaurd", Some("guard"));
-    }
-
-    #[test]
-    fn another_word_for_it_is_recognised() {
-        check("timeout", Some("wait"));
-        check("key", Some("path"));
+    fn a_slip_and_another_word_are_recognised_and_nothing_else_is_guessed() {
+        let slips =
+            [("waits", "wait"), ("wiat", "wait"), ("pth", "path"), ("clients", "client"), ("gaurd", "guard")];
+        for (name, meant) in slips.into_iter().chain([("timeout", "wait"), ("key", "path")]) {
+            assert_eq!(nearest(name, &KNOWN), Some(meant), "{name}");
+        }
         assert_eq!(nearest("shared", &["read", "write"]), Some("read"));
+        for name in ["skip", "ttl", "shared", "x"] {
+            assert_eq!(nearest(name, &KNOWN), None, "{name}");
+        }
     }
 
     #[test]
@@ -172,14 +164,6 @@ mod tests {
         let error = |name| unknown(&syn::parse_str(name).unwrap(), &KNOWN).to_string();
         assert!(error("ttl").starts_with("there is no argument `ttl`\nnothing runs out while the body"));
         assert!(error("pth").starts_with("unknown argument `pth`, did you mean `path`?"));
-    }
-
-    #[test]
-    fn anything_else_is_not_guessed() {
-        check("skip", None);
-        check("ttl", None);
-        check("shared", None);
-        check("x", None);
     }
 
     const LOCK: [&str; 3] = ["path", "wait", "no_wait"];

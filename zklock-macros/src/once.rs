@@ -87,71 +87,36 @@ mod tests {
         Once::new(at, on)
     }
 
-    fn expand(sig: &str, period: &str, tick: &str) -> Result<String> {
-        let sig = syn::parse_str(sig).unwrap();
-        let once = once(period, tick).unwrap().unwrap();
-        let shown = once.expand(&sig, &quote!(p))?;
-        Ok(shown.to_string().replace(' ', ""))
-    }
-
-    fn shown(period: &str, tick: &str) -> String {
-        expand("fn r#sweep(id: u64)", period, tick).unwrap()
-    }
-
-    #[test]
-    fn a_function_has_a_tick_of_its_own() {
-        let period = "::core::time::Duration::new(900u64,0u32)";
-        assert_eq!(
-            shown("\"15m\"", ""),
-            format!(
-                "{{static__FUNCTION:p::Function=p::Function::new([::core::module_path!(),\"sweep\",\
-                 ::core::concat!(::core::file!(),\":\",::core::line!(),\":\",::core::column!()),]);\
-                 p::Once::of(&__FUNCTION,&__path,{period})}}"
-            )
-        );
-    }
-
     #[test]
     fn a_method_has_a_tick_beside_those_of_other_types() {
-        #[track_caller]
-        fn check(sig: &str, is_method: bool) {
-            let shown = expand(sig, "\"1s\"", "").unwrap();
+        for (sig, is_method) in [
+            ("fn f(&self)", true),
+            ("async fn f(this: Arc<Self>) -> R", true),
+            ("async fn f() -> Result<Self, E>", true),
+            ("async fn f<T>(t: T) -> R where Self: Sized", true),
+            ("async fn f<T>(t: T) -> R", false),
+        ] {
+            let once = once("\"1s\"", "").unwrap().unwrap();
+            let shown =
+                once.expand(&syn::parse_str(sig).unwrap(), &quote!(p)).unwrap().to_string().replace(' ', "");
             assert_eq!(shown.contains("of_method::<Self>(&__FUNCTION,&__path,"), is_method, "{sig}");
         }
-        check("fn f(&self)", true);
-        check("async fn f(this: Arc<Self>) -> R", true);
-        check("async fn f() -> Result<Self, E>", true);
-        check("async fn f<T>(t: T) -> R where Self: Sized", true);
-        check("async fn f<T>(t: T) -> R", false);
-    }
-
-    #[test]
-    fn a_tick_may_be_named() {
-        let period = "{letlength:::core::time::Duration=self.every;length}";
-        let tick = r#"p::Paths::new().template("/t/{id}").literal("/t/").segment(&(id))"#;
-        assert_eq!(shown("self.every", "\"/t/{id}\""), format!("p::Once::at({tick},{period})"));
-    }
-
-    #[test]
-    fn a_misspelled_argument_in_a_tick_is_named() {
-        let refused = expand("fn f(order: &Order)", "\"1m\"", "\"/t/{ordr.id}\"").unwrap_err().to_string();
-        assert!(refused.starts_with("`f` has no argument `ordr`, did you mean `order`?"), "{refused}");
     }
 
     #[test]
     fn what_is_no_period_and_no_tick_is_refused() {
-        #[track_caller]
-        fn check(period: &str, tick: &str, expected: &str) {
+        for (period, tick, expected) in [
+            ("15", "", "a period needs a unit: `once_per = \"15s\"`"),
+            ("15m", "", "quote the duration: `once_per = \"15m\"`"),
+            ("-1", "", "a period cannot be negative"),
+            ("\"0s\"", "", "a period cannot be zero"),
+            ("true", "", "`once_per` takes a duration: `once_per = \"15m\"` or an expression"),
+            ("\"1m\"", "[\"/a\"]", "a tick has one path: `tick = \"/ticks/sweep\"`"),
+            ("\"1m\"", "\"a\"", "the path \"a\" is relative: start it with a `/`"),
+            ("", "\"/a\"", "`tick` needs a period: `once_per = \"15m\"`"),
+        ] {
             let refused = once(period, tick).err().map(|error| error.to_string());
             assert_eq!(refused.as_deref(), Some(expected));
         }
-        check("15", "", "a period needs a unit: `once_per = \"15s\"`");
-        check("15m", "", "quote the duration: `once_per = \"15m\"`");
-        check("-1", "", "a period cannot be negative");
-        check("\"0s\"", "", "a period cannot be zero");
-        check("true", "", "`once_per` takes a duration: `once_per = \"15m\"` or an expression");
-        check("\"1m\"", "[\"/a\"]", "a tick has one path: `tick = \"/ticks/sweep\"`");
-        check("\"1m\"", "\"a\"", "the path \"a\" is relative: start it with a `/`");
-        check("", "\"/a\"", "`tick` needs a period: `once_per = \"15m\"`");
     }
 }

@@ -179,18 +179,6 @@ mod tests {
     use proc_macro2::{Delimiter, Group};
 
     #[test]
-    fn every_mistake_is_reported() {
-        let mut errors = Errors::default();
-        assert_eq!(errors.keep(Ok(7)), Some(7));
-        errors.push(Error::new(Span::call_site(), "one"));
-        assert_eq!(errors.keep::<u8>(Err(Error::new(Span::call_site(), "two"))), None);
-
-        let shown = errors.to_compile_errors().to_string();
-        assert!(shown.contains("\"one\"") && shown.contains("\"two\""), "{shown}");
-        assert_eq!(errors.finish().unwrap_err().into_iter().count(), 2);
-    }
-
-    #[test]
     fn mistakes_are_reported_in_the_order_of_the_source() {
         let words: Vec<Ident> = "a\nb c".parse::<TokenStream>().unwrap().into_iter().map(word).collect();
         let mut errors = Errors::default();
@@ -207,12 +195,6 @@ mod tests {
             TokenTree::Ident(word) => word,
             other => panic!("{other} is no word"),
         }
-    }
-
-    #[test]
-    fn no_mistake_is_no_error() {
-        assert!(Errors::default().to_compile_errors().is_empty());
-        assert!(Errors::default().finish().is_ok());
     }
 
     /// Groups the tokens as `macro_rules!` does when it passes on a matched fragment.

@@ -197,12 +197,7 @@ mod tests {
     use syn::parse::Parser;
 
     #[track_caller]
-    fn check(input: &str, expected: &[&str]) {
-        check_under(Kind::DistributedLock, input, expected);
-    }
-
-    #[track_caller]
-    fn check_under(kind: Kind, input: &str, expected: &[&str]) {
+    fn check(kind: Kind, input: &str, expected: &[&str]) {
         let reports = match kind {
             Kind::DistributedLock => Reports::Errors,
             Kind::LeaderOnly => Reports::WhatItCan,
@@ -219,101 +214,58 @@ mod tests {
                             return `Result<(), E>` where `E: From<zklock::LockError>`";
 
     #[test]
-    fn async_functions_are_accepted() {
-        check("async fn f() -> Result<(), E> {}", &[]);
-        check("pub(crate) async unsafe fn f<'a, const N: usize>(&'a self) -> R where Self: Sized {}", &[]);
-        check("default async fn f(self: Arc<Self>) -> impl Reply {}", &[]);
-        check("#[doc = \"x\"] async fn f() -> std::io::Result<u8> { #![allow(unused)] }", &[]);
-    }
-
-    #[test]
-    fn functions_that_are_not_async_are_accepted() {
-        check("fn f() -> Result<(), E> {}", &[]);
-        check("pub unsafe fn f<'a, const N: usize>(&'a mut self, _: impl Fn()) -> R<impl Debug> {}", &[]);
-        check("fn f() {}", &[NO_ERROR]);
-    }
-
-    #[test]
-    fn what_async_trait_makes_of_them_is_accepted() {
-        let boxed = "Box::pin(async move { g(self).await })";
-        let future = |output| format!("Pin<Box<dyn Future<Output = {output}> + Send + 'a>>");
-        check(&format!("fn f<'a>(&'a self) -> {} {{ {boxed} }}", future("R")), &[]);
-        check(&format!("fn f<'a>(&'a self) -> {} {{ {boxed} }}", future("()")), &[NO_ERROR]);
-    }
-
-    #[test]
-    fn what_the_leader_runs_may_return_anything() {
-        #[track_caller]
-        fn check(input: &str, expected: &[&str]) {
-            check_under(Kind::LeaderOnly, input, expected);
+    fn functions_that_may_have_an_error_are_accepted_also_while_they_are_typed() {
+        for input in [
+            "default async fn f(self: Arc<Self>) -> impl Reply {}",
+            "#[track_caller] async fn f() -> R {}",
+            "async fn f() -> R { let x = self. }",
+            "fn f<'a>(&'a self) -> Pin<Box<dyn Future<Output = R> + 'a>> { Box::pin(async move { g(self).await }) }",
+        ] {
+            check(Kind::DistributedLock, input, &[]);
+        }
+        // The compiler decides whether a type can have one.
+        for output in
+            ["Response", "<T as Service>::Reply", "my::Option<u8>", "Option<u8>", "u8", "R!()", "(u8, E)"]
+        {
+            check(Kind::DistributedLock, &format!("async fn f() -> {output} {{}}"), &[]);
         }
         for output in ["", "-> ()", "-> Option<u8>", "-> u8"] {
-            check(&format!("async fn f() {output} {{}}"), &[]);
-            check(&format!("fn f() {output} {{}}"), &[]);
+            check(Kind::LeaderOnly, &format!("async fn f() {output} {{}}"), &[]);
+            check(Kind::LeaderOnly, &format!("fn f() {output} {{}}"), &[]);
         }
-        check("async fn f();", &[&no_body(Kind::LeaderOnly)]);
-        check("const fn f() {}", &["a `const fn` cannot ask who leads: remove the `const`"]);
-        check("struct S;", &["`#[leader_only]` goes on a function"]);
     }
 
     #[test]
-    fn a_body_need_not_be_complete() {
-        check("async fn f() -> R { let x = self. }", &[]);
-    }
-
-    #[test]
-    fn functions_that_cannot_wait_are_refused() {
-        check("const fn f() -> R {}", &["a `const fn` cannot wait for a lock: remove the `const`"]);
-        check("async extern \"C\" fn f() -> R {}", &["an `extern` function cannot wait for a lock"]);
-        check("async fn f() -> R;", &[&no_body(Kind::DistributedLock)]);
-        check("fn f() -> Pin<Box<dyn Future<Output = R>>>;", &[&no_body(Kind::DistributedLock)]);
-        check("const fn f() {}", &["a `const fn` cannot wait for a lock: remove the `const`", NO_ERROR]);
-    }
-
-    #[test]
-    fn the_place_of_a_caller_that_would_be_lost_is_refused() {
-        check("#[track_caller] fn f() -> R {}", &[NO_CALLER]);
-        check("#[track_caller] async fn f() -> R {}", &[]);
-    }
-
-    #[test]
-    fn other_items_are_refused() {
+    fn what_is_no_function_that_can_run_under_a_lock_is_refused() {
         let inside = |word| {
             format!("`#[distributed_lock]` does not reach inside `{word}`: put it on each function in there")
         };
-        check("impl Foo {}", &[&inside("impl")]);
-        check("unsafe impl Foo for Bar {}", &[&inside("impl")]);
-        check("pub trait Foo {}", &[&inside("trait")]);
-        check("mod foo {}", &[&inside("mod")]);
-        check("struct Foo;", &["`#[distributed_lock]` goes on a function"]);
-        check("const X: u8 = 1;", &["`#[distributed_lock]` goes on a function"]);
-        check("async move |x| {}", &["`#[distributed_lock]` goes on a function"]);
-        check("|x| {}", &["`#[distributed_lock]` goes on a function"]);
-        check("extern \"C\" {}", &["`#[distributed_lock]` goes on a function"]);
-    }
-
-    #[test]
-    fn outputs_without_a_place_for_the_error_are_refused() {
-        for output in ["", "-> ()"] {
-            check(&format!("async fn f() {output} {{}}"), &[NO_ERROR]);
-        }
-    }
-
-    #[test]
-    fn other_outputs_are_left_to_the_type_checker() {
-        for output in [
-            "Response",
-            "io::Result<()>",
-            "impl Reply",
-            "<T as Service>::Reply",
-            "my::Option<u8>",
-            "Option<u8>",
-            "u8",
-            "R!()",
-            "(u8, E)",
+        let (item, no_body) = ("`#[distributed_lock]` goes on a function", no_body(Kind::DistributedLock));
+        let no_const = "a `const fn` cannot wait for a lock: remove the `const`";
+        for (input, expected) in [
+            ("const fn f() -> R {}", &[no_const][..]),
+            ("const fn f() {}", &[no_const, NO_ERROR]),
+            ("async extern \"C\" fn f() -> R {}", &["an `extern` function cannot wait for a lock"]),
+            ("async fn f() -> R;", &[&no_body]),
+            ("fn f() -> Pin<Box<dyn Future<Output = R>>>;", &[&no_body]),
+            ("#[track_caller] fn f() -> R {}", &[NO_CALLER]),
+            ("fn f() {}", &[NO_ERROR]),
+            ("async fn f() -> () {}", &[NO_ERROR]),
+            ("fn f() -> Pin<Box<dyn Future<Output = ()>>> { Box::pin(async move {}) }", &[NO_ERROR]),
+            ("unsafe impl Foo for Bar {}", &[&inside("impl")]),
+            ("pub trait Foo {}", &[&inside("trait")]),
+            ("mod foo {}", &[&inside("mod")]),
+            ("struct Foo;", &[item]),
+            ("const X: u8 = 1;", &[item]),
+            ("async move |x| {}", &[item]),
+            ("|x| {}", &[item]),
+            ("extern \"C\" {}", &[item]),
         ] {
-            check(&format!("async fn f() -> {output} {{}}"), &[]);
+            check(Kind::DistributedLock, input, expected);
         }
+        let no_const = "a `const fn` cannot ask who leads: remove the `const`";
+        check(Kind::LeaderOnly, "const fn f() {}", &[no_const]);
+        check(Kind::LeaderOnly, "struct S;", &["`#[leader_only]` goes on a function"]);
     }
 
     #[test]

@@ -292,17 +292,6 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_replaces_settings_of_the_file_and_leaves_the_others() {
-        let file = "namespace = '/file'\ndigests = ['u:p']".parse().unwrap();
-        let settings =
-            connection(&["--namespace", "/line", "--tick-time", "500ms"]).over(file, bare).unwrap();
-        let text = |name: &str| settings[name].as_str();
-        let expected = [Some(LOCAL), Some("/line"), Some("500ms")];
-        assert_eq!(["connect", "namespace", "tick_time"].map(text), expected);
-        assert_eq!(settings["digests"].as_array().map(Vec::len), Some(1));
-    }
-
-    #[test]
     fn a_variable_that_is_not_utf8_is_refused_and_not_shown() {
         for wrong in ["ZKLOCK_DIGEST", "ZKLOCK_SASL_DIGEST", "ZKLOCK_HEARTBEAT", "ZKLOCK_WARN_AFTER"] {
             let variable = |name: &str| {

@@ -100,21 +100,3 @@ impl From<LockError> for Failure {
         Self::new(Code::of(&error), error.to_string())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn errors_of_the_arguments_the_servers_and_others_have_codes_of_their_own() {
-        let path = || "/a".to_owned();
-        for (error, code) in [
-            (LockError::InvalidPath { path: path(), reason: String::new() }, Code::Usage),
-            (LockError::InvalidConfig { setting: "acl", reason: String::new() }, Code::Config),
-            (LockError::contended(path()), Code::Contended),
-            (LockError::not_leader(path()), Code::Lost),
-        ] {
-            assert_eq!(Failure::from(error).code(), code);
-        }
-    }
-}

@@ -3,7 +3,6 @@
 //! Uses the floors below: `session`, `program`, `survey`, `arguments`, `output`, `view` and `exit`.
 
 use std::io::{self, IsTerminal, Write};
-use std::process::ExitCode;
 use std::thread;
 
 use serde_json::json;
@@ -39,7 +38,7 @@ pub(crate) async fn run(
     asking(config, async |client| force(client, options, means, output).await).await
 }
 
-async fn force(client: &Client, options: &Force, means: Means, output: &Output) -> Result<ExitCode, Failure> {
+async fn force(client: &Client, options: &Force, means: Means, output: &Output) -> Result<(), Failure> {
     let chosen = choose(client, options, means, output).await?;
     if !options.yes {
         confirm(&chosen, means).await?;
@@ -53,7 +52,7 @@ async fn force(client: &Client, options: &Force, means: Means, output: &Output) 
         let event = json!({"done": means.word(), "participant": view::participant(participant)});
         output.result(format!("{} {}\n", means.word(), name(participant)), &event).await?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 async fn choose(

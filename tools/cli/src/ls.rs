@@ -3,7 +3,6 @@
 //! Uses the floors below: `survey`, `arguments`, `output`, `view` and `exit`.
 
 use std::fmt::Display;
-use std::process::ExitCode;
 
 use serde_json::json;
 use zklock::{Client, Participant, Surveyed, SurveyedLock};
@@ -15,30 +14,25 @@ use crate::survey::{LeftOut, check};
 use crate::view::{self, name, shown, table, time, word};
 
 /// Lists the locks at a path and below it.
-pub(crate) async fn ls(client: &Client, options: &Ls, output: &Output) -> Result<ExitCode, Failure> {
+pub(crate) async fn ls(client: &Client, options: &Ls, output: &Output) -> Result<(), Failure> {
     let survey = client.survey(&options.path)?.nodes(options.bounds.nodes).depth(options.bounds.depth);
     let surveyed = survey.take().await?;
     // Of the participants, the table has the first one and their number.
     LeftOut::of(&surveyed, u32::MAX).tell(output);
     let path = shown(&options.path);
-    tell_if_nothing(
-        &surveyed,
-        format_args!("no lock is held or waited for at {path} and below it"),
-        &options.path,
-        output,
-    );
+    let nothing = format_args!("no lock is held or waited for at {path} and below it");
+    tell_if_nothing(&surveyed, nothing, &options.path, output);
     match output.form() {
-        Form::Json => output.lines(surveyed.locks.iter().map(view::lock)).await?,
+        Form::Json => output.lines(surveyed.locks.iter().map(view::lock)).await,
         Form::Text => {
             let rows: Vec<_> = surveyed.locks.iter().map(row).collect();
-            output.result(table(["PATH", "KIND", "HELD", "WAITING", "SINCE", "FIRST"], &rows), &()).await?;
+            output.result(table(["PATH", "KIND", "HELD", "WAITING", "SINCE", "FIRST"], &rows), &()).await
         }
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Lists the holders and the waiters of a lock.
-pub(crate) async fn who(client: &Client, options: &Who, output: &Output) -> Result<ExitCode, Failure> {
+pub(crate) async fn who(client: &Client, options: &Who, output: &Output) -> Result<(), Failure> {
     let survey = client.survey(&options.path)?.depth(0).participants(options.most);
     let surveyed = survey.take().await?;
     check(&surveyed)?;
@@ -49,15 +43,12 @@ pub(crate) async fn who(client: &Client, options: &Who, output: &Output) -> Resu
     tell_if_nothing(&surveyed, nothing, &options.path, output);
     let participants = || surveyed.locks.iter().flat_map(|lock| &lock.participants);
     match output.form() {
-        Form::Json => output.lines(participants().map(view::participant)).await?,
+        Form::Json => output.lines(participants().map(view::participant)).await,
         Form::Text => {
             let rows: Vec<_> = participants().map(participant).collect();
-            output
-                .result(table(["STANDING", "MODE", "SINCE", "SESSION", "TOKEN", "NAME"], &rows), &())
-                .await?;
+            output.result(table(["STANDING", "MODE", "SINCE", "SESSION", "TOKEN", "NAME"], &rows), &()).await
         }
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Tells that there is nothing to list, unless something is left out.

@@ -2,7 +2,6 @@
 //!
 //! Uses the floors below: `program` and `exit`.
 
-use std::process::ExitCode;
 use std::time::Duration;
 
 use zklock::{Client, Config};
@@ -32,7 +31,7 @@ pub(crate) async fn during(
 /// Runs a command that only asks the servers, until it has a result or a signal ends it.
 pub(crate) async fn asking(
     config: Config,
-    command: impl AsyncFnOnce(&Client) -> Result<ExitCode, Failure>,
+    command: impl AsyncFnOnce(&Client) -> Result<(), Failure>,
 ) -> Result<End, Failure> {
     let until_asked = async |client: &Client, signals: &mut Signals| {
         tokio::select! {

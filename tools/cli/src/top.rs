@@ -10,7 +10,6 @@ mod screen;
 
 use std::io::{IsTerminal, stdout};
 use std::pin::pin;
-use std::process::ExitCode;
 use std::time::SystemTime;
 
 use ratatui::DefaultTerminal;
@@ -29,7 +28,7 @@ use self::ranking::Ranking;
 struct Screen;
 
 /// Shows the locks until a key ends it, or prints one object at each interval.
-pub(crate) async fn top(client: &Client, options: &Watch, output: &Output) -> Result<ExitCode, Failure> {
+pub(crate) async fn top(client: &Client, options: &Watch, output: &Output) -> Result<(), Failure> {
     let mut looks = Looks::new(client, options)?;
     match output.form() {
         Form::Json => print(looks, options.most, output).await,
@@ -47,7 +46,7 @@ pub(crate) async fn top(client: &Client, options: &Watch, output: &Output) -> Re
     }
 }
 
-async fn print(mut looks: Looks, most: u32, output: &Output) -> Result<ExitCode, Failure> {
+async fn print(mut looks: Looks, most: u32, output: &Output) -> Result<(), Failure> {
     loop {
         match looks.next().await {
             Ok(surveyed) => output.result("", &Ranking::of(surveyed, most).json()).await?,
@@ -62,7 +61,7 @@ async fn show(
     looks: Looks,
     most: u32,
     mut ranking: Ranking,
-) -> Result<ExitCode, Failure> {
+) -> Result<(), Failure> {
     let mut events = events();
     let mut problem = None;
     let mut is_drawn = false;
@@ -78,7 +77,7 @@ async fn show(
         tokio::select! {
             event = events.recv() => match event {
                 Some(event) if !is_end(&event) => is_drawn = !matches!(event, Event::Resize(..)),
-                Some(_) | None => return Ok(ExitCode::SUCCESS),
+                Some(_) | None => return Ok(()),
             },
             (looks, surveyed) = &mut look => {
                 look.set(self::look(looks));

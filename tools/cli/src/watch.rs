@@ -6,7 +6,6 @@
 
 mod changes;
 
-use std::process::ExitCode;
 use std::time::SystemTime;
 
 use serde_json::json;
@@ -21,7 +20,7 @@ use crate::view::{self, name, shown, time};
 use self::changes::{Change, State};
 
 /// Prints the state of the locks, and then each change, until this process is ended.
-pub(crate) async fn watch(client: &Client, options: &Watch, output: &Output) -> Result<ExitCode, Failure> {
+pub(crate) async fn watch(client: &Client, options: &Watch, output: &Output) -> Result<(), Failure> {
     let mut looks = Looks::new(client, options)?;
     let (mut state, mut left_out) = (State::default(), LeftOut::default());
     // The first look must have an answer.

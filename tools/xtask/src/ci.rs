@@ -5,15 +5,14 @@ use crate::lanes;
 use crate::step::{Outcome, Report, Step};
 
 /// The examples, their arguments, and the last line that each must print.
-const EXAMPLES: [(&str, &str, &str); 8] = [
+const EXAMPLES: [(&str, &str, &str); 7] = [
     ("quickstart", "--processes 4", "counter = 100"),
     ("quickstart", "", "counter = 100"),
     ("fencing", "", "the value is still \"from the second\""),
     ("scheduled", "", "every tick ran on one replica"),
     ("cron", "", "one replica at a time wrote reports"),
     ("metrics", "--demo", "every metric was recorded"),
-    ("service", "--demo", "the service answered and ended"),
-    ("axum_leader", "--demo", "the leader was killed, and the other replica serves"),
+    ("service", "--demo", "the leader was killed, and the other replica serves"),
 ];
 
 /// The test suites that run again on a real ZooKeeper.

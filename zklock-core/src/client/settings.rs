@@ -158,34 +158,17 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn warned(since: Instant, at: Instant) -> WaitWarning {
-        WaitWarning { after: 30 * SECOND, bound: Arc::default(), last: Some(Warned { since, at }) }
-    }
-
     #[test]
-    fn a_wait_is_logged_once() {
+    fn a_wait_is_logged_once_and_the_next_no_sooner_than_as_long_after_the_last_line() {
         let since = Instant::now();
-        assert_eq!(
-            WaitWarning { after: 30 * SECOND, bound: Arc::default(), last: None }.due(since),
-            Some(since + 30 * SECOND)
-        );
-        assert_eq!(warned(since, since + 30 * SECOND).due(since), None);
-    }
-
-    #[test]
-    fn the_next_wait_is_logged_when_it_is_long_and_no_sooner_than_as_long_after_the_last_line() {
-        let since = Instant::now();
-        let warning = warned(since, since + 30 * SECOND);
-        assert_eq!(warning.due(since + 20 * SECOND), Some(since + 60 * SECOND));
-        assert_eq!(warning.due(since + 70 * SECOND), Some(since + 100 * SECOND));
-    }
-
-    #[test]
-    fn without_a_limit_no_wait_is_long() {
-        assert_eq!(
-            WaitWarning { after: Duration::MAX, bound: Arc::default(), last: None }.due(Instant::now()),
-            None
-        );
+        let at = |seconds| since + seconds * SECOND;
+        let due = |after, last, since| WaitWarning { after, bound: Arc::default(), last }.due(since);
+        let warned = || Some(Warned { since, at: at(30) });
+        assert_eq!(due(30 * SECOND, None, since), Some(at(30)));
+        assert_eq!(due(30 * SECOND, warned(), since), None);
+        assert_eq!(due(30 * SECOND, warned(), at(20)), Some(at(60)));
+        assert_eq!(due(30 * SECOND, warned(), at(70)), Some(at(100)));
+        assert_eq!(due(Duration::MAX, None, since), None, "there is no limit");
     }
 
     #[test]

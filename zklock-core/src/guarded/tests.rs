@@ -3,45 +3,43 @@
 use std::sync::mpsc;
 
 use futures_util::poll;
-use tokio::time::timeout;
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{EmbeddedServer, How, Proxy};
 
 use super::*;
+use crate::client::{proxy, soon};
 use crate::lease::writes::Writing;
 use crate::{Config, Guard, Heartbeat, MutexGuard, Policy};
 
 /// A server, and a configuration of clients whose only transactions are their guarded writes.
 fn proxy_and_config() -> (EmbeddedServer, Proxy, Config) {
-    let server = EmbeddedServer::start().unwrap();
-    let proxy = Proxy::start(server.address()).unwrap();
+    let (server, proxy) = proxy();
     let config = Config::new(proxy.connect_string()).heartbeat(Heartbeat::Read);
     (server, proxy, config)
 }
 
-async fn soon<T>(future: impl Future<Output = T>) -> T {
-    timeout(Duration::from_secs(20), future).await.expect("it happens within 20 s")
+/// A holder whose only transactions are those of its reads and guarded writes.
+async fn proxied() -> (EmbeddedServer, Proxy, MutexGuard) {
+    let (server, proxy, config) = proxy_and_config();
+    let guard = config.connect().await.unwrap().mutex("/a").unwrap().lock().await.unwrap();
+    guard.create("/data", "x").await.unwrap();
+    (server, proxy, guard)
 }
 
 fn writing<K>(guard: &Guard<K>) -> Vec<Writing> {
     guard.holds().iter().map(|hold| hold.lease().writes().state()).collect()
 }
 
-async fn drained<K>(guard: &Guard<K>) -> Writing {
-    soon(guard.holds()[0].lease().writes().drained()).await
-}
-
 #[tokio::test]
 async fn a_write_is_under_way_from_its_first_step_until_it_is_answered() {
-    let (_server, proxy, config) = proxy_and_config();
-    let guard = config.connect().await.unwrap().mutex("/a").unwrap().lock().await.unwrap();
+    let (_server, proxy, guard) = proxied().await;
     let held = proxy.on_reply(Opcode::MULTI).hold();
     // The client's thread stands still, so the write's task does not run yet.
     let (go_on, stopped) = mpsc::channel::<()>();
     guard.client().worker().tasks.spawn(async move {
         stopped.recv().ok();
     });
-    let mut write = Box::pin(guard.create("/data", "x"));
+    let mut write = Box::pin(guard.set_data("/data", "y"));
     assert_eq!(writing(&guard), [Writing::Idle]);
     assert!(poll!(&mut write).is_pending());
     assert_eq!(writing(&guard), [Writing::UnderWay]);
@@ -51,58 +49,6 @@ async fn a_write_is_under_way_from_its_first_step_until_it_is_answered() {
     held.release();
     soon(write).await.unwrap();
     assert_eq!(writing(&guard), [Writing::Idle]);
-}
-
-#[tokio::test]
-async fn a_write_whose_caller_has_gone_is_under_way_until_it_is_answered() {
-    let (server, proxy, config) = proxy_and_config();
-    let guard = config.connect().await.unwrap().mutex("/a").unwrap().lock().await.unwrap();
-    let held = proxy.on_reply(Opcode::MULTI).hold();
-    let mut write = Box::pin(guard.create("/data", "x"));
-    assert!(poll!(&mut write).is_pending());
-    drop(write);
-    soon(held.struck()).await;
-    assert_eq!(writing(&guard), [Writing::UnderWay]);
-    held.release();
-    assert_eq!(drained(&guard).await, Writing::Idle);
-    assert!(server.node("/data").is_some());
-}
-
-#[tokio::test]
-async fn a_refused_write_leaves_no_doubt() {
-    let (server, _proxy, config) = proxy_and_config();
-    let client = config.connect().await.unwrap();
-    let guard = client.mutex("/a").unwrap().lock().await.unwrap();
-    guard.create("no path", "x").await.unwrap_err();
-    guard.create("/data", vec![0; 1 << 20]).await.unwrap_err();
-    guard.set_data("/nowhere", "x").await.unwrap_err();
-    assert_eq!(writing(&guard), [Writing::Idle]);
-    server.delete("/a");
-    let unguarded = guard.create("/data", "x").await;
-    assert!(matches!(unguarded, Err(LockError::Lost { .. })), "{unguarded:?}");
-    let lost = guard.create("/data", "x").await;
-    assert!(matches!(lost, Err(LockError::Lost { .. })), "{lost:?}");
-    assert_eq!(writing(&guard), [Writing::Idle]);
-}
-
-#[tokio::test]
-async fn a_broken_connection_makes_all_locks_of_a_write_doubtful() {
-    let (_server, proxy, config) = proxy_and_config();
-    let client = config.connect().await.unwrap();
-    for path in ["/request", "/reply"] {
-        let members = [format!("{path}/1"), format!("{path}/2")];
-        let guard = client.multi(members.iter().map(String::as_str)).unwrap().lock().await.unwrap();
-        guard.create(&format!("{path}/before"), "x").await.unwrap();
-        assert_eq!(writing(&guard), [Writing::Idle; 2]);
-        let cut = if path == "/request" {
-            proxy.on_request(Opcode::MULTI).cut(How::Fin)
-        } else {
-            proxy.on_reply(Opcode::MULTI).cut(How::Rst)
-        };
-        let written = soon(guard.create(&format!("{path}/after"), "x")).await;
-        assert!(matches!(written, Err(LockError::OutcomeUnknown { .. })), "{written:?}");
-        assert_eq!((writing(&guard), cut.hits()), (vec![Writing::Doubtful; 2], 1));
-    }
 }
 
 #[tokio::test]
@@ -207,17 +153,6 @@ async fn parents_and_node_are_created_in_one_step() {
     assert!(server.node("/ledgers/7").is_some());
 }
 
-/// A holder whose only transactions are those of its reads and guarded writes.
-async fn proxied() -> (EmbeddedServer, Proxy, MutexGuard) {
-    let server = EmbeddedServer::start().unwrap();
-    let proxy = Proxy::start(server.address()).unwrap();
-    let config = Config::new(proxy.connect_string()).heartbeat(Heartbeat::Read);
-    let client = config.connect().await.unwrap();
-    let guard = client.mutex("/a").unwrap().lock().await.unwrap();
-    guard.create("/data", "x").await.unwrap();
-    (server, proxy, guard)
-}
-
 #[tokio::test]
 async fn data_that_was_read_before_the_node_was_deleted_is_not_returned_after_it() {
     let (server, proxy, guard) = proxied().await;
@@ -239,9 +174,11 @@ async fn data_is_not_returned_after_a_loss_that_became_known_during_the_read() {
     let mut read = Box::pin(guard.get("/data"));
     assert!(poll!(&mut read).is_pending());
     soon(held.struck()).await;
+    assert_eq!(writing(&guard), [Writing::UnderWay], "a later holder of the same node waits for the answer");
     guard.holds()[0].lease().lose(LossReason::LeaseExpired);
     held.release();
     let read = soon(read).await;
+    assert_eq!(writing(&guard), [Writing::Idle]);
     assert!(matches!(read, Err(LockError::Lost { reason: LossReason::LeaseExpired, .. })), "{read:?}");
 }
 
@@ -253,17 +190,4 @@ async fn a_read_is_repeated_after_a_broken_connection_and_leaves_no_doubt() {
         assert_eq!(soon(guard.get("/data")).await.unwrap(), Some(b"x".to_vec()));
         assert_eq!((cut.hits(), writing(&guard)), (1, vec![Writing::Idle]));
     }
-}
-
-#[tokio::test]
-async fn a_later_holder_of_the_same_node_waits_for_the_answer_to_a_read() {
-    let (_server, proxy, guard) = proxied().await;
-    let held = proxy.on_reply(Opcode::MULTI).hold();
-    let mut read = Box::pin(guard.get("/data"));
-    assert!(poll!(&mut read).is_pending());
-    soon(held.struck()).await;
-    assert_eq!(writing(&guard), [Writing::UnderWay]);
-    held.release();
-    soon(read).await.unwrap();
-    assert_eq!(writing(&guard), [Writing::Idle]);
 }

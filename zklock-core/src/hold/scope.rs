@@ -266,9 +266,8 @@ mod tests {
     use futures_util::poll;
     use tokio::sync::oneshot;
 
-    use super::*;
     use crate::client::connected;
-    use crate::{Mutex, held};
+    use crate::held;
 
     fn paths() -> Vec<String> {
         held().iter().map(|held| held.path().to_owned()).collect()
@@ -376,40 +375,5 @@ mod tests {
         };
         assert!(AssertUnwindSafe(first.scope(inside)).catch_unwind().await.is_err());
         assert!(held().is_empty());
-    }
-
-    /// Takes the lock, spawns its successor inside of it, and reports the longest scope.
-    fn generation(
-        mutex: Mutex,
-        parent: oneshot::Receiver<()>,
-        (left, longest): (u32, usize),
-        done: oneshot::Sender<usize>,
-    ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        Box::pin(async move {
-            parent.await.unwrap();
-            let guard = mutex.lock().await.unwrap();
-            let (tell, told) = oneshot::channel();
-            let inside = async {
-                let longest = longest.max(length());
-                match left {
-                    0 => done.send(longest).unwrap(),
-                    _ => drop(tokio::spawn(inherit(generation(mutex, told, (left - 1, longest), done)))),
-                }
-            };
-            guard.scope(inside).await;
-            guard.release().await.unwrap();
-            tell.send(()).ok();
-        })
-    }
-
-    #[tokio::test]
-    async fn a_locked_function_that_spawns_itself_has_a_short_scope() {
-        let (_server, client) = connected().await;
-        let ((tell, told), (done, longest)) = (oneshot::channel(), oneshot::channel());
-        tell.send(()).unwrap();
-        let generations = if cfg!(soak) { 1_000 } else { 200 };
-        tokio::spawn(generation(client.mutex("/a").unwrap(), told, (generations, 0), done));
-        let longest = longest.await.unwrap();
-        assert!(longest <= 20, "{longest} holds, of which one is not over");
     }
 }

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use super::*;
 use crate::client::connected;
-use crate::{Config, Member, Mutex as Lock, held};
+use crate::{Mutex as Lock, held};
 
 #[tokio::test]
 async fn what_is_inside_of_an_entry_keeps_siblings_out_after_its_end() {
@@ -53,90 +53,30 @@ async fn an_entry_that_has_ended_is_not_entered() {
     outer.scope(inside).await;
 }
 
-#[tokio::test]
-async fn an_entry_outlives_the_one_around_it() {
-    let (server, client) = connected().await;
-    let other = Config::new(server.connect_string()).connect().await.unwrap();
-    let (mutex, stranger) = (client.mutex("/a").unwrap(), other.mutex("/a").unwrap());
-    let outer = mutex.lock().await.unwrap();
-    let entry = outer.scope(mutex.lock()).await.unwrap();
-    outer.release().await.unwrap();
-    let deeper = entry.scope(mutex.lock()).await.unwrap();
-    entry.release().await.unwrap();
-    assert!(deeper.is_held() && stranger.try_lock().await.unwrap().is_none());
-    deeper.release().await.unwrap();
-    assert!(stranger.try_lock().await.unwrap().is_some());
-}
-
-#[tokio::test]
-async fn a_body_inside_of_an_entry_finds_each_entry_around_it_once() {
-    let (_server, client) = connected().await;
-    let (mutex, other) = (client.mutex("/a").unwrap(), client.mutex("/b").unwrap());
-    let found = mutex.run(async |_| {
-        let inside = mutex.run(async |_| held().len()).await.unwrap();
-        let below = mutex.run(async |_| other.run(async |_| held().len()).await).await.unwrap();
-        [held().len(), inside, below.unwrap()]
-    });
-    assert_eq!(found.await.unwrap(), [1, 2, 3]);
-}
-
-/// Runs `siblings` while the call holds the mutex, and with it.
-async fn inside<T>(siblings: impl AsyncFnOnce(&Lock) -> T) -> T {
-    let (_server, client) = connected().await;
-    let mutex = client.mutex("/a").unwrap();
-    let guard = mutex.lock().await.unwrap();
-    guard.scope(siblings(&mutex)).await
-}
-
 async fn is_open(mutex: &Lock) -> bool {
     mutex.try_lock().await.unwrap().is_some()
 }
 
 #[tokio::test]
-async fn a_body_keeps_siblings_out_until_it_ends_or_is_dropped() {
-    let siblings = async |mutex: &Lock| {
+async fn a_body_keeps_siblings_out_until_it_ends_panics_or_is_dropped() {
+    let (_server, client) = connected().await;
+    let mutex = client.mutex("/a").unwrap();
+    let guard = mutex.lock().await.unwrap();
+    let siblings = async {
         let (end, ends) = oneshot::channel::<()>();
         let mut body = pin!(mutex.run(async |_| ends.await));
         assert!(poll!(&mut body).is_pending());
-        assert!(!is_open(mutex).await, "a body is inside");
+        assert!(!is_open(&mutex).await, "a body is inside");
         end.send(()).unwrap();
         body.await.unwrap().unwrap();
+        let panics = AssertUnwindSafe(mutex.run(async |_| panic!("a bug of the user"))).catch_unwind();
+        assert!(panics.await.is_err() && is_open(&mutex).await);
         let mut body = Box::pin(mutex.run(async |_| pending::<()>().await));
         assert!(poll!(&mut body).is_pending());
         drop(body);
-        assert!(is_open(mutex).await);
+        assert!(is_open(&mutex).await);
     };
-    inside(siblings).await;
-}
-
-#[tokio::test]
-async fn a_body_that_panics_lets_siblings_in() {
-    let siblings = async |mutex: &Lock| {
-        let panics = AssertUnwindSafe(mutex.run(async |_| panic!("a bug of the user"))).catch_unwind();
-        assert!(panics.await.is_err());
-        assert!(is_open(mutex).await);
-        assert_eq!(held().len(), 1);
-    };
-    inside(siblings).await;
-}
-
-#[tokio::test]
-async fn a_task_of_the_body_keeps_siblings_out_after_the_body() {
-    let siblings = async |mutex: &Lock| {
-        let heir = mutex.run(async |_| inherit(mutex.lock()).await).await;
-        assert!(!is_open(mutex).await, "what the body has entered is left");
-        drop(heir.unwrap().unwrap());
-        assert!(is_open(mutex).await);
-    };
-    inside(siblings).await;
-}
-
-#[tokio::test]
-async fn a_body_finds_the_mutex_among_others_that_were_taken_with_it() {
-    let (_server, client) = connected().await;
-    let all = client.multi(["/a", "/b"].map(Member::mutex)).unwrap().lock().await.unwrap();
-    let below = async { client.mutex("/b").unwrap().run(async |_| held().len()).await };
-    assert_eq!(all.scope(below).await.unwrap(), 2);
+    guard.scope(siblings).await;
 }
 
 #[tokio::test]
@@ -149,18 +89,6 @@ async fn a_body_does_not_begin_once_the_clock_ran_out_although_nobody_told_it() 
     let step = poll_fn(|context| Poll::Ready(body.as_mut().poll(context))).await;
     assert!(matches!(step, Poll::Ready(Err(error)) if error.is_lost()));
     assert!(!has_begun.get());
-}
-
-#[tokio::test]
-async fn a_body_takes_no_step_after_a_loss() {
-    let (_server, client) = connected().await;
-    let guard = client.mutex("/a").unwrap().lock().await.unwrap();
-    let mut body = Box::pin(guard.run(pending::<()>()));
-    assert!(poll!(&mut body).is_pending());
-    guard.holds()[0].lease().lose(LossReason::NodeDeleted);
-    assert!(body.await.unwrap_err().is_lost());
-    let ends = guard.run(async {});
-    assert!(ends.await.unwrap_err().is_lost());
 }
 
 #[tokio::test]

@@ -413,8 +413,8 @@ mod tests {
     use futures_util::poll;
     use tokio::sync::oneshot;
 
-    use crate::client::connected;
-    use crate::{Config, held, inherit};
+    use crate::client::{connect, connected};
+    use crate::{held, inherit};
 
     use super::*;
 
@@ -490,7 +490,7 @@ mod tests {
     #[tokio::test]
     async fn a_successor_waits_for_a_step_that_begins_in_the_grace_and_ends_behind_it() {
         let (server, client) = connected().await;
-        let successor = Config::new(server.connect_string()).connect().await.unwrap();
+        let successor = connect(&server).await;
         let latch = client.leader_latch("/a").unwrap();
         let (term, has_ended) = (latch.leadership().await.unwrap(), Arc::new(AtomicBool::new(false)));
         let slow = Slow(has_ended.clone());

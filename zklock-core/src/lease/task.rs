@@ -214,9 +214,8 @@ mod tests {
 
     use futures_util::poll;
     use zklock_testkit::wire::Opcode;
-    use zklock_testkit::{EmbeddedServer, Proxy};
 
-    use crate::Config;
+    use crate::client::{connected, proxied};
     use crate::event::LockEventKind;
     use crate::events::Events;
 
@@ -233,8 +232,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_loss_between_the_return_of_a_lock_and_its_release_is_told_and_returned() {
-        let server = EmbeddedServer::start().unwrap();
-        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let (_server, client) = connected().await;
         let (mut events, mutex) = (client.events(), client.mutex("/a").unwrap());
         let guard = mutex.lock().await.unwrap();
         let lease = guard.holds()[0].lease().clone();
@@ -268,9 +266,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_call_that_waits_for_its_release_is_woken_by_nothing_but_its_end() {
-        let server = EmbeddedServer::start().unwrap();
-        let proxy = Proxy::start(server.address()).unwrap();
-        let client = Config::new(proxy.connect_string()).connect().await.unwrap();
+        let (_server, proxy, client) = proxied().await;
         let guard = client.mutex("/a").unwrap().lock().await.unwrap();
         let answer = proxy.on_reply(Opcode::DELETE).hold();
         let mut releasing = pin!(guard.release());

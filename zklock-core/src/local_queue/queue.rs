@@ -258,9 +258,7 @@ impl Drop for LocalQueue {
 
 #[cfg(test)]
 mod tests {
-    use zklock_testkit::EmbeddedServer;
-
-    use crate::Config;
+    use crate::client::{connect, connected, soon};
     use crate::deadline::Contention;
     use crate::event::LockEventKind;
 
@@ -282,8 +280,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_grant_whose_caller_is_gone_without_a_word_goes_to_the_next_one() {
-        let server = EmbeddedServer::start().unwrap();
-        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let (_server, client) = connected().await;
         let (mutex, semaphore) = (client.mutex("/a").unwrap(), client.semaphore("/b", 1).unwrap());
         let (guard, permit) = (mutex.lock().await.unwrap(), semaphore.acquire().await.unwrap());
         let queues: &LocalQueues = client.local_queues().get_or_default();
@@ -297,7 +294,7 @@ mod tests {
         guard.release().await.unwrap();
         permit.release().await.unwrap();
         for answer in living {
-            let answer = tokio::time::timeout(WAIT, answer).await.expect("an answer comes").unwrap();
+            let answer = soon(answer).await.unwrap();
             assert!(matches!(answer, Answer::Granted(_)));
         }
         mutex.lock().await.unwrap().release().await.unwrap();
@@ -306,9 +303,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_lock_whose_next_caller_is_gone_is_released_and_not_passed_on() {
-        let server = EmbeddedServer::start().unwrap();
-        let client = Config::new(server.connect_string()).connect().await.unwrap();
-        let other = Config::new(server.connect_string()).connect().await.unwrap();
+        let (server, client) = connected().await;
+        let other = connect(&server).await;
         let mut events = client.events();
         let guard = client.mutex("/a").unwrap().lock().await.unwrap();
         let queues: &LocalQueues = client.local_queues().get_or_default();
@@ -329,9 +325,8 @@ mod tests {
 
     #[tokio::test]
     async fn each_call_is_told_once_how_many_are_in_front_when_its_place_is_known() {
-        let server = EmbeddedServer::start().unwrap();
-        let client = Config::new(server.connect_string()).connect().await.unwrap();
-        let other = Config::new(server.connect_string()).connect().await.unwrap();
+        let (server, client) = connected().await;
+        let other = connect(&server).await;
         let held = other.mutex("/a").unwrap().lock().await.unwrap();
         let mut events = client.events();
         let lock = || {
@@ -362,8 +357,7 @@ mod tests {
 
     #[tokio::test]
     async fn local_queues_of_one_path_are_kept_apart_by_their_keys_and_forgotten_one_by_one() {
-        let server = EmbeddedServer::start().unwrap();
-        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let (_server, client) = connected().await;
         let (queues, worker) = (LocalQueues::default(), client.worker());
         let path = NodePath::new("", "/a").unwrap();
         let get = |role| {
@@ -384,9 +378,8 @@ mod tests {
     async fn a_node_whose_first_caller_is_gone_is_one_turn() {
         use crate::mode::Mode;
 
-        let server = EmbeddedServer::start().unwrap();
-        let client = Config::new(server.connect_string()).connect().await.unwrap();
-        let other = Config::new(server.connect_string()).connect().await.unwrap();
+        let (server, client) = connected().await;
+        let other = connect(&server).await;
         let held = other.mutex("/a").unwrap().lock().await.unwrap();
         let mutex = client.mutex("/a").unwrap();
         let waiting = async |count: usize| {

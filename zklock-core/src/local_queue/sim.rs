@@ -20,24 +20,14 @@ use std::collections::HashSet;
 use crate::local_queue::held::Mode;
 
 use recovery::LONGEST;
-use setup::{BOUNDED, Choice, Fault, LOCK, Pace, READ, Setup, TRY, TRY_READ};
+use setup::{BOUNDED, Choice, LOCK, Pace, READ, Setup, TRY, TRY_READ};
 use world::World;
 
-const ALL_FAULTS: &[Fault] =
-    &[Fault::Suspend, Fault::Outsider, Fault::Revoke, Fault::UnknownWrite, Fault::Refuse, Fault::Close];
 const MUTEX: &[Choice] = &[Choice::Leave, Choice::Write];
 const ALL_CHOICES: &[Choice] = &[Choice::Leave, Choice::Write, Choice::Downgrade];
 
-const PLAIN: Setup = Setup {
-    permits: None,
-    calls: [&[], &[]],
-    foreigner: None,
-    faults: 0,
-    kinds: ALL_FAULTS,
-    ticks: 1,
-    pace: Pace::Prompt,
-    choices: &[],
-};
+const PLAIN: Setup =
+    Setup { permits: None, calls: [&[], &[]], foreigner: None, faults: 0, pace: Pace::Prompt, choices: &[] };
 
 impl World {
     /// Performs what clients do promptly, if they are prompt.

@@ -229,9 +229,7 @@ fn turn_away(calls: Vec<Call<Caller>>) {
 mod tests {
     use std::time::Duration;
 
-    use zklock_testkit::EmbeddedServer;
-
-    use crate::Config;
+    use crate::client::connected;
     use crate::error::Holder;
     use crate::local_queue::LocalQueues;
     use crate::path::NodePath;
@@ -240,8 +238,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_contender_that_enters_again_is_behind_nobody_that_was_in_front_of_it_before() {
-        let server = EmbeddedServer::start().unwrap();
-        let client = Config::new(server.connect_string()).connect().await.unwrap();
+        let (_server, client) = connected().await;
         let _guard = client.mutex("/a").unwrap().lock().await.unwrap();
         let queues: &LocalQueues = client.local_queues().get_or_default();
         let path = NodePath::new(client.worker().root(), "/a").unwrap();

@@ -1,17 +1,12 @@
 //! Scenes of one line, step by step. The simulation tries the other interleavings.
 
-mod bounds;
-mod endings;
-mod modes;
-mod passing;
-mod permits;
-
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use crate::client::settings::Queueing;
 use crate::lease::Readiness;
+use crate::token::MAX_GRANTS;
 
 use super::held::{Handle, Kind, Look, Mode, NodeId};
 use super::state::{Call, CallId, Entry, Granted, Need, Rejected, State, Wake};
@@ -31,16 +26,12 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        Self::within(64, WITHIN)
+        Self::within(WITHIN)
     }
 
-    fn within(turns: u32, within: Duration) -> Self {
-        let (state, claim) = (State::new(Queueing::new(turns, within), Kind::Lock), Claim::new());
+    fn within(within: Duration) -> Self {
+        let (state, claim) = (State::new(Queueing::new(64, within), Kind::Lock), Claim::new());
         Self { state, claim, now: Instant::now(), node: NodeId(0) }
-    }
-
-    fn of(kind: Kind) -> Self {
-        Self { state: State::new(Queueing::new(64, WITHIN), kind), ..Self::new() }
     }
 
     /// A line with a node in this mode, which the first call of it holds.
@@ -83,13 +74,6 @@ impl Scene {
         assert_eq!(need, Need::Contend(Entry { mode, contention: Contention::Wait }));
     }
 
-    /// The task lets other clients' readers in, and leaves the node to its holders.
-    #[track_caller]
-    fn downgrade(&mut self) {
-        assert_eq!(self.state.next(self.now), Need::Downgrade(self.node));
-        assert!(self.state.take_held(self.node).is_some());
-    }
-
     #[track_caller]
     fn rest(&mut self) {
         assert!(matches!(self.state.next(self.now), Need::Wait(..) | Need::Nothing));
@@ -123,7 +107,7 @@ fn grants(served: &[Granted<(), Claim>]) -> Vec<(u64, u32)> {
 
 /// A lease whose state a test sets.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Claim(Rc<Cell<Look>>);
+struct Claim(Rc<Cell<Look>>);
 
 impl Handle for Claim {
     fn look(&self) -> Look {
@@ -132,20 +116,285 @@ impl Handle for Claim {
 }
 
 impl Claim {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         Self(Rc::new(Cell::new(Look { readiness: Readiness::Ready, contended_since: None })))
     }
 
-    pub(super) fn becomes(&self, readiness: Readiness) {
+    fn becomes(&self, readiness: Readiness) {
         self.0.set(Look { readiness, ..self.0.get() });
     }
 
-    pub(super) fn is_contended_since(&self, contended_since: Instant) {
+    fn is_contended_since(&self, contended_since: Instant) {
         self.0.set(Look { contended_since: Some(contended_since), ..self.0.get() });
     }
+}
 
-    /// Returns the number of claims to this lease, this one included.
-    pub(super) fn claims(&self) -> usize {
-        Rc::strong_count(&self.0)
+#[test]
+fn a_node_that_nobody_holds_is_retaken_until_the_task_makes_it_leave() {
+    let mut scene = Scene::held(Exclusive);
+    scene.rest();
+    assert_eq!(scene.give_back(), (vec![], 0));
+    assert_eq!(scene.state.wake(scene.now), Wake::NewTask);
+    assert_eq!(scene.state.next(scene.now), Need::Leave(scene.node, 1));
+    assert_eq!(scene.wait(Exclusive), [(2, 1)]);
+    scene.state.leave();
+    assert_eq!(scene.left(), 0);
+    scene.give_back();
+    // A call has had it since.
+    assert_eq!(scene.state.next(scene.now), Need::Leave(scene.node, 2));
+    scene.state.leave();
+    assert_eq!(scene.left(), 1);
+    assert_eq!(scene.wait(Exclusive), []);
+    scene.enter(Exclusive);
+}
+
+#[test]
+fn a_contender_of_the_other_side_than_the_first_call_is_withdrawn() {
+    let mut scene = Scene::new();
+    scene.wait(Exclusive);
+    scene.wait(Shared);
+    scene.enter(Exclusive);
+    scene.rest();
+    scene.gone(1);
+    assert_eq!(scene.state.wake(scene.now), Wake::Task);
+    assert!(matches!(scene.state.next(scene.now), Need::Withdraw));
+    scene.state.withdrawn();
+    scene.enter(Shared);
+}
+
+#[test]
+fn a_line_whose_task_ended_early_leaves_the_lock_to_its_holder_and_has_another_task_for_later_calls() {
+    let mut scene = Scene::held(Exclusive);
+    scene.wait(Exclusive);
+    let (calls, claims) = scene.state.abandon();
+    assert_eq!((calls.len(), claims.len()), (1, 1));
+    assert_eq!(scene.give_back(), (vec![], 0));
+    assert_eq!(scene.state.wake(scene.now), Wake::Nobody);
+    scene.wait(Exclusive);
+    assert_eq!(scene.state.wake(scene.now), Wake::NewTask);
+}
+
+#[test]
+fn a_grant_has_its_claim_to_the_lease_before_the_line_gives_up_its_own() {
+    let mut scene = Scene::new();
+    scene.wait(Exclusive);
+    scene.enter(Exclusive);
+    let claim = Claim::new();
+    let served = scene.state.headed(claim.clone(), scene.now);
+    assert_eq!(Rc::strong_count(&claim.0), 3, "this one, that of the line and that of the grant");
+    drop(scene.state.abandon());
+    assert_eq!(Rc::strong_count(&claim.0), 2);
+    drop(served);
+}
+
+#[test]
+fn readers_join_readers_unless_a_writer_is_in_front_and_form_batches_that_count_once() {
+    let mut scene = Scene::held(Exclusive);
+    scene.claim.is_contended_since(scene.now);
+    for mode in [Shared, Shared, Exclusive, Shared] {
+        assert_eq!(scene.wait(mode), []);
     }
+    assert_eq!(scene.give_back().0, [(2, 1), (3, 2)]);
+    assert_eq!(scene.state.held.first().unwrap().grants, 2);
+    assert_eq!(scene.wait(Shared), []);
+    assert_eq!(scene.give_back().0, []);
+    assert_eq!(scene.give_back().0, [(4, 3)]);
+    assert_eq!(scene.give_back().0, [(5, 4), (6, 5)]);
+    assert_eq!(scene.wait(Shared), [(7, 6)]);
+    assert_eq!(scene.state.held.first().unwrap().grants, 5);
+}
+
+#[test]
+fn a_writer_behind_local_readers_enters_at_once_and_never_gets_their_node() {
+    let mut scene = Scene::held(Shared);
+    scene.wait(Exclusive);
+    scene.enter(Exclusive);
+    assert_eq!(scene.wait(Shared), []);
+    assert_eq!(scene.give_back(), (vec![], 1));
+    assert_eq!(scene.head(), [(2, 0)]);
+}
+
+#[test]
+fn no_writer_is_granted_after_a_downgrade_was_ordered() {
+    let mut scene = Scene::held(Exclusive);
+    scene.wait(Exclusive);
+    assert_eq!(grants(&scene.state.downgraded(scene.node, scene.now)), []);
+    scene.enter(Exclusive);
+    assert_eq!(scene.give_back(), (vec![], 1));
+}
+
+#[test]
+fn a_bound_of_time_beyond_the_range_of_the_clock_is_none() {
+    let mut scene = Scene::within(Duration::MAX);
+    scene.wait(Exclusive);
+    scene.enter(Exclusive);
+    scene.head();
+    scene.claim.is_contended_since(scene.now);
+    scene.wait(Shared);
+    scene.give_back();
+    assert!(matches!(scene.state.next(scene.now), Need::Wait(_, None)));
+}
+
+#[test]
+fn a_reader_that_does_not_wait_is_refused_behind_a_writer_and_behind_a_contender_in_the_queue() {
+    let mut scene = Scene::new();
+    scene.wait(Shared);
+    scene.enter(Shared);
+    scene.wait(Exclusive);
+    assert_eq!(scene.attempt(Shared), Err(Rejected::Contended));
+    scene.gone(2);
+    assert_eq!(scene.attempt(Shared), Ok(vec![]));
+    assert_eq!(scene.state.behind(1).len(), 1);
+    assert_eq!(scene.attempt(Shared), Err(Rejected::Contended));
+}
+
+#[test]
+fn a_writer_is_behind_readers_of_its_client_alone_until_its_node_is_behind_others() {
+    let mut scene = Scene::held(Shared);
+    scene.wait(Exclusive);
+    assert!(scene.state.is_behind_own());
+    scene.enter(Exclusive);
+    assert!(scene.state.is_behind_own(), "the place of its node is not known");
+    scene.state.behind(2);
+    assert!(scene.state.is_queued() && !scene.state.is_behind_own());
+    scene.give_back();
+    assert!(!scene.state.is_behind_own(), "nobody holds the lock here");
+}
+
+#[test]
+fn the_only_reader_of_a_node_that_leaves_is_not_taken_for_one_of_several() {
+    let mut scene = Scene::held(Shared);
+    scene.claim.becomes(Readiness::Over);
+    assert_eq!(scene.wait(Shared), []);
+    let leaving =
+        |scene: &Scene| scene.state.node(scene.node).map(|held| (held.is_vacant(), held.is_shared()));
+    assert_eq!(leaving(&scene), Some((false, false)));
+    assert_eq!(grants(&scene.state.given_back(scene.node, scene.now)), []);
+    assert_eq!(leaving(&scene), Some((true, false)));
+    assert_eq!(scene.left(), 1);
+}
+
+#[test]
+fn while_others_wait_a_turn_ends_after_the_bound_of_time_and_alone_never() {
+    let mut scene = Scene::held(Exclusive);
+    scene.now += 100 * WITHIN;
+    scene.give_back();
+    assert_eq!(scene.wait(Exclusive).len(), 1);
+    scene.claim.is_contended_since(scene.now);
+    scene.now += WITHIN - Duration::from_nanos(1);
+    scene.give_back();
+    assert_eq!(scene.wait(Exclusive).len(), 1);
+    scene.now += Duration::from_nanos(1);
+    scene.wait(Exclusive);
+    assert_eq!(scene.give_back(), (vec![], 1));
+}
+
+#[test]
+fn the_time_of_a_turn_begins_with_its_first_grant() {
+    let mut scene = Scene::new();
+    scene.wait(Exclusive);
+    scene.enter(Exclusive);
+    let claim = Claim::new();
+    claim.is_contended_since(scene.now);
+    claim.becomes(Readiness::Pending);
+    assert_eq!(grants(&scene.state.headed(claim.clone(), scene.now)), []);
+    scene.node = NodeId(1);
+    scene.now += 2 * WITHIN;
+    claim.becomes(Readiness::Ready);
+    assert_eq!(grants(&scene.state.serve(scene.now)), [(1, 0)]);
+    scene.wait(Exclusive);
+    assert_eq!(scene.give_back(), (vec![(2, 1)], 0));
+    scene.now += WITHIN;
+    scene.wait(Exclusive);
+    assert_eq!(scene.give_back(), (vec![], 1));
+}
+
+#[test]
+fn a_node_whose_numbers_are_used_up_leaves() {
+    let mut scene = Scene::held(Shared);
+    scene.state.held.first_mut().unwrap().handoffs = MAX_GRANTS - 1;
+    assert_eq!(scene.wait(Shared), [(2, MAX_GRANTS - 1)]);
+    assert_eq!(scene.wait(Shared), []);
+    scene.enter(Shared);
+    // Nor does a batch go on.
+    let mut scene = Scene::held(Exclusive);
+    scene.state.held.first_mut().unwrap().handoffs = MAX_GRANTS - 1;
+    scene.wait(Shared);
+    scene.wait(Shared);
+    assert_eq!(scene.give_back().0, [(2, MAX_GRANTS - 1)]);
+    assert!(matches!(scene.state.next(scene.now), Need::Downgrade(_)));
+}
+
+#[test]
+fn a_set_is_passed_on_when_all_of_it_is_back() {
+    let kind = Kind::Permits { each: 2, most: Some(1) };
+    let mut scene = Scene { state: State::new(Queueing::new(64, WITHIN), kind), ..Scene::new() };
+    scene.wait(Exclusive);
+    scene.enter(Exclusive);
+    assert_eq!(scene.head(), [(1, 0)]);
+    assert_eq!(scene.wait(Exclusive), []);
+    assert_eq!(scene.give_back(), (vec![], 0));
+    assert!(!scene.state.node(scene.node).unwrap().is_read());
+    assert_eq!(scene.give_back(), (vec![(2, 1)], 0));
+    assert_eq!(scene.give_back(), (vec![], 0));
+    assert_eq!(scene.give_back(), (vec![], 1));
+}
+
+#[test]
+fn a_vain_try_is_answered_when_its_contender_has_left_or_at_once_if_others_wait_on() {
+    let mut scene = Scene::new();
+    assert_eq!(scene.attempt(Shared), Ok(vec![]));
+    const TRY: Entry = Entry { mode: Shared, contention: Contention::Leave };
+    assert_eq!(scene.state.next(scene.now), Need::Contend(TRY));
+    // It has come after the contender has looked.
+    assert_eq!(scene.attempt(Shared), Ok(vec![]));
+    let ids = |calls: Vec<Call<()>>| calls.iter().map(|call| call.id.0).collect::<Vec<_>>();
+    assert_eq!(ids(scene.state.contended()), [1]);
+    assert_eq!(scene.state.next(scene.now), Need::Contend(TRY));
+    scene.wait(Shared);
+    scene.rest();
+    assert_eq!(ids(scene.state.contended()), [2]);
+    scene.enter(Shared);
+    scene.attempt(Shared).unwrap();
+    assert_eq!(ids(scene.state.behind(1)), [4]);
+    assert_eq!(scene.head(), [(3, 0)]);
+}
+
+#[test]
+fn a_call_that_waits_uses_the_contender_of_a_try_and_not_the_other_way_round() {
+    let mut scene = Scene::new();
+    scene.attempt(Exclusive).unwrap();
+    scene.state.next(scene.now);
+    scene.wait(Exclusive);
+    scene.gone(1);
+    scene.rest();
+    assert_eq!(scene.head(), [(2, 0)]);
+    let mut scene = Scene::new();
+    scene.wait(Exclusive);
+    scene.enter(Exclusive);
+    scene.gone(1);
+    scene.attempt(Exclusive).unwrap();
+    assert_eq!(scene.state.next(scene.now), Need::Withdraw);
+    scene.state.withdrawn();
+    assert!(matches!(
+        scene.state.next(scene.now),
+        Need::Contend(Entry { contention: Contention::Leave, .. })
+    ));
+}
+
+#[test]
+fn deadlines_are_kept_in_order_and_wake_the_task_only_if_they_are_earlier() {
+    let mut scene = Scene::held(Exclusive);
+    scene.wait_for(3 * WITHIN);
+    assert_eq!(scene.state.wake(scene.now), Wake::NewTask);
+    scene.rest();
+    scene.wait_for(3 * WITHIN);
+    assert_eq!(scene.state.wake(scene.now), Wake::Nobody);
+    scene.wait_for(WITHIN);
+    assert_eq!(scene.state.wake(scene.now), Wake::Task);
+    assert!(scene.state.expire(scene.now).is_empty());
+    let expired = scene.state.expire(scene.now + WITHIN);
+    assert_eq!(expired.iter().map(|call| call.id.0).collect::<Vec<_>>(), [4]);
+    assert_eq!(scene.state.expire(scene.now + 3 * WITHIN).len(), 2);
+    assert_eq!(scene.state.waiting(), 0);
 }

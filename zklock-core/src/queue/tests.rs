@@ -115,20 +115,6 @@ proptest! {
     }
 
     #[test]
-    fn who_leaves_changes_the_turn_of_nobody_but_the_one_behind(
-        (contenders, mut children) in queue(),
-        leaver in any::<Index>(),
-    ) {
-        let leaver = leaver.index(contenders.len());
-        let before = children.clone();
-        children.retain(|child| *child != contenders[leaver]);
-        for (place, contender) in contenders.iter().enumerate() {
-            let has_changed = watched(&before, contender) != watched(&children, contender);
-            prop_assert_eq!(has_changed, place == leaver || place == leaver + 1);
-        }
-    }
-
-    #[test]
     fn a_name_that_is_a_place_ends_as_the_server_prints_it(name in ".{0,9}(lock-)?-?0{0,9}[0-9]{1,10}") {
         if let Some(contender) = Contender::parse(&name) {
             let end = format!("lock-{}", contender.sequence);

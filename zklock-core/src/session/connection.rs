@@ -252,9 +252,10 @@ mod tests {
     use futures_util::future::join_all;
     use tokio::time::timeout;
     use zklock_testkit::wire::Opcode;
-    use zklock_testkit::{EmbeddedServer, How, Proxy};
+    use zklock_testkit::{How, Proxy};
 
     use super::*;
+    use crate::client::proxy;
 
     const LONG: Duration = Duration::from_secs(30);
     const SESSION: Duration = Duration::from_secs(20);
@@ -292,8 +293,7 @@ mod tests {
 
     #[tokio::test]
     async fn no_connection_is_opened_but_by_us_and_the_session_and_its_nodes_stay() {
-        let (server, _busy) = (EmbeddedServer::start().unwrap(), Busy::start());
-        let proxy = Proxy::start(server.address()).unwrap();
+        let ((server, proxy), _busy) = (proxy(), Busy::start());
         let mut connection = open(&proxy, None, 1).await;
         let info = connection.live().session().clone();
         let ephemeral = zk::CreateMode::Ephemeral.with_acls(zk::Acls::anyone_all());
@@ -324,32 +324,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_that_is_dropped_closes_no_session() {
-        let server = EmbeddedServer::start().unwrap();
-        let proxy = Proxy::start(server.address()).unwrap();
-        let connection = open(&proxy, None, 1).await;
-        let info = connection.live().session().clone();
-        drop(connection);
-        let connection = open(&proxy, Some(&info), 2).await;
-        assert_eq!(proxy.requests(Opcode::CLOSE_SESSION), 0);
-        assert!(timeout(LONG, connection.close()).await.unwrap());
-        assert!(server.sessions().is_empty());
-    }
-
-    #[tokio::test]
     async fn a_close_whose_connection_breaks_is_told_from_one_that_was_answered() {
-        let server = EmbeddedServer::start().unwrap();
-        let proxy = Proxy::start(server.address()).unwrap();
+        let (server, proxy) = proxy();
+        assert!(timeout(LONG, open(&proxy, None, 1).await.close()).await.unwrap());
+        assert!(server.sessions().is_empty());
         let connection = open(&proxy, None, 1).await;
         proxy.on_request(Opcode::CLOSE_SESSION).cut(How::Rst);
         assert!(!timeout(LONG, connection.close()).await.unwrap());
-        assert_eq!(proxy.requests(Opcode::CREATE_SESSION), 1);
+        assert_eq!(proxy.requests(Opcode::CREATE_SESSION), 2);
     }
 
     #[tokio::test]
     async fn a_watch_of_a_connection_that_is_gone_does_not_panic() {
-        let server = EmbeddedServer::start().unwrap();
-        let proxy = Proxy::start(server.address()).unwrap();
+        let (_server, proxy) = proxy();
         let mut connection = open(&proxy, None, 1).await;
         let live = connection.live().clone();
         let (_, _, watcher) = connection.answer(live.get_and_watch_data("/")).await.unwrap().unwrap();

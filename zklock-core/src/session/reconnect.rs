@@ -368,6 +368,7 @@ mod tests {
     use super::super::{Addresses, Health, Link};
     use super::*;
     use crate::client::config::Config;
+    use crate::client::proxy;
 
     const SECOND: Duration = Duration::from_secs(1);
     const MOMENT: Duration = Duration::from_millis(50);
@@ -564,8 +565,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_name_whose_first_address_is_silent_is_reached_by_the_second_one() {
-        let server = EmbeddedServer::start().unwrap();
-        let proxy = Proxy::start(server.address()).unwrap();
+        let (server, proxy) = proxy();
         // It accepts connections, and answers nothing.
         let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let found = [silent.local_addr().unwrap(), proxy.address()];

@@ -292,12 +292,6 @@ const LONGEST_FILE: u64 = 1024 * 1024;
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_key_is_not_shown() {
-        let tls = Tls::ca_file("/ca.pem").identity_pem("certificate", "secret");
-        assert_eq!(format!("{tls:?}"), r#"Tls { authorities: "/ca.pem", identity: Some((.., ..)) }"#);
-    }
-
     #[cfg(feature = "serde")]
     #[test]
     fn the_files_are_read_from_what_serde_reads() {

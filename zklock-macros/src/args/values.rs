@@ -221,64 +221,48 @@ mod tests {
     }
 
     #[track_caller]
-    fn check<T>(read: Result<T>, expected: &str) {
-        assert_eq!(read.err().map(|error| error.to_string()).as_deref(), Some(expected));
+    fn refused<T>(read: impl FnOnce(&Expr) -> Result<T>, input: &str, expected: &str) {
+        let refused = read(&value(input)).err().map(|error| error.to_string());
+        assert_eq!(refused.as_deref(), Some(expected), "{input}");
     }
 
     #[test]
-    fn a_choice_is_one_of_two_names() {
-        assert_eq!(OnLost::read(&value("finish")).unwrap(), OnLost::Finish);
-        assert!(matches!(mode(&value("write")).unwrap(), Recipe::Write));
+    fn what_is_none_of_the_names_of_a_value_is_refused() {
         let modes = "the modes are `read` and `write`; without one, the lock is a mutex";
-        check(mode(&value("exclusive")), &format!("unknown mode `exclusive`\n{modes}"));
-        check(mode(&value("shared")), &format!("unknown mode `shared`, did you mean `read`?\n{modes}"));
+        refused(mode, "exclusive", &format!("unknown mode `exclusive`\n{modes}"));
+        refused(mode, "shared", &format!("unknown mode `shared`, did you mean `read`?\n{modes}"));
         let values = "`cancel` drops the body at its next await, `finish` lets it run to its end";
-        check(
-            OnLost::read(&value("drop")),
-            &format!("unknown value `drop`, did you mean `cancel`?\n{values}"),
-        );
+        refused(OnLost::read, "drop", &format!("unknown value `drop`, did you mean `cancel`?\n{values}"));
         let names = "`mode` takes one of two names: `mode = read` or `mode = write`";
         for other in ["\"read\"", "read | write", "[read]", "Mode::Read", "7", "pick(read)"] {
-            check(mode(&value(other)), names);
+            refused(mode, other, names);
         }
-    }
-
-    #[track_caller]
-    fn check_wait(input: &str, expected: &str) {
-        let shown = match Wait::read(&value(input)) {
-            Ok(wait) => Wait::expand(Some(&wait), &quote!(p)).to_string().replace(' ', ""),
-            Err(error) => error.to_string(),
-        };
-        assert_eq!(shown, expected, "{input}");
-    }
-
-    #[test]
-    fn a_wait_is_a_duration() {
-        check_wait(r#""1m 30s""#, "p::Wait::For(::core::time::Duration::new(90u64,0u32))");
-        check_wait(r#""1500ms""#, "p::Wait::For(::core::time::Duration::new(1u64,500000000u32))");
-        check_wait("forever", "p::Wait::Forever");
-        check_wait("self.patience", "p::Wait::For({letlength:::core::time::Duration=self.patience;length})");
-        assert_eq!(Wait::expand(None, &quote!(p)).to_string(), "p :: Wait :: Default");
     }
 
     #[test]
     fn what_is_not_a_duration_is_refused() {
         let zero = "a wait of zero can never acquire the lock\n\
                     write `no_wait` for a call that returns at once where the lock is taken";
-        check_wait(r#""0s""#, zero);
-        check_wait("0", zero);
-        check_wait(r#""forever""#, QUOTED);
-        check_wait("5", "a wait needs a unit: `wait = \"5s\"`");
-        check_wait("5s", "quote the duration: `wait = \"5s\"`");
-        check_wait("1.5", "quote the duration: `wait = \"1.5\"`");
-        check_wait("-5", "a wait cannot be negative");
-        check_wait("true", "`wait` takes a duration: `wait = \"5s\"`, `forever` or an expression");
-        check_wait(
-            r#""5 parsecs""#,
-            "\"5 parsecs\" is not a duration: unknown time unit \"parsecs\", supported units: \
-             ns, us/µs, ms, sec, min, hours, days, weeks, months, years (and few variations)\n\
-             write for example \"5s\", \"1500ms\" or \"1m 30s\"",
-        );
+        for (input, expected) in [
+            (r#""0s""#, zero),
+            ("0", zero),
+            (r#""forever""#, QUOTED),
+            ("5s", "quote the duration: `wait = \"5s\"`"),
+            ("1.5", "quote the duration: `wait = \"1.5\"`"),
+            ("-5", "a wait cannot be negative"),
+            ("true", "`wait` takes a duration: `wait = \"5s\"`, `forever` or an expression"),
+            (
+                r#""5 parsecs""#,
+                "\"5 parsecs\" is not a duration: unknown time unit \"parsecs\", supported units: \
+                 ns, us/µs, ms, sec, min, hours, days, weeks, months, years (and few variations)\n\
+                 write for example \"5s\", \"1500ms\" or \"1m 30s\"",
+            ),
+        ] {
+            refused(Wait::read, input, expected);
+        }
+        let wait = Wait::read(&value(r#""1m 1500ms""#)).unwrap();
+        let shown = Wait::expand(Some(&wait), &quote!(p)).to_string().replace(' ', "");
+        assert_eq!(shown, "p::Wait::For(::core::time::Duration::new(61u64,500000000u32))");
     }
 
     #[test]
@@ -296,52 +280,23 @@ mod tests {
     }
 
     #[test]
-    fn the_crate_may_be_quoted() {
+    fn what_is_no_value_of_another_argument_is_refused() {
         for (input, expected) in [("\"::other::zk\"", ":: other :: zk"), ("super::zk", "super :: zk")] {
             assert_eq!(krate(&value(input)).unwrap().to_token_stream().to_string(), expected);
         }
-        check(krate(&value(r#""a b""#)), "\"a b\" is not the path of a crate");
-        let message = "`crate` takes the path of the `zklock` crate: `crate = some::path`";
-        check(krate(&value("7")), message);
-    }
-
-    #[test]
-    fn clients_are_named_or_computed() {
-        let show = |text: &str| {
-            Client::expand(Some(&Client::read(&value(text)).unwrap()), &quote!(p))
-                .to_string()
-                .replace(' ', "")
-        };
-        assert_eq!(Client::expand(None, &quote!(p)).to_string(), "p :: client ()");
-        assert_eq!(show("\"reporting\""), r#"p::named_client("reporting")"#);
-        assert_eq!(show("self.client"), "p::client_of(&(self.client))");
-        check(Client::read(&value("\"\"")), "the name of a client cannot be empty");
-    }
-
-    #[test]
-    fn errors_are_mapped_by_a_function_or_a_closure() {
-        for map in ["Status::from_lock", "into", "|error| Failed(error)", "crate::map::<u8>"] {
-            assert!(map_err(&value(map)).is_ok(), "{map}");
-        }
-        let expected = "`map_err` takes a function or a closure: \
-                        `map_err = |error| Status::unavailable(error.to_string())`";
-        check(map_err(&value("f(g)")), expected);
-        check(map_err(&value("\"into\"")), expected);
-    }
-
-    #[test]
-    fn names_are_strings_and_guards_are_names() {
-        assert_eq!(name(&value("\"settle\"")).unwrap().value(), "settle");
-        check(name(&value("\" \"")), "a name cannot be empty");
-        check(name(&value("settle")), "`name` takes a string: `name = \"settle orders\"`");
+        refused(krate, r#""a b""#, "\"a b\" is not the path of a crate");
+        refused(krate, "7", "`crate` takes the path of the `zklock` crate: `crate = some::path`");
+        refused(Client::read, "\"\"", "the name of a client cannot be empty");
+        let map = "`map_err` takes a function or a closure: \
+                   `map_err = |error| Status::unavailable(error.to_string())`";
+        refused(map_err, "f(g)", map);
+        refused(map_err, "\"into\"", map);
+        refused(name, "\" \"", "a name cannot be empty");
+        refused(name, "settle", "`name` takes a string: `name = \"settle orders\"`");
         for other in ["_", "self", "a.b", "\"held\""] {
             assert!(guard(&value(other)).is_err(), "{other}");
         }
-    }
-
-    #[test]
-    fn permits_are_counted() {
-        check(permits(&value("0")), "the number of permits is at least one");
-        check(permits(&value("\"5\"")), "permits are counted: `permits = 1, of = 5`");
+        refused(permits, "0", "the number of permits is at least one");
+        refused(permits, "\"5\"", "permits are counted: `permits = 1, of = 5`");
     }
 }

@@ -182,6 +182,12 @@ impl End {
     }
 }
 
+impl From<()> for End {
+    fn from((): ()) -> Self {
+        Self::Exit(ExitCode::SUCCESS)
+    }
+}
+
 impl From<ExitCode> for End {
     fn from(code: ExitCode) -> Self {
         Self::Exit(code)

@@ -1,7 +1,7 @@
 //! The exit codes of zklock's own.
 
 use crate::support::Space;
-use crate::zklock::Zklock;
+use crate::zklock::{Zklock, full_disk};
 
 #[test]
 fn a_wrong_command_line_or_path_is_a_matter_of_usage_and_no_server_is_asked() {
@@ -15,7 +15,7 @@ fn a_wrong_command_line_or_path_is_a_matter_of_usage_and_no_server_is_asked() {
         assert_eq!((ended.code, ended.out.as_str()), (64, ""), "{arguments}: {}", ended.err);
     }
     assert_eq!(Zklock::new("--help").run().code, 0);
-    assert_eq!(Zklock::new("exec --help").out_to_full_disk().run().code, 74);
+    assert_eq!(Zklock::new("exec --help").out_to(full_disk()).run().code, 74);
 }
 
 #[test]

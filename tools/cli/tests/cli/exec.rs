@@ -5,7 +5,7 @@ use nix::sys::signal::Signal;
 use crate::running::{is_alive, state};
 use crate::support::Space;
 use crate::waiting::until;
-use crate::zklock::Zklock;
+use crate::zklock::{Zklock, full_disk};
 
 #[tokio::test]
 async fn a_program_has_its_lock_its_input_and_its_output_and_its_code_is_returned() {
@@ -157,12 +157,12 @@ async fn nested_locks_are_held_together_and_the_inner_program_ends_with_the_oute
 async fn a_full_disk_costs_neither_the_lock_nor_the_code() {
     let space = Space::new();
     // A shell returns 1 or more if it cannot write.
-    let ended = space.zklock("exec /a").shell("echo lost").out_to_full_disk().run();
+    let ended = space.zklock("exec /a").shell("echo lost").out_to(full_disk()).run();
     assert!(ended.code == 1 || ended.code == 2, "{}", ended.code);
-    let ended = space.zklock("exec /a --json -vv").shell("exit 5").err_to_full_disk().run();
+    let ended = space.zklock("exec /a --json -vv").shell("exit 5").err_to(full_disk()).run();
     assert_eq!(ended.code, 5);
     let mut running =
-        space.zklock("exec /a --json").shell("echo $$; exec sleep 1000").err_to_full_disk().start();
+        space.zklock("exec /a --json").shell("echo $$; exec sleep 1000").err_to(full_disk()).start();
     let pid = running.process();
     space.delete_children("/a").await;
     assert_eq!(running.code().await, 79);

@@ -5,14 +5,16 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::task::JoinSet;
-use zklock_testkit::{Direction, How, Proxy};
+use zklock_testkit::{Direction, How};
 
 use crate::beat::{Beat, Manners, now};
 use crate::running::{Running, child_with, is_alive};
 use crate::support::{SHORT_SESSION, Space, free};
 use crate::waiting::until;
+use crate::zklock::{Zklock, full_pipe};
 
 const PATH: &str = "/deploy";
+const EXEC: &str = "exec /deploy";
 /// Many beats.
 const A_WHILE: Duration = Duration::from_millis(500);
 
@@ -39,7 +41,8 @@ enum Fault {
 async fn check_end(fault: Fault, manners: Manners, session: Duration) {
     let space = Space::new();
     let (client, proxy) = (space.client().await, space.proxy());
-    let (mut running, beat, program, watchdog) = started(&space, &proxy, manners, session).await;
+    let zklock = || space.zklock_at(proxy.connect_string(), EXEC).session(session);
+    let (mut running, beat, program, watchdog) = started(zklock, manners).await;
     match fault {
         Fault::Killed => running.signal(Signal::SIGKILL),
         Fault::Stopped => running.signal(Signal::SIGSTOP),
@@ -65,16 +68,10 @@ async fn check_end(fault: Fault, manners: Manners, session: Duration) {
 }
 
 /// Starts a program, and returns when it beats and is watched. On a busy machine, a short lock may be lost before.
-async fn started(
-    space: &Space,
-    proxy: &Proxy,
-    manners: Manners,
-    session: Duration,
-) -> (Running, Beat, i32, Pid) {
+async fn started(zklock: impl Fn() -> Zklock, manners: Manners) -> (Running, Beat, i32, Pid) {
     for _ in 0..STARTS {
         let beat = Beat::new();
-        let zklock = space.zklock_at(proxy.connect_string(), &format!("exec {PATH}")).session(session);
-        let mut running = beat.under(zklock, manners).start();
+        let mut running = beat.under(zklock(), manners).start();
         let code = tokio::select! {
             program = beat.begun() => match watchdog(&running) {
                 Some(watchdog) => return (running, beat, program, watchdog),
@@ -128,10 +125,8 @@ async fn no_program_outlives_its_lock_in_fifty_runs_with_the_connection_cut() {
 
 #[tokio::test]
 async fn a_program_is_killed_when_its_watchdog_is_gone() {
-    let (space, beat) = (Space::new(), Beat::new());
-    let mut running = beat.under(space.zklock(&format!("exec {PATH}")), Manners::Ignores).start();
-    let program = beat.begun().await;
-    let watchdog = watchdog(&running).expect("it is watched");
+    let space = Space::new();
+    let (mut running, _beat, program, watchdog) = started(|| space.zklock(EXEC), Manners::Ignores).await;
     kill(watchdog, Signal::SIGKILL).unwrap();
     assert_eq!(running.code().await, 137);
     assert!(!is_alive(program));
@@ -140,10 +135,8 @@ async fn a_program_is_killed_when_its_watchdog_is_gone() {
 
 #[tokio::test]
 async fn a_program_is_killed_with_its_zklock_although_its_watchdog_is_stopped() {
-    let (space, beat) = (Space::new(), Beat::new());
-    let running = beat.under(space.zklock(&format!("exec {PATH}")), Manners::Ignores).start();
-    let program = beat.begun().await;
-    let watchdog = watchdog(&running).expect("it is watched");
+    let space = Space::new();
+    let (running, _beat, program, watchdog) = started(|| space.zklock(EXEC), Manners::Ignores).await;
     kill(watchdog, Signal::SIGSTOP).unwrap();
     running.signal(Signal::SIGKILL);
     until(async || !is_alive(program), "the kernel kills the program").await;
@@ -153,10 +146,8 @@ async fn a_program_is_killed_with_its_zklock_although_its_watchdog_is_stopped() 
 
 #[tokio::test]
 async fn a_stopped_watchdog_that_goes_on_does_not_end_a_program_whose_lock_is_held() {
-    let (space, beat) = (Space::new(), Beat::new());
-    let mut running = beat.under(space.brief(&format!("exec {PATH}")), Manners::Ends).start();
-    let program = beat.begun().await;
-    let watchdog = watchdog(&running).expect("it is watched");
+    let space = Space::new();
+    let (mut running, beat, program, watchdog) = started(|| space.brief(EXEC), Manners::Ends).await;
     kill(watchdog, Signal::SIGSTOP).unwrap();
     // This test is about the length of the stop, in which the first deadlines pass.
     tokio::time::sleep(SHORT_SESSION).await;
@@ -174,7 +165,7 @@ async fn a_signal_to_all_processes_of_a_service_lets_the_program_end_by_itself()
     let go = directory.path().join("go");
     let script = "trap 'echo asked; until [ -e \"$GO\" ]; do sleep 0.01; done; exit 5' TERM; echo $$; \
                   while :; do sleep 0.01; done";
-    let mut running = space.zklock(&format!("exec {PATH}")).env("GO", &go).shell(script).start();
+    let mut running = space.zklock(EXEC).env("GO", &go).shell(script).start();
     let program = running.process();
     let watchdog = watchdog(&running).expect("it is watched");
     for process in [watchdog, Pid::from_raw(program), running.pid()] {
@@ -189,7 +180,7 @@ async fn a_signal_to_all_processes_of_a_service_lets_the_program_end_by_itself()
 #[tokio::test]
 async fn messages_that_nobody_reads_delay_neither_the_program_nor_its_end() {
     let space = Space::new();
-    let zklock = space.zklock(&format!("exec {PATH} --json -vv")).err_to_full_pipe();
+    let zklock = space.zklock(&format!("exec {PATH} --json -vv")).err_to(full_pipe());
     let mut running = zklock.shell("echo $$; exec sleep 1000").start();
     let program = running.process();
     space.delete_children(PATH).await;

@@ -21,14 +21,6 @@ fn job(space: &Space, line: &str, script: &str) -> (Running, i32) {
     (terminal, program)
 }
 
-async fn suspend_and_resume(terminal: &mut Running, program: i32) {
-    terminal.types(SUSPEND);
-    terminal.line_with("Stopped");
-    assert_eq!(state(program), Some('T'));
-    terminal.types("fg\n");
-    until(async || state(program).is_some_and(|state| state != 'T'), "the program goes on").await;
-}
-
 #[tokio::test]
 async fn a_program_reads_from_the_terminal_and_gets_its_keys() {
     let space = Space::new();
@@ -57,16 +49,22 @@ async fn a_program_in_a_pipeline_gets_the_terminal_when_it_reads_from_it() {
 }
 
 #[tokio::test]
-async fn a_suspended_program_goes_on_with_its_lock_when_the_shell_resumes_it() {
+async fn a_suspended_program_and_pipeline_go_on_with_their_lock_when_the_shell_resumes_them() {
     let space = Space::new();
-    let (mut terminal, program) = job(&space, EXEC, "echo ready $$; exec sleep 1000");
-    suspend_and_resume(&mut terminal, program).await;
-    assert_eq!(space.children("/a").await.len(), 1);
-    terminal.types(INTERRUPT);
-    space.until_queued("/a", 0).await;
-    terminal.types("echo code=$?; exit 0\n");
-    terminal.line_with("code=130");
-    assert_eq!(terminal.code().await, 0);
+    for (line, code) in [(EXEC, "code=130"), (&format!("{EXEC} | cat"), "code=")] {
+        let (mut terminal, program) = job(&space, line, "echo ready $$ >/dev/tty; exec sleep 1000");
+        terminal.types(SUSPEND);
+        terminal.line_with("Stopped");
+        assert_eq!(state(program), Some('T'));
+        terminal.types("fg\n");
+        until(async || state(program).is_some_and(|state| state != 'T'), "the program goes on").await;
+        assert_eq!(space.children("/a").await.len(), 1);
+        terminal.types(INTERRUPT);
+        space.until_queued("/a", 0).await;
+        terminal.types("echo code=$?; exit 0\n");
+        terminal.line_with(code);
+        assert_eq!(terminal.code().await, 0);
+    }
 }
 
 #[tokio::test]
@@ -91,18 +89,6 @@ async fn messages_from_the_background_do_not_stop_the_command() {
     let mut terminal = space.zklock("").on_terminal(SHELL, "").start();
     terminal.types("stty tostop; \"$ZKLOCK\" exec /a --json -- true &\n");
     terminal.line_with("\"event\":\"released\"");
-    space.until_queued("/a", 0).await;
-    terminal.types("exit 0\n");
-    assert_eq!(terminal.code().await, 0);
-}
-
-#[tokio::test]
-async fn a_pipeline_is_suspended_and_resumed_as_a_whole() {
-    let space = Space::new();
-    let script = "echo ready $$ >/dev/tty; exec sleep 1000";
-    let (mut terminal, program) = job(&space, &format!("{EXEC} | cat"), script);
-    suspend_and_resume(&mut terminal, program).await;
-    terminal.types(INTERRUPT);
     space.until_queued("/a", 0).await;
     terminal.types("exit 0\n");
     assert_eq!(terminal.code().await, 0);

@@ -7,6 +7,7 @@ use zookeeper_client as zk;
 use crate::running::{Ended, writes_to_full_pipe};
 use crate::support::Space;
 use crate::waiting::until;
+use crate::zklock::{full_disk, full_pipe};
 
 fn objects(ended: &Ended) -> Vec<Value> {
     assert_eq!(ended.code, 0, "{}", ended.err);
@@ -36,7 +37,7 @@ async fn locks_are_listed_with_their_kind_holder_and_waiters() {
     let who = objects(&space.zklock("who /jobs/a --json").run());
     let seen: Vec<_> = who.iter().map(|one| (one["standing"].as_str(), one["identity"].as_str())).collect();
     assert_eq!(seen, [(Some("holds"), Some("first")), (Some("waits"), Some("second"))]);
-    assert_eq!(space.zklock("who /jobs/a").out_to_full_disk().run().code, 74);
+    assert_eq!(space.zklock("who /jobs/a").out_to(full_disk()).run().code, 74);
 }
 
 #[tokio::test]
@@ -82,7 +83,7 @@ async fn changes_are_printed_as_they_come_until_the_command_is_interrupted() {
     assert_eq!(change(), told("leaves", "first"));
     assert_eq!(change(), told("holds", "second"));
     watch.ends_by(Signal::SIGINT).await;
-    assert_eq!(space.zklock("watch /jobs").out_to_full_disk().run().code, 74);
+    assert_eq!(space.zklock("watch /jobs").out_to(full_disk()).run().code, 74);
 }
 
 #[tokio::test]
@@ -90,7 +91,7 @@ async fn a_signal_ends_a_command_whose_output_nobody_reads() {
     let space = Space::new();
     let _holder = space.holder("/a");
     for command in ["ls", "who /a --json", "watch"] {
-        let mut stalled = space.zklock(command).out_to_full_pipe().start();
+        let mut stalled = space.zklock(command).out_to(full_pipe()).start();
         until(async || writes_to_full_pipe(stalled.pid()), "it writes").await;
         stalled.ends_by(Signal::SIGTERM).await;
     }

@@ -22,8 +22,6 @@ pub(crate) struct Running {
     child: Child,
     lines: BufReader<Timely>,
     errors: File,
-    /// A full pipe that nobody reads.
-    _full: Option<PipeReader>,
 }
 
 /// A pipe whose writer must write soon, or end.
@@ -62,9 +60,9 @@ impl Ended {
 }
 
 impl Running {
-    pub(crate) fn new(child: Child, output: PipeReader, errors: File, full: Option<PipeReader>) -> Self {
+    pub(crate) fn new(child: Child, output: PipeReader, errors: File) -> Self {
         let lines = BufReader::new(Timely { pipe: output, seen: Vec::new() });
-        Self { child, lines, errors, _full: full }
+        Self { child, lines, errors }
     }
 
     pub(crate) fn pid(&self) -> Pid {

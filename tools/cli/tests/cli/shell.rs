@@ -1,6 +1,6 @@
 //! Completions and manual pages.
 
-use crate::zklock::Zklock;
+use crate::zklock::{Zklock, full_disk};
 
 #[test]
 fn completions_are_there_for_each_shell() {
@@ -8,7 +8,7 @@ fn completions_are_there_for_each_shell() {
         let ended = Zklock::new(&format!("completions {shell}")).run();
         assert!(ended.code == 0 && ended.out.contains("completions"), "{shell}");
     }
-    assert_eq!(Zklock::new("completions bash").out_to_full_disk().run().code, 74);
+    assert_eq!(Zklock::new("completions bash").out_to(full_disk()).run().code, 74);
 }
 
 #[test]

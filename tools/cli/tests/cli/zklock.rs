@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{PipeReader, PipeWriter, Write, pipe};
+use std::mem::forget;
 use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -22,8 +23,6 @@ pub(crate) struct Zklock {
     out: Option<Stdio>,
     /// The place of the standard error, if it goes elsewhere.
     err: Option<Stdio>,
-    /// A full pipe that nobody reads.
-    full: Option<PipeReader>,
 }
 
 impl Zklock {
@@ -35,7 +34,7 @@ impl Zklock {
         command.args(arguments.split_whitespace()).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.stdin(Stdio::null());
-        Self { command, output: pipe().expect("a pipe is made"), out: None, err: None, full: None }
+        Self { command, output: pipe().expect("a pipe is made"), out: None, err: None }
     }
 
     pub(crate) fn path() -> &'static str {
@@ -63,32 +62,20 @@ impl Zklock {
         self.arg("--").arg("sh").arg("-c").arg(script)
     }
 
-    /// Writes the standard output to a disk that is full.
-    pub(crate) fn out_to_full_disk(self) -> Self {
-        Self { out: Some(full_disk()), ..self }
+    /// Writes the standard output elsewhere.
+    pub(crate) fn out_to(self, out: impl Into<Stdio>) -> Self {
+        Self { out: Some(out.into()), ..self }
     }
 
-    /// Writes the standard error to a disk that is full.
-    pub(crate) fn err_to_full_disk(self) -> Self {
-        Self { err: Some(full_disk()), ..self }
-    }
-
-    /// Writes the standard output to a full pipe that nobody reads.
-    pub(crate) fn out_to_full_pipe(self) -> Self {
-        let (reader, writer) = full_pipe();
-        Self { full: Some(reader), out: Some(writer.into()), ..self }
-    }
-
-    /// Writes the standard error to a full pipe that nobody reads.
-    pub(crate) fn err_to_full_pipe(self) -> Self {
-        let (reader, writer) = full_pipe();
-        Self { full: Some(reader), err: Some(writer.into()), ..self }
+    /// Writes the standard error elsewhere.
+    pub(crate) fn err_to(self, err: impl Into<Stdio>) -> Self {
+        Self { err: Some(err.into()), ..self }
     }
 
     /// Writes the standard error to the standard output.
     pub(crate) fn err_to_out(self) -> Self {
         let output = self.output.1.try_clone().expect("the pipe is cloned");
-        Self { err: Some(output.into()), ..self }
+        self.err_to(output)
     }
 
     /// Runs the command by another one, which takes the command as its last arguments.
@@ -147,7 +134,7 @@ impl Zklock {
         self.command.stderr(self.err.unwrap_or_else(|| shared(&errors)));
         let child = self.command.spawn().expect("zklock runs");
         // The command keeps its end of the pipe open until it is dropped.
-        Running::new(child, reader, errors, self.full)
+        Running::new(child, reader, errors)
     }
 }
 
@@ -155,10 +142,12 @@ fn shared(file: &File) -> Stdio {
     file.try_clone().expect("the file is cloned").into()
 }
 
-fn full_pipe() -> (PipeReader, PipeWriter) {
+/// Returns a full pipe that nobody reads.
+pub(crate) fn full_pipe() -> PipeWriter {
     let (reader, mut writer) = pipe().expect("a pipe is made");
     fill(&mut writer);
-    (reader, writer)
+    forget(reader);
+    writer
 }
 
 /// Writes as much as an empty pipe takes.
@@ -167,6 +156,7 @@ pub(crate) fn fill(pipe: &mut (impl Write + AsFd)) {
     pipe.write_all(&vec![0; size as usize]).expect("the pipe takes its size");
 }
 
-fn full_disk() -> Stdio {
-    File::options().write(true).open("/dev/full").expect("Linux has /dev/full").into()
+/// Returns a file on a disk that is full.
+pub(crate) fn full_disk() -> File {
+    File::options().write(true).open("/dev/full").expect("Linux has /dev/full")
 }

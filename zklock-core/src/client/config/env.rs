@@ -286,10 +286,6 @@ mod tests {
                 "invalid setting `digest_files`: cannot read /no/such/file: ",
             ),
             (
-                vec![("ZKLOCK_CONNECT", "a"), ("ZKLOCK_ACL", "closed")],
-                "invalid setting `acl`: entry 1 is not `scheme:id:permissions`",
-            ),
-            (
                 vec![("ZKLOCK_CONNECT", "a"), ("ZKLOCK_PARENT_ACL", "world:anyone:x")],
                 "invalid setting `parent_acl`: entry 1 has permissions other than some of `cdrwa`",
             ),

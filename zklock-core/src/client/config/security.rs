@@ -269,18 +269,6 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "tls")]
-    #[test]
-    fn certificates_that_cannot_be_used_are_refused_with_the_cause() {
-        let with = |tls| reason(Config::new("a:1").tls(tls));
-        let reason = with(Tls::ca_file("/no/such/ca.pem"));
-        assert!(reason.starts_with("invalid setting `tls`: cannot read /no/such/ca.pem"), "{reason}");
-        assert_eq!(
-            with(Tls::ca_pem("text")),
-            "invalid setting `tls`: the authorities: it has no certificate"
-        );
-    }
-
     /// Reads a file with this content, whose errors must not show the secret.
     fn read_from(content: &[u8]) -> Result<Vec<String>, String> {
         let mut file = tempfile::NamedTempFile::new().unwrap();
@@ -314,13 +302,6 @@ mod tests {
         assert!(
             missing.starts_with("invalid setting `digest_files`: cannot read /no/such/file: No such file")
         );
-    }
-
-    #[test]
-    fn a_malformed_digest_is_known_by_its_number() {
-        let given = ["a:b".to_owned(), "secret".to_owned()];
-        let error = digests(("digests", &given), ("digest_files", &[])).unwrap_err().to_string();
-        assert_eq!(error, "invalid setting `digests`: number 2 is not `user:password`");
     }
 
     #[cfg(feature = "serde")]

@@ -2,22 +2,23 @@
 
 use std::thread;
 
+use fastrand::Rng;
 use futures_lite::future::block_on;
 use tokio::runtime::Handle;
 use zklock_testkit::EmbeddedServer;
 
 use super::super::scope::inherit_blocking;
 use super::super::*;
-use crate::{Config, Mutex as Lock, MutexGuard, RwLock};
+use crate::RwLock;
+use crate::client::{connect, connected};
 
 /// Each round has another order of the threads.
 const ROUNDS: usize = if cfg!(soak) { 300 } else { 50 };
 
 /// Returns a server, and two clients.
 async fn clients() -> (EmbeddedServer, Client, Client) {
-    let server = EmbeddedServer::start().unwrap();
-    let connect = || Config::new(server.connect_string()).connect();
-    let (one, other) = (connect().await.unwrap(), connect().await.unwrap());
+    let (server, one) = connected().await;
+    let other = connect(&server).await;
     (server, one, other)
 }
 
@@ -45,44 +46,6 @@ async fn an_heir_writes_alone_while_the_hold_around_it_ends() {
     }
 }
 
-/// Enters the innermost of these holds, all of which end meanwhile.
-async fn enter_meanwhile(holds: Vec<MutexGuard>, mutex: &Lock, stranger: &Lock) {
-    let (entering, innermost) = (mutex.clone(), holds.last().unwrap());
-    let enter = async { inherit_blocking(move || block_on(entering.lock())) };
-    let heir = thread::spawn(innermost.scope(enter).await);
-    for hold in holds {
-        hold.release().await.unwrap();
-    }
-    let heir = heir.join().unwrap().unwrap();
-    assert!(heir.is_held());
-    assert!(stranger.try_lock().await.unwrap().is_none(), "a stranger holds beside {heir:?}");
-    heir.release().await.unwrap();
-    assert!(stranger.try_lock().await.unwrap().is_some(), "the last hold has given the lock back");
-}
-
-#[tokio::test]
-async fn an_heir_enters_alone_while_the_holds_around_it_end() {
-    let (_server, client, other) = clients().await;
-    let (mutex, stranger) = (client.mutex("/a").unwrap(), other.mutex("/a").unwrap());
-    for round in 0..ROUNDS {
-        let mut holds = vec![mutex.lock().await.unwrap()];
-        if round % 2 == 0 {
-            holds.push(holds[0].scope(mutex.lock()).await.unwrap());
-        }
-        enter_meanwhile(holds, &mutex, &stranger).await;
-    }
-}
-
-/// A source of numbers that look random.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) as usize % limit
-    }
-}
-
 /// The entries into one lock that several threads enter and end.
 struct Tree {
     share: Arc<Share>,
@@ -91,10 +54,10 @@ struct Tree {
 
 impl Tree {
     /// Enters one of the entries, if nothing is in the way. The lock is held then.
-    fn enter(&self, chance: &mut Chance) -> Option<Hold> {
+    fn enter(&self, chance: &mut Rng) -> Option<Hold> {
         let entries = self.entries.lock().clone();
-        let outer = &entries[chance.below(entries.len())];
-        let (access, permits) = match (outer.access, chance.below(3)) {
+        let outer = &entries[chance.usize(..entries.len())];
+        let (access, permits) = match (outer.access, chance.usize(..3)) {
             (Access::Write, 0) => (Access::Write, GATE_PERMITS),
             _ => (Access::Read, 1),
         };
@@ -110,19 +73,19 @@ impl Tree {
     }
 
     /// Enters and ends holds in a random order.
-    fn go(&self, mut holds: Vec<Hold>, mut chance: Chance) {
+    fn go(&self, mut holds: Vec<Hold>, mut chance: Rng) {
         for _ in 0..12 {
-            match (chance.below(4), holds.len()) {
+            match (chance.usize(..4), holds.len()) {
                 (0 | 1, _) | (_, 0) => holds.extend(self.enter(&mut chance)),
                 (2, count) => {
-                    let hold = &mut holds[chance.below(count)];
+                    let hold = &mut holds[chance.usize(..count)];
                     if hold.entry().access == Access::Write {
                         drop(hold.become_reader());
                         self.entries.lock().push(hold.entry().clone());
                     }
                 }
                 (_, count) => {
-                    let hold = holds.swap_remove(chance.below(count));
+                    let hold = holds.swap_remove(chance.usize(..count));
                     self.check_held();
                     drop(hold);
                 }
@@ -150,7 +113,7 @@ async fn holds_that_are_entered_and_ended_at_random_keep_the_lock_until_the_last
                 let runtime = Handle::current();
                 scope.spawn(move || {
                     let _runtime = runtime.enter();
-                    tree.go(holds, Chance(round * 3 + nth));
+                    tree.go(holds, Rng::with_seed(round * 3 + nth));
                 });
             }
         });

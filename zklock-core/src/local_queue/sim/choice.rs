@@ -4,7 +4,7 @@ use crate::deadline::Contention;
 use crate::local_queue::held::Mode;
 
 use super::node::{Downgrade, Node, Owner, Watch};
-use super::setup::{Choice, Fault};
+use super::setup::Choice;
 use super::step::Step;
 use super::world::{CallState, Caller, Foreigner, Task, WITHIN, Watched, World};
 
@@ -25,7 +25,7 @@ impl World {
             Foreigner::Holding(_) => steps.push(Step::LeaveForeign),
             Foreigner::Away(None) | Foreigner::Queued(_) | Foreigner::Done => {}
         }
-        if self.now < self.begin + self.setup.ticks * WITHIN {
+        if self.now < self.begin + WITHIN {
             steps.push(Step::Tick);
         }
         steps
@@ -69,7 +69,7 @@ impl World {
     }
 
     fn add_node(&self, process: usize, node: &Node, steps: &mut Vec<Step>) {
-        if node.exists && self.allows(Fault::Outsider) {
+        if node.exists && self.faults_left > 0 {
             steps.push(Step::Expel(process, node.zxid));
         }
         let Some(lease) = node.lease else { return };
@@ -79,11 +79,11 @@ impl World {
             if is_connected {
                 steps.push(Step::Answer(process, node.zxid));
             }
-            if self.allows(Fault::UnknownWrite) {
+            if self.faults_left > 0 {
                 steps.push(Step::Doubt(process, node.zxid));
             }
         }
-        if !lease.is_asked && self.allows(Fault::Revoke) {
+        if !lease.is_asked && self.faults_left > 0 {
             steps.push(Step::Ask(process, node.zxid));
         }
         if is_alive && lease.watch == Watch::Children && self.has_changed(node) {
@@ -110,7 +110,7 @@ impl World {
             if self.has_leftovers(index) {
                 steps.push(Step::Delete(index));
             }
-            if self.allows(Fault::Suspend) {
+            if self.faults_left > 0 {
                 steps.push(Step::Suspend(index));
             }
         } else {
@@ -121,7 +121,7 @@ impl World {
                 false => Step::EndSession(index),
             });
         }
-        if !process.is_closed && self.allows(Fault::Close) {
+        if !process.is_closed && self.faults_left > 0 {
             steps.push(Step::Close(index));
         }
         if self.has_work(index) {
@@ -165,7 +165,7 @@ impl World {
             if process.is_connected {
                 steps.push(Step::Create(index));
             }
-            if self.allows(Fault::Refuse) {
+            if self.faults_left > 0 {
                 steps.push(Step::Refuse(index));
             }
             return;

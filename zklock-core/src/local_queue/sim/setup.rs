@@ -11,9 +11,6 @@ pub(super) struct Setup {
     pub(super) calls: [&'static [Spec]; 2],
     pub(super) foreigner: Option<Mode>,
     pub(super) faults: usize,
-    pub(super) kinds: &'static [Fault],
-    /// The number of bounds that pass.
-    pub(super) ticks: u32,
     pub(super) pace: Pace,
     pub(super) choices: &'static [Choice],
 }
@@ -47,16 +44,6 @@ pub(super) enum Choice {
     Leave,
     Write,
     Downgrade,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
-    Suspend,
-    Outsider,
-    Revoke,
-    UnknownWrite,
-    Refuse,
-    Close,
 }
 
 const fn wait(mode: Mode) -> Spec {

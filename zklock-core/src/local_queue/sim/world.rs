@@ -10,7 +10,7 @@ use crate::local_queue::held::{Look, Mode, NodeId};
 use crate::local_queue::state::{Call, CallId, Entry, Granted, State, Wake};
 
 use super::node::{Claim, Node, Owner, Screen};
-use super::setup::{Fault, Setup, Spec};
+use super::setup::{Setup, Spec};
 use super::step::Step;
 
 /// The bound of time, and the step of the clock.
@@ -159,10 +159,6 @@ impl World {
         (&self.processes, &self.nodes, self.now, self.next_zxid, self.foreigner).hash(&mut hasher);
         (self.faults_left, self.last_exclusive, self.last_of_all).hash(&mut hasher);
         hasher.finish()
-    }
-
-    pub(super) fn allows(&self, fault: Fault) -> bool {
-        self.faults_left > 0 && self.setup.kinds.contains(&fault)
     }
 
     pub(super) fn node(&mut self, zxid: usize) -> &mut Node {

@@ -70,29 +70,15 @@ impl Step {
 
     /// Tells whether the step takes one fault from the budget.
     pub(super) fn is_fault(self) -> bool {
-        match self {
-            Self::LoseRequest
-            | Self::DelayCreate
-            | Self::DelayFounding
-            | Self::LoseReply
-            | Self::LoseReplyToFounding
-            | Self::LoseListReply
-            | Self::SpuriousWatchEvent
-            | Self::OutsiderDeletes
-            | Self::Expire
-            | Self::Refuse
-            | Self::LocateTooEarly
-            | Self::OutsiderDeletesParent
-            | Self::ReplaceSession => true,
-            Self::Deliver
-            | Self::Found
-            | Self::ApplyLateCreate
-            | Self::NoticeDeletion
-            | Self::NoticeExpiry
-            | Self::Cancel
-            | Self::Skip
-            | Self::Downgrade
-            | Self::EnterAgain => false,
-        }
+        let is_of_others = matches!(
+            self,
+            Self::SpuriousWatchEvent
+                | Self::OutsiderDeletes
+                | Self::Expire
+                | Self::Refuse
+                | Self::LocateTooEarly
+                | Self::OutsiderDeletesParent
+        );
+        self.breaks_the_connection() || is_of_others
     }
 }

@@ -189,15 +189,15 @@ mod tests {
 
     use super::*;
 
-    async fn connect(server: &EmbeddedServer) -> Arc<Session> {
+    async fn open() -> (EmbeddedServer, Arc<Session>) {
+        let server = EmbeddedServer::start().unwrap();
         let settings = Config::new(server.connect_string()).validated().unwrap();
-        settings.opening.open(&Tasks::started()).await.unwrap()
+        (server, settings.opening.open(&Tasks::started()).await.unwrap())
     }
 
     #[tokio::test]
     async fn a_write_whose_guard_is_gone_is_counted() {
-        let server = EmbeddedServer::start().unwrap();
-        let session = connect(&server).await;
+        let (_server, session) = open().await;
         let requests = session.requests();
         let guards = Guards::checking(vec!["/gone".into()]);
         let write = Write::Create(Vec::new());
@@ -207,8 +207,7 @@ mod tests {
 
     #[tokio::test]
     async fn each_request_for_the_parents_of_a_lock_is_counted() {
-        let server = EmbeddedServer::start().unwrap();
-        let session = connect(&server).await;
+        let (_server, session) = open().await;
         let requests = session.requests();
         // `c`, `b` and `a` from below, of which the last one is created, and then the others.
         requests.prepare_parents("/a/b/c").await.unwrap();
