@@ -20,27 +20,26 @@ type Modes = BTreeSet<Mode>;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Table {
     paths: BTreeMap<String, BTreeMap<ConnectionId, Modes>>,
-    /// The paths of each connection, so that removing a connection costs no more than its own watches.
-    connections: BTreeMap<ConnectionId, BTreeSet<String>>,
 }
 
 impl Table {
     pub(super) fn add(&mut self, path: &str, connection: ConnectionId, mode: Mode) {
         self.paths.entry(path.to_owned()).or_default().entry(connection).or_default().insert(mode);
-        self.connections.entry(connection).or_default().insert(path.to_owned());
     }
 
     /// Removes the watches of a connection on a path, of one mode or all, and returns whether any were set.
     pub(super) fn remove(&mut self, path: &str, connection: ConnectionId, mode: Option<Mode>) -> bool {
-        let Some(modes) = self.paths.get_mut(path).and_then(|watchers| watchers.get_mut(&connection)) else {
-            return false;
-        };
+        let Some(watchers) = self.paths.get_mut(path) else { return false };
+        let Some(modes) = watchers.get_mut(&connection) else { return false };
         let removed = match mode {
             Some(mode) => modes.remove(&mode),
             None => !std::mem::take(modes).is_empty(),
         };
         if modes.is_empty() {
-            self.forget(path, connection);
+            watchers.remove(&connection);
+        }
+        if watchers.is_empty() {
+            self.paths.remove(path);
         }
         removed
     }
@@ -66,25 +65,11 @@ impl Table {
         told
     }
 
-    fn forget(&mut self, path: &str, connection: ConnectionId) {
-        if let Some(watchers) = self.paths.get_mut(path) {
-            watchers.remove(&connection);
-            if watchers.is_empty() {
-                self.paths.remove(path);
-            }
-        }
-        if let Some(paths) = self.connections.get_mut(&connection) {
-            paths.remove(path);
-            if paths.is_empty() {
-                self.connections.remove(&connection);
-            }
-        }
-    }
-
     fn disconnect(&mut self, connection: ConnectionId) {
-        for path in self.connections.get(&connection).cloned().unwrap_or_default() {
-            self.forget(&path, connection);
-        }
+        self.paths.retain(|_, watchers| {
+            watchers.remove(&connection);
+            !watchers.is_empty()
+        });
     }
 
     /// Returns the watched paths, each with the connections that watch it.
