@@ -261,25 +261,21 @@ async fn a_held_reply_holds_those_behind_it_until_the_rules_are_cleared() {
 #[tokio::test]
 async fn a_delayed_frame_delays_those_behind_it() {
     const DELAY: Duration = Duration::from_millis(150);
-    let mut played = Played::start().await;
-    let start = Instant::now();
-    played.proxy.on_request(Opcode::PING).nth(2).delay(DELAY);
-    played.proxy.on_reply(Opcode::PING).nth(2).delay(DELAY);
-    for xid in 1..=3 {
-        played.client.send(ping(xid)).await.unwrap();
+    async fn three_are_late(from: &mut End, to: &mut End, frame: fn(i32) -> Bytes) {
+        let start = Instant::now();
+        for xid in 1..=3 {
+            from.send(frame(xid)).await.unwrap();
+        }
+        for xid in 1..=3 {
+            assert_eq!(receive(to).await.unwrap(), Some(frame(xid)));
+        }
+        assert!(start.elapsed() >= DELAY);
     }
-    for xid in 1..=3 {
-        assert_eq!(receive(&mut played.server).await.unwrap(), Some(ping(xid)));
-    }
-    assert!(start.elapsed() >= DELAY);
-    let start = Instant::now();
-    for xid in 1..=3 {
-        played.server.send(answer(xid)).await.unwrap();
-    }
-    for xid in 1..=3 {
-        assert_eq!(receive(&mut played.client).await.unwrap(), Some(answer(xid)));
-    }
-    assert!(start.elapsed() >= DELAY);
+    let Played { proxy, mut client, mut server } = Played::start().await;
+    proxy.on_request(Opcode::PING).nth(2).delay(DELAY);
+    proxy.on_reply(Opcode::PING).nth(2).delay(DELAY);
+    three_are_late(&mut client, &mut server, ping).await;
+    three_are_late(&mut server, &mut client, answer).await;
 }
 
 #[tokio::test]
@@ -296,23 +292,20 @@ async fn rewritten_frames_are_passed_on() {
 
 #[tokio::test]
 async fn truncated_frames_end_their_connection() {
-    let expected = |body: &Bytes, keep: usize| [&body.len().to_be_bytes()[4..], &body[..keep]].concat();
-    let mut played = Played::start().await;
-    played.proxy.on_request(Opcode::PING).truncate(3);
-    played.client.send(ping(1)).await.unwrap();
-    let mut received = Vec::new();
-    soon(played.server.get_mut().read_to_end(&mut received)).await.unwrap();
-    assert_eq!(received, expected(&ping(1), 3));
-    assert_eq!(end(&mut played.client).await, IN_ORDER);
-
+    async fn is_cut(from: &mut End, to: &mut End, body: Bytes, keep: usize) {
+        from.send(body.clone()).await.unwrap();
+        let mut received = Vec::new();
+        soon(to.get_mut().read_to_end(&mut received)).await.unwrap();
+        assert_eq!(received, [&body.len().to_be_bytes()[4..], &body[..keep]].concat());
+        assert_eq!(end(from).await, IN_ORDER);
+    }
+    let Played { proxy, mut client, mut server } = Played::start().await;
+    proxy.on_request(Opcode::PING).truncate(3);
+    is_cut(&mut client, &mut server, ping(1), 3).await;
     let mut played = Played::start().await;
     played.proxy.on_reply(Opcode::PING).truncate(100);
     played.sends(ping(1)).await;
-    played.server.send(answer(1)).await.unwrap();
-    let mut received = Vec::new();
-    soon(played.client.get_mut().read_to_end(&mut received)).await.unwrap();
-    assert_eq!(received, expected(&answer(1), 16));
-    assert_eq!(end(&mut played.server).await, IN_ORDER);
+    is_cut(&mut played.server, &mut played.client, answer(1), 16).await;
 }
 
 #[tokio::test]
