@@ -13,17 +13,17 @@ use std::error::Error;
 use std::ffi::OsString;
 use std::process::{Command, ExitCode};
 
-use zklock_testkit::{Curator, Installation, PostgreSql, Tool, ZooKeeper};
+use zklock_testkit::{Curator, Installation, PostgreSql, Promtool, ZooKeeper};
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let mut arguments = env::args_os().skip(1).peekable();
     let is_encrypted = arguments.next_if(|argument| argument == "--tls").is_some();
     let command = arguments.next().ok_or("a command is missing")?;
     let (zookeeper, curator) = (Installation::find_or_install()?, Curator::find_or_install()?);
-    let (postgresql, promtool) = (PostgreSql::find_or_install()?, Tool::Promtool.find_or_install()?);
+    let (postgresql, promtool) = (PostgreSql::find_or_install()?, Promtool::find_or_install()?);
     eprintln!("ZooKeeper is {:?}, run by {:?}", zookeeper.classpath(), zookeeper.java());
     eprintln!("Curator is {:?}, run by {:?}", curator.classpath(), curator.java());
-    eprintln!("PostgreSQL is in {:?}, promtool is {promtool:?}", postgresql.programs());
+    eprintln!("PostgreSQL is in {:?}, promtool is {:?}", postgresql.programs(), promtool.program());
     let mut command = Command::new(command);
     command.args(arguments);
     if is_encrypted { encrypted(command) } else { plain(command) }
