@@ -83,7 +83,6 @@ fn campaign(options: &Options) -> Outcome<bool> {
         seed: options.seed,
         tasks: options.tasks(),
         rate: TRUE,
-        pace: options.pace,
         workloads: options.workloads(),
     };
     let field = Field {

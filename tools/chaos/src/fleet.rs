@@ -333,23 +333,11 @@ const PAUSE: Duration = Duration::from_millis(20);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::orders::Pace;
 
     #[test]
     fn a_process_goes_on_when_the_last_of_its_stops_ends() {
         let directory = tempfile::tempdir().unwrap();
-        let process = Process { number: 0, incarnation: 0 };
-        let orders = Orders {
-            connect: String::new(),
-            process,
-            directory: directory.path().to_owned(),
-            service: ([127, 0, 0, 1], 0).into(),
-            seed: 0,
-            tasks: 1,
-            rate: 1_000,
-            pace: Pace::Varied,
-            workloads: Vec::new(),
-        };
+        let orders = Orders::of_a_test(directory.path());
         let journal = Journal::create(directory.path(), Source::Campaign).unwrap();
         let mut fleet = Fleet::start(orders, None, &journal, &[], 1).unwrap();
         let sleep = || Some(Command::new("sleep").arg("1000").spawn().unwrap());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use clap::builder::TypedValueParser;
 
-use crate::orders::{Pace, Workload};
+use crate::orders::Workload;
 use crate::schedule::{Kind, Plan};
 
 /// A campaign of random faults, which fails if the check of the histories finds a violation of the promise.
@@ -40,9 +40,6 @@ pub(crate) struct Options {
     /// The number of tasks of each process for each kind of work [default: 6, or 2 if there are several kinds]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=32))]
     tasks: Option<u32>,
-    /// The lengths of bodies and pauses.
-    #[arg(long, default_value_t, value_enum)]
-    pub(crate) pace: Pace,
     /// Keeps the histories and the logs in this new directory.
     #[arg(long)]
     pub(crate) keep: Option<PathBuf>,

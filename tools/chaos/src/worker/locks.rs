@@ -211,25 +211,18 @@ mod tests {
 
     use super::super::task::Ways;
     use super::*;
-    use crate::history::{Process, Source};
+    use crate::history::Source;
     use crate::journal::Journal;
-    use crate::orders::Pace;
+    use crate::orders::Orders;
 
     /// Returns the last record of an attempt.
     async fn noted(attempt: impl AsyncFnOnce(&str) -> Result<bool, LockError>) -> String {
         let directory = tempfile::tempdir().unwrap();
-        let process = Process { number: 0, incarnation: 0 };
-        let ways = Ways {
-            client: Config::new("127.0.0.1:1").start().unwrap(),
-            journal: Journal::create(directory.path(), Source::Process(process)).unwrap(),
-            process,
-            rate: 1_000,
-            pace: Pace::Varied,
-            directory: directory.path().to_owned(),
-            service: ([127, 0, 0, 1], 1).into(),
-            stopped: watch::channel(false).1,
-        };
-        let calls = Task::new(&Arc::new(ways), 0, 0).asks(JOB, Kind::Mutex);
+        let orders = Orders::of_a_test(directory.path());
+        let journal = Journal::create(directory.path(), Source::Process(orders.process)).unwrap();
+        let client = Config::new("127.0.0.1:1").start().unwrap();
+        let ways = Ways { client, journal, orders, stopped: watch::channel(false).1 };
+        let calls = Task::new(&Arc::new(ways), 0).asks(JOB, Kind::Mutex);
         // The term ends.
         let _ = tokio::time::timeout(Duration::ZERO, start_once(&calls, "work", attempt)).await;
         let file = std::fs::read_dir(directory.path()).unwrap().next().unwrap().unwrap().path();

@@ -14,7 +14,7 @@ use super::task::{Calls, Noted, portable};
 
 /// Opens a shared file, which need not exist.
 fn file(calls: &Calls, resource: &str) -> io::Result<File> {
-    let path = calls.ways.directory.join(resource);
+    let path = calls.ways.orders.directory.join(resource);
     OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)
 }
 
@@ -52,7 +52,8 @@ pub(super) fn write_file(calls: &Calls, member: usize, resource: &str) {
 /// Reads a register of the service.
 pub(super) async fn read_service(calls: &Calls, resource: &str) {
     let began = now();
-    let answer = service::ask(calls.ways.service, &format!("read {resource}")).await.unwrap_or_default();
+    let answer =
+        service::ask(calls.ways.orders.service, &format!("read {resource}")).await.unwrap_or_default();
     read(calls, 0, resource, began, answer.parse().ok());
 }
 
@@ -61,7 +62,7 @@ pub(super) async fn write_service(calls: &Calls, resource: &str, token: FencingT
     let (writing, value) = begin(calls, 0, resource, (Way::Fenced, Some(portable(token))));
     let (zxid, handoff) = (token.zxid(), token.handoff());
     let request = format!("write {resource} {zxid} {handoff} {value}");
-    let answer = service::ask(calls.ways.service, &request).await.unwrap_or_default();
+    let answer = service::ask(calls.ways.orders.service, &request).await.unwrap_or_default();
     writing.ends(match &*answer {
         "applied" => Outcome::Applied,
         "refused" => Outcome::Refused,

@@ -146,8 +146,7 @@ fn lost_updates(name: &str, resource: &Resource<'_>) -> Vec<Violation> {
 
 /// Returns whether a lock promises that nobody else writes between this read and this write of one hold.
 fn is_sure(resource: &Resource<'_>, [read, write]: [&Access<'_>; 2]) -> bool {
-    let is_covered = write.hold.is_some_and(|hold| hold.covers(read.began, write.ended));
-    is_covered || resource.way == Some(Way::Guarded)
+    write.hold.is_some_and(|hold| hold.covers(read.began, write.ended)) || resource.way == Some(Way::Guarded)
 }
 
 /// A resource, and all accesses to it by the time of their ends.
