@@ -151,11 +151,11 @@ impl fmt::Display for Summary {
 
 /// Returns how a call ended.
 fn outcome(call: &Call) -> &'static str {
-    match call.ends.first().and_then(|end| end.gave_up.as_ref()) {
+    match call.ends().next().and_then(|(_, why)| why) {
         Some(Why::TimedOut) => "timed out",
         Some(Why::Cancelled) => "cancelled",
         Some(Why::Error(_)) => "failed",
-        None if call.grants.is_empty() => "without an end",
+        None if call.grants().next().is_none() => "without an end",
         None => "held",
     }
 }

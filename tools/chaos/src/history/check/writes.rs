@@ -41,7 +41,7 @@ fn begun_late(
         let next = next.get(&access.call).filter(|next| next.granted <= access.began)?;
         let after = millis(access.began - next.granted);
         let text = format!("{} wrote {name} {after} after {} had the lock", access.call, next.call);
-        let grants = history.calls.get(&next.call).into_iter().flat_map(|call| life(&call.records));
+        let grants = life(&history.calls[&next.call].records);
         Some(Violation::new(Rule::LateWrite, text, [access.record.clone()].into_iter().chain(grants)))
     });
     late.collect()
