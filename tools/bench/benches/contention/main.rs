@@ -27,7 +27,7 @@ use crate::body::Body;
 use crate::counters::Counters;
 use crate::entrant::{Entrant, Record};
 use crate::figures::Figures;
-use crate::lock::Sessions;
+use crate::lock::Session;
 use crate::options::{Contender, Options};
 use crate::program::Failure;
 
@@ -82,15 +82,15 @@ struct Bench {
 
 impl Bench {
     async fn contend(&self) -> Result<Figures, Failure> {
-        let sessions = Sessions::open(&self.options, &self.server, &self.namespace).await?;
+        let sessions = lock::open(&self.options, &self.server, &self.namespace).await?;
         let figures = self.run(&sessions).await;
-        sessions.close().await?;
+        lock::close(sessions).await?;
         figures
     }
 
-    async fn run(&self, sessions: &Sessions) -> Result<Figures, Failure> {
+    async fn run(&self, sessions: &[Session]) -> Result<Figures, Failure> {
         let entrants = self.warmed_up(sessions).await?;
-        let body = Arc::new(Body::new(self.options.hold()));
+        let body = Arc::new(Body::new(self.options.hold));
         let before = Counters::of(&self.server)?;
         let start = Instant::now();
         let until = self.options.until(start);
@@ -102,12 +102,12 @@ impl Bench {
         Ok(Figures::new(record, body.contended(), elapsed, counted))
     }
 
-    async fn warmed_up(&self, sessions: &Sessions) -> Result<Vec<Entrant>, Failure> {
+    async fn warmed_up(&self, sessions: &[Session]) -> Result<Vec<Entrant>, Failure> {
         let mut warming = Vec::new();
-        for session in 0..self.options.sessions {
+        for (number, session) in (0..).zip(sessions) {
             for task in 0..self.options.tasks {
-                let place = sessions.place(session, &format!("{session}-{task}")).await?;
-                warming.push(Entrant::warmed_up(self.options.clone(), session, place));
+                let session = (number, session.clone());
+                warming.push(Entrant::warmed_up(self.options.clone(), session, format!("{number}-{task}")));
             }
         }
         all(warming).await
