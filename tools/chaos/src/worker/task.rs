@@ -54,13 +54,8 @@ impl Task {
         *self.ways.stopped.borrow()
     }
 
-    /// Notes that a call wants a lock.
-    pub(super) fn asks(&mut self, lock: &str, kind: Kind) -> Calls {
-        self.asks_all(&[lock], kind)
-    }
-
-    /// Notes that a call wants several locks as one; `kind` is told the number of the first.
-    pub(super) fn asks_all(&mut self, locks: &[&str], kind: Kind) -> Calls {
+    /// Notes that a call wants a lock, or several as one.
+    pub(super) fn asks(&mut self, locks: &[&str], kind: Kind) -> Calls {
         let first = self.calls;
         self.calls += locks.len() as u64;
         let process = self.ways.orders.process;
@@ -135,18 +130,7 @@ impl Calls {
         tokens: &[FencingToken],
         body: impl Future<Output = ()>,
     ) {
-        self.begin(&guard, tokens).await;
-        self.end(guard, body).await;
-    }
-
-    /// Notes that the call has the lock.
-    pub(super) async fn begin<K>(&self, guard: &Guard<K>, tokens: &[FencingToken]) {
-        let until = guard.scope(async { self.lease_end() }).await;
-        self.granted(tokens, until);
-    }
-
-    /// Runs a body under a lock whose grant is noted, and gives the lock back.
-    pub(super) async fn end<K>(&self, guard: Guard<K>, body: impl Future<Output = ()>) {
+        self.granted(tokens, guard.scope(async { self.lease_end() }).await);
         let ran = guard.run(body).await;
         match &ran {
             // The lease lasted as long as the body, even if the body noted nothing meanwhile.
