@@ -41,7 +41,6 @@ pub(crate) fn check(directory: &Path) -> ExitCode {
     exit_code(verdict::again(directory))
 }
 
-/// Returns the exit code of a check, which tells whether the promise was kept.
 fn exit_code(outcome: Outcome<bool>) -> ExitCode {
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

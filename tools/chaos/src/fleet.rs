@@ -137,7 +137,6 @@ impl Fleet {
         }
     }
 
-    /// Lets a process go on that stands still.
     pub(crate) fn go_on(&mut self, number: usize) -> io::Result<()> {
         let member = &mut self.members[number];
         if let Some(child) = &member.child
@@ -264,7 +263,6 @@ impl Links {
         addresses.join(",")
     }
 
-    /// Ends all connections.
     pub(crate) fn cut(&self, how: How) {
         self.proxies.iter().for_each(|proxy| proxy.cut(how));
     }
@@ -305,7 +303,6 @@ impl Links {
         }
     }
 
-    /// Ends all faults.
     pub(crate) fn heal(&mut self) {
         self.present.clear();
         self.mend();
@@ -318,7 +315,6 @@ impl Links {
         }
     }
 
-    /// Returns the sessions of the process.
     pub(crate) fn sessions(&self) -> Vec<i64> {
         let mut sessions: Vec<_> = self.proxies.iter().flat_map(Proxy::sessions).collect();
         sessions.sort_unstable();

@@ -36,7 +36,6 @@ pub(crate) struct History {
     pub(crate) calls: BTreeMap<CallId, Call>,
     /// The records of calls that never asked, and second requests of a call.
     pub(crate) strays: Vec<Record>,
-    /// The events of the campaign itself.
     pub(crate) campaign: Campaign,
     /// All holds, by the time of their grants.
     pub(crate) holds: Vec<Hold>,

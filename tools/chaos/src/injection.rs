@@ -50,7 +50,6 @@ impl Bell {
     }
 }
 
-/// The outcome of an injection.
 type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 impl Field {

@@ -76,7 +76,6 @@ impl Chronicle {
         Ok(Self { journal, pages: Arc::new(Mutex::new(pages)) })
     }
 
-    /// Writes a line.
     pub(crate) fn say(&self, text: &str) {
         self.with(|pages| pages.say(text));
     }
@@ -93,7 +92,6 @@ impl Chronicle {
         number
     }
 
-    /// Notes the end of a fault.
     pub(crate) fn ended(&self, number: u64) {
         self.note(Event::FaultEnded { fault: number });
         self.with(|pages| pages.say(&format!("#{number} ends")));

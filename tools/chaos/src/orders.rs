@@ -15,7 +15,6 @@ use crate::history::Process;
 pub(crate) struct Orders {
     /// The servers, each through a proxy that only this process uses.
     pub(crate) connect: String,
-    /// The number and the incarnation of this process.
     pub(crate) process: Process,
     /// The directory of the shared files and the histories.
     pub(crate) directory: PathBuf,

@@ -129,7 +129,6 @@ pub(crate) enum Target {
     Leader,
 }
 
-/// The kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
     KillClient,
@@ -174,7 +173,6 @@ impl Kind {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    /// Draws a fault of this kind.
     fn draw(self, rng: &mut Rng, plan: &Plan) -> Fault {
         let (process, server) = (rng.usize(..plan.processes), any_server(rng, plan));
         let links = process..process + 1;

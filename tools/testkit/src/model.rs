@@ -487,7 +487,6 @@ pub enum Message {
     Event(ReplyHeader, WatchEvent),
 }
 
-/// The state of a connection.
 #[derive(Clone, Debug)]
 struct Connection {
     /// The attached session: `None` before the first frame, and after a session was refused.

@@ -167,7 +167,6 @@ fn path(name: &str) -> String {
 /// The name of the lock of all tasks.
 const SHARED: &str = "shared";
 
-/// The permits of the semaphore.
 const PERMITS: u32 = 3;
 
 /// The length of a cycle of one write and nine reads.

@@ -66,7 +66,6 @@ pub(crate) async fn measure(options: Options) -> Result<String, Failure> {
     ))
 }
 
-/// The turns of all sessions.
 #[derive(Default)]
 struct Turns {
     changes: AtomicU64,

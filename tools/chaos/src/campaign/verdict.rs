@@ -104,7 +104,6 @@ fn waits(history: &History) -> String {
 struct Summary(BTreeMap<&'static str, BTreeMap<String, u64>>);
 
 impl Summary {
-    /// Counts a history.
     fn of(history: &History) -> Self {
         let mut summary = Self::default();
         history.calls.values().for_each(|call| summary.add("calls", outcome(call)));
@@ -133,7 +132,6 @@ impl Summary {
         *self.0.entry(topic).or_default().entry(kind.into()).or_default() += 1;
     }
 
-    /// Returns the number of all things of a topic.
     fn total(&self, topic: &str) -> u64 {
         self.0.get(topic).into_iter().flat_map(BTreeMap::values).sum()
     }
@@ -149,7 +147,6 @@ impl fmt::Display for Summary {
     }
 }
 
-/// Returns how a call ended.
 fn outcome(call: &Call) -> &'static str {
     match call.ends().next().and_then(|(_, why)| why) {
         Some(Why::TimedOut) => "timed out",

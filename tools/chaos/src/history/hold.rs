@@ -12,7 +12,6 @@ pub(crate) struct Call {
     /// The time before the call began.
     pub(crate) asked: u64,
     pub(crate) lock: Arc<str>,
-    /// The kind of place that the call wants.
     pub(crate) kind: Kind,
     /// The time that the call may take.
     pub(crate) within: u64,
@@ -37,13 +36,11 @@ impl Call {
         })
     }
 
-    /// Returns the times at which the holder was told that the lock is lost.
     pub(crate) fn told_lost(&self) -> impl Iterator<Item = u64> {
         let told = self.records.iter().filter(|record| matches!(record.event, Event::ToldLost { .. }));
         told.map(|record| record.at)
     }
 
-    /// Returns the time at which the release began.
     pub(crate) fn release_begun(&self) -> Option<u64> {
         self.records.iter().find(|record| record.event == Event::ReleaseBegun).map(|record| record.at)
     }

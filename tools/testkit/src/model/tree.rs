@@ -59,7 +59,6 @@ impl Tree {
         self.nodes.keys().map(String::as_str)
     }
 
-    /// Returns the number of descendants of a node.
     pub(super) fn descendants(&self, path: &str) -> usize {
         let prefix = child_of(path, "");
         self.nodes.range(prefix.clone()..).take_while(|(path, _)| path.starts_with(&prefix)).count()
@@ -196,7 +195,6 @@ pub(super) enum Kind {
     },
 }
 
-/// The id and the time of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Txn {
     pub(super) zxid: i64,
@@ -204,7 +202,6 @@ pub(super) struct Txn {
     pub(super) time: i64,
 }
 
-/// A node of the tree.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Node {
     pub(super) kind: Kind,
