@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -40,13 +40,6 @@ struct Member {
     child: Option<Child>,
     /// The numbers of the faults for which this incarnation stands still. The last one that ends lets it go on.
     stops: Vec<u64>,
-}
-
-/// The end of a process that was not killed.
-#[derive(Clone, Debug)]
-pub(crate) struct Exit {
-    pub(crate) process: Process,
-    pub(crate) how: String,
 }
 
 impl Fleet {
@@ -148,14 +141,14 @@ impl Fleet {
         Ok(())
     }
 
-    /// Returns the processes that have ended without being told to.
-    pub(crate) fn ended(&mut self) -> io::Result<Vec<Exit>> {
+    /// Returns a line for each process that has ended without being told to.
+    pub(crate) fn ended(&mut self) -> io::Result<Vec<String>> {
         let mut exits = Vec::new();
         for member in &mut self.members {
             if let Some(child) = &mut member.child
                 && let Some(status) = child.try_wait()?
             {
-                exits.push(member.exited(&self.journal, status.to_string()));
+                exits.push(member.exited(&self.journal, status));
             }
         }
         Ok(exits)
@@ -179,8 +172,8 @@ impl Fleet {
         Ok(())
     }
 
-    /// Tells all processes that are at rest to end. Returns those that failed to, which are killed.
-    pub(crate) fn finish(&mut self, within: Duration) -> io::Result<Vec<Exit>> {
+    /// Tells all processes that are at rest to end. Returns a line for each that failed to, which is killed.
+    pub(crate) fn finish(&mut self, within: Duration) -> io::Result<Vec<String>> {
         self.tell_all("end")?;
         let (deadline, mut failed) = (Instant::now() + within, Vec::new());
         for number in 0..self.members.len() {
@@ -202,17 +195,17 @@ impl Fleet {
         Ok(())
     }
 
-    fn finish_one(&mut self, number: usize, deadline: Instant) -> io::Result<Option<Exit>> {
+    fn finish_one(&mut self, number: usize, deadline: Instant) -> io::Result<Option<String>> {
         let member = &mut self.members[number];
         while let Some(child) = &mut member.child {
             if let Some(status) = child.try_wait()? {
-                let exit = member.exited(&self.journal, status.to_string());
+                let exit = member.exited(&self.journal, status);
                 return Ok((!status.success()).then_some(exit));
             }
             if Instant::now() > deadline {
                 let process = member.process;
                 self.kill(number)?;
-                return Ok(Some(Exit { process, how: "it did not stop in time".to_owned() }));
+                return Ok(Some(format!("{process} did not stop in time")));
             }
             std::thread::sleep(PAUSE);
         }
@@ -227,11 +220,11 @@ impl Member {
         self.process.incarnation += 1;
     }
 
-    fn exited(&mut self, journal: &Journal, how: String) -> Exit {
+    fn exited(&mut self, journal: &Journal, status: ExitStatus) -> String {
         let process = self.process;
         journal.note(Source::Campaign, Event::ProcessExited { process });
         self.end();
-        Exit { process, how }
+        format!("{process} has ended: {status}")
     }
 }
 

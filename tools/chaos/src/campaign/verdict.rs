@@ -7,7 +7,6 @@ use std::io::BufReader;
 use std::path::Path;
 
 use super::Outcome;
-use crate::fleet::Exit;
 use crate::history::{self, Bounds, Call, Ending, Event, History, Why, check};
 use crate::journal::{Chronicle, ENDING};
 use crate::options::Options;
@@ -17,12 +16,12 @@ pub(super) fn reached(
     chronicle: &Chronicle,
     directory: &Path,
     options: &Options,
-    failed: &[Exit],
+    failed: &[String],
 ) -> Outcome<bool> {
     let history = merged(directory)?;
     let (summary, mut found) = checked(&history);
     found.extend(idle(&history, options.processes()));
-    found.extend(failed.iter().map(|exit| format!("Process: {} ended: {}", exit.process, exit.how)));
+    found.extend(failed.iter().map(|exit| format!("Process: {exit}")));
     let failures = chronicle.failures();
     found.extend(absent(&failures, &summary));
     let failures = format!("{} faults could not be injected\n", failures.values().sum::<usize>());
