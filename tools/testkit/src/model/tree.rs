@@ -181,18 +181,14 @@ impl Tree {
     }
 }
 
-/// The kind of a node, which determines when the server deletes it.
+/// The kind of a node, which determines when the server deletes it. One with a time to live goes when it has no child, and
+/// its data was not replaced for this number of milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     Persistent,
-    Ephemeral {
-        owner: i64,
-    },
+    Ephemeral { owner: i64 },
     Container,
-    /// A node that goes when it has no child, and its data was not replaced for this number of milliseconds.
-    TimeToLive {
-        millis: i64,
-    },
+    TimeToLive { millis: i64 },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
