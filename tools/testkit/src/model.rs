@@ -334,6 +334,11 @@ impl Model {
         Some(self.tree.get(path)?.children.iter().cloned().collect())
     }
 
+    /// Returns the number for the next sequential child of a node, or `None` if the node does not exist.
+    pub fn counter(&self, path: &str) -> Option<i32> {
+        Some(self.tree.get(path)?.creates)
+    }
+
     /// Returns the sorted paths of all nodes.
     pub fn paths(&self) -> Vec<String> {
         self.tree.paths().map(str::to_owned).collect()
