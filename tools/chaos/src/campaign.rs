@@ -19,12 +19,12 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use zklock_testkit::Ensemble;
 
-use crate::fleet::{Exit, Fleet, Skew, TRUE};
+use crate::fleet::{Fleet, Skew, TRUE};
 use crate::history::{Event, Process};
 use crate::injection::{Bell, Field, mend};
 use crate::journal::Chronicle;
 use crate::options::Options;
-use crate::orders::{CONTAINERS_MS, NAMESPACE, Orders, SESSION, SYNC_LIMIT, TICK};
+use crate::orders::{CONTAINERS_MS, NAMESPACE, Orders, SESSION, SYNC_LIMIT, TICK, Workload};
 use crate::outsider::Outsider;
 use crate::schedule::{Blow, Fault, Kind, Plan, Strike};
 use crate::service;
@@ -41,7 +41,6 @@ pub(crate) fn check(directory: &Path) -> ExitCode {
     exit_code(verdict::again(directory))
 }
 
-/// Returns the exit code of a check, which tells whether the promise was kept.
 fn exit_code(outcome: Outcome<bool>) -> ExitCode {
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -83,14 +82,13 @@ fn campaign(options: &Options) -> Outcome<bool> {
         seed: options.seed,
         tasks: options.tasks(),
         rate: TRUE,
-        pace: options.pace,
         workloads: options.workloads(),
     };
     let field = Field {
         ensemble,
         outsider: Outsider::new(servers.clone()),
         chronicle: chronicle.clone(),
-        workloads: options.workloads(),
+        queues: options.workloads().into_iter().flat_map(Workload::queues).collect(),
         runtime: runtime.handle().clone(),
         end: end.clone(),
     };
@@ -110,7 +108,7 @@ fn campaign(options: &Options) -> Outcome<bool> {
 
 /// Injects the faults, and ends all of them and all processes. Returns the processes that failed. A campaign that was told
 /// to end early is finished too, and fails.
-fn played(field: &Field, fleet: &mut Fleet, plan: &Plan) -> Outcome<Vec<Exit>> {
+fn played(field: &Field, fleet: &mut Fleet, plan: &Plan) -> Outcome<Vec<String>> {
     let (mut failed, played) = Player { field, fleet, due: Vec::new(), threads: Vec::new() }.play(plan)?;
     failed.extend(finish(field, fleet)?);
     match played < plan.length {
@@ -141,7 +139,7 @@ fn ring_on_signals(runtime: &Runtime, end: &Bell) -> Outcome {
 }
 
 /// Ends all faults and then all processes, and notes the nodes that are left. Returns the processes that failed to end.
-fn finish(field: &Field, fleet: &mut Fleet) -> Outcome<Vec<Exit>> {
+fn finish(field: &Field, fleet: &mut Fleet) -> Outcome<Vec<String>> {
     field.chronicle.say("all faults end");
     for number in 0..fleet.len() {
         fleet.links_mut(number).heal();
@@ -203,14 +201,14 @@ enum Act {
 impl Player<'_> {
     /// Plays until the end of the plan, or until the bell rings. Returns the processes that ended by themselves, and how
     /// long it played.
-    fn play(mut self, plan: &Plan) -> Outcome<(Vec<Exit>, Duration)> {
+    fn play(mut self, plan: &Plan) -> Outcome<(Vec<String>, Duration)> {
         let (begin, mut ended) = (Instant::now(), Vec::new());
         let planned = plan.schedule().into_iter();
         self.due = planned.map(|planned| (begin + planned.at, Act::Begin(planned.fault))).collect();
         while begin.elapsed() < plan.length && !self.field.end.has_rung() {
-            for exit in self.fleet.ended()? {
-                self.field.chronicle.say(&format!("{} has ended: {}", exit.process, exit.how));
-                ended.push(exit);
+            for line in self.fleet.ended()? {
+                self.field.chronicle.say(&line);
+                ended.push(line);
             }
             while let Some(act) = self.next() {
                 match act {

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -42,13 +42,6 @@ struct Member {
     stops: Vec<u64>,
 }
 
-/// The end of a process that was not killed.
-#[derive(Clone, Debug)]
-pub(crate) struct Exit {
-    pub(crate) process: Process,
-    pub(crate) how: String,
-}
-
 impl Fleet {
     /// Opens the links of so many processes to these servers. No process runs yet.
     pub(crate) fn start(
@@ -56,10 +49,10 @@ impl Fleet {
         skew: Option<Skew>,
         journal: &Journal,
         servers: &[SocketAddr],
-        processes: u32,
+        processes: usize,
     ) -> Result<Self, Error> {
         let mut members = Vec::new();
-        for number in 0..processes {
+        for number in (0..).take(processes) {
             let (links, process) = (Links::start(servers)?, Process { number, incarnation: 0 });
             members.push(Member { links, process, child: None, stops: Vec::new() });
         }
@@ -137,7 +130,6 @@ impl Fleet {
         }
     }
 
-    /// Lets a process go on that stands still.
     pub(crate) fn go_on(&mut self, number: usize) -> io::Result<()> {
         let member = &mut self.members[number];
         if let Some(child) = &member.child
@@ -149,14 +141,14 @@ impl Fleet {
         Ok(())
     }
 
-    /// Returns the processes that have ended without being told to.
-    pub(crate) fn ended(&mut self) -> io::Result<Vec<Exit>> {
+    /// Returns a line for each process that has ended without being told to.
+    pub(crate) fn ended(&mut self) -> io::Result<Vec<String>> {
         let mut exits = Vec::new();
         for member in &mut self.members {
             if let Some(child) = &mut member.child
                 && let Some(status) = child.try_wait()?
             {
-                exits.push(member.exited(&self.journal, status.to_string()));
+                exits.push(member.exited(&self.journal, status));
             }
         }
         Ok(exits)
@@ -180,8 +172,8 @@ impl Fleet {
         Ok(())
     }
 
-    /// Tells all processes that are at rest to end. Returns those that failed to, which are killed.
-    pub(crate) fn finish(&mut self, within: Duration) -> io::Result<Vec<Exit>> {
+    /// Tells all processes that are at rest to end. Returns a line for each that failed to, which is killed.
+    pub(crate) fn finish(&mut self, within: Duration) -> io::Result<Vec<String>> {
         self.tell_all("end")?;
         let (deadline, mut failed) = (Instant::now() + within, Vec::new());
         for number in 0..self.members.len() {
@@ -203,17 +195,17 @@ impl Fleet {
         Ok(())
     }
 
-    fn finish_one(&mut self, number: usize, deadline: Instant) -> io::Result<Option<Exit>> {
+    fn finish_one(&mut self, number: usize, deadline: Instant) -> io::Result<Option<String>> {
         let member = &mut self.members[number];
         while let Some(child) = &mut member.child {
             if let Some(status) = child.try_wait()? {
-                let exit = member.exited(&self.journal, status.to_string());
+                let exit = member.exited(&self.journal, status);
                 return Ok((!status.success()).then_some(exit));
             }
             if Instant::now() > deadline {
                 let process = member.process;
                 self.kill(number)?;
-                return Ok(Some(Exit { process, how: "it did not stop in time".to_owned() }));
+                return Ok(Some(format!("{process} did not stop in time")));
             }
             std::thread::sleep(PAUSE);
         }
@@ -228,11 +220,11 @@ impl Member {
         self.process.incarnation += 1;
     }
 
-    fn exited(&mut self, journal: &Journal, how: String) -> Exit {
+    fn exited(&mut self, journal: &Journal, status: ExitStatus) -> String {
         let process = self.process;
         journal.note(Source::Campaign, Event::ProcessExited { process });
         self.end();
-        Exit { process, how }
+        format!("{process} has ended: {status}")
     }
 }
 
@@ -264,7 +256,6 @@ impl Links {
         addresses.join(",")
     }
 
-    /// Ends all connections.
     pub(crate) fn cut(&self, how: How) {
         self.proxies.iter().for_each(|proxy| proxy.cut(how));
     }
@@ -305,7 +296,6 @@ impl Links {
         }
     }
 
-    /// Ends all faults.
     pub(crate) fn heal(&mut self) {
         self.present.clear();
         self.mend();
@@ -318,7 +308,6 @@ impl Links {
         }
     }
 
-    /// Returns the sessions of the process.
     pub(crate) fn sessions(&self) -> Vec<i64> {
         let mut sessions: Vec<_> = self.proxies.iter().flat_map(Proxy::sessions).collect();
         sessions.sort_unstable();
@@ -333,23 +322,11 @@ const PAUSE: Duration = Duration::from_millis(20);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::orders::Pace;
 
     #[test]
     fn a_process_goes_on_when_the_last_of_its_stops_ends() {
         let directory = tempfile::tempdir().unwrap();
-        let process = Process { number: 0, incarnation: 0 };
-        let orders = Orders {
-            connect: String::new(),
-            process,
-            directory: directory.path().to_owned(),
-            service: ([127, 0, 0, 1], 0).into(),
-            seed: 0,
-            tasks: 1,
-            rate: 1_000,
-            pace: Pace::Varied,
-            workloads: Vec::new(),
-        };
+        let orders = Orders::of_a_test(directory.path());
         let journal = Journal::create(directory.path(), Source::Campaign).unwrap();
         let mut fleet = Fleet::start(orders, None, &journal, &[], 1).unwrap();
         let sleep = || Some(Command::new("sleep").arg("1000").spawn().unwrap());

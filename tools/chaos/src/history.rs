@@ -6,7 +6,7 @@
 //! writer gives each time, and lines are read from a [`BufRead`](std::io::BufRead). It uses no other module.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 mod campaign;
 pub(crate) mod check;
@@ -36,7 +36,6 @@ pub(crate) struct History {
     pub(crate) calls: BTreeMap<CallId, Call>,
     /// The records of calls that never asked, and second requests of a call.
     pub(crate) strays: Vec<Record>,
-    /// The events of the campaign itself.
     pub(crate) campaign: Campaign,
     /// All holds, by the time of their grants.
     pub(crate) holds: Vec<Hold>,
@@ -80,13 +79,7 @@ impl History {
 
     /// Returns the life of a process, which is empty if the campaign wrote nothing of it.
     pub(crate) fn life(&self, process: Process) -> &Life {
-        static UNWRITTEN: Life = Life {
-            killed: None,
-            exited: None,
-            stops: Vec::new(),
-            stalls: Vec::new(),
-            sessions_ended: Vec::new(),
-        };
+        static UNWRITTEN: LazyLock<Life> = LazyLock::new(Life::default);
         self.campaign.lives.get(&process).unwrap_or(&UNWRITTEN)
     }
 

@@ -56,12 +56,12 @@ pub(crate) fn now() -> u64 {
 #[derive(Clone, Debug)]
 pub(crate) struct Chronicle {
     pub(crate) journal: Journal,
-    started: Instant,
     pages: Arc<Mutex<Pages>>,
 }
 
 #[derive(Debug)]
 struct Pages {
+    started: Instant,
     file: File,
     faults: u64,
     /// The faults that could not be injected, by their kinds.
@@ -72,13 +72,12 @@ impl Chronicle {
     pub(crate) fn begin(directory: &Path) -> io::Result<Self> {
         let journal = Journal::create(directory, Source::Campaign)?;
         let file = File::create(directory.join("faults.log"))?;
-        let pages = Pages { file, faults: 0, failures: BTreeMap::new() };
-        Ok(Self { journal, started: Instant::now(), pages: Arc::new(Mutex::new(pages)) })
+        let pages = Pages { started: Instant::now(), file, faults: 0, failures: BTreeMap::new() };
+        Ok(Self { journal, pages: Arc::new(Mutex::new(pages)) })
     }
 
-    /// Writes a line.
     pub(crate) fn say(&self, text: &str) {
-        self.with(|pages| pages.say(self.started, text));
+        self.with(|pages| pages.say(text));
     }
 
     /// Notes the beginning of a fault, with the choices that were made at run time, and returns its number.
@@ -86,17 +85,16 @@ impl Chronicle {
         let kind = fault.kind;
         let number = self.with(|pages| {
             pages.faults += 1;
-            pages.say(self.started, &format!("#{} {fault:?} {found}", pages.faults));
+            pages.say(&format!("#{} {fault:?} {found}", pages.faults));
             pages.faults
         });
         self.note(Event::FaultBegan { fault: number, kind: kind.name() });
         number
     }
 
-    /// Notes the end of a fault.
     pub(crate) fn ended(&self, number: u64) {
         self.note(Event::FaultEnded { fault: number });
-        self.with(|pages| pages.say(self.started, &format!("#{number} ends")));
+        self.with(|pages| pages.say(&format!("#{number} ends")));
     }
 
     /// Notes that a fault could not be injected.
@@ -120,8 +118,8 @@ impl Chronicle {
 }
 
 impl Pages {
-    fn say(&mut self, started: Instant, text: &str) {
-        let line = format!("{:7.2} s  {text}", started.elapsed().as_secs_f64());
+    fn say(&mut self, text: &str) {
+        let line = format!("{:7.2} s  {text}", self.started.elapsed().as_secs_f64());
         println!("{line}");
         // The log is for people. The history has the faults too.
         let _ = writeln!(self.file, "{line}");

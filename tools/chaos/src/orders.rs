@@ -15,7 +15,6 @@ use crate::history::Process;
 pub(crate) struct Orders {
     /// The servers, each through a proxy that only this process uses.
     pub(crate) connect: String,
-    /// The number and the incarnation of this process.
     pub(crate) process: Process,
     /// The directory of the shared files and the histories.
     pub(crate) directory: PathBuf,
@@ -26,8 +25,24 @@ pub(crate) struct Orders {
     pub(crate) tasks: u32,
     /// The rate of this process's clock, in thousandths of the true one.
     pub(crate) rate: u32,
-    pub(crate) pace: Pace,
     pub(crate) workloads: Vec<Workload>,
+}
+
+#[cfg(test)]
+impl Orders {
+    /// Returns orders without work, for the files in this directory.
+    pub(crate) fn of_a_test(directory: &std::path::Path) -> Self {
+        Self {
+            connect: String::new(),
+            process: Process { number: 0, incarnation: 0 },
+            directory: directory.to_owned(),
+            service: ([127, 0, 0, 1], 1).into(),
+            seed: 0,
+            tasks: 1,
+            rate: 1_000,
+            workloads: Vec::new(),
+        }
+    }
 }
 
 /// One kind of work under locks, with a resource that shows whether the locks excluded each other.
@@ -62,16 +77,6 @@ impl Workload {
             Self::Leader => vec![("/leader", "/leader"), ("/job", "/job")],
         }
     }
-}
-
-/// The lengths of bodies and of the pauses between calls, and the share of the calls that are given up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-pub(crate) enum Pace {
-    /// Mostly short, and sometimes so long that a lock can be lost.
-    #[default]
-    Varied,
-    /// Lengths as in the default, but half of the calls are given up soon.
-    Hasty,
 }
 
 /// The mutexes of one kind of work. The holds of the last one are often long.

@@ -29,19 +29,19 @@ impl Outsider {
     pub(crate) async fn reap(&self, paths: &[String], lasts: Duration) -> u64 {
         let (end, mut deletions) = (Instant::now() + lasts, 0);
         while Instant::now() < end {
-            let Ok(mut conversation) = self.open().await else {
-                // Other faults can make all servers refuse at the same time.
-                tokio::time::sleep(PAUSE).await;
-                continue;
+            let reaping = async |conversation: &mut Conversation| {
+                while Instant::now() < end {
+                    for path in paths {
+                        deletions += u64::from(delete(conversation, path).await?);
+                    }
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Ok(())
             };
-            // A server that ends the connection is followed by another one.
-            while let Ok(some) = reap_once(&mut conversation, paths).await
-                && Instant::now() < end
-            {
-                deletions += some;
+            // Other faults can make all servers refuse at the same time, or end the connection.
+            if self.ask(reaping).await.is_err() {
                 tokio::time::sleep(PAUSE).await;
             }
-            close(conversation).await;
         }
         deletions
     }
@@ -116,14 +116,6 @@ async fn end(server: SocketAddr, session_id: i64) -> Result<(), ConversationErro
         ..ConnectRequest::default()
     };
     Conversation::connect(server, request).await?.close().await.map(drop)
-}
-
-async fn reap_once(conversation: &mut Conversation, paths: &[String]) -> io::Result<u64> {
-    let mut deletions = 0;
-    for path in paths {
-        deletions += u64::from(delete(conversation, path).await?);
-    }
-    Ok(deletions)
 }
 
 /// Deletes a node, and returns whether it was there and had no children.

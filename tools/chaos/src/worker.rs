@@ -80,21 +80,12 @@ async fn work(
     let journal = Journal::create(&orders.directory, Source::Process(orders.process))?;
     let Some(client) = connected(orders, stopped.clone()).await else { return Ok(()) };
     note_stalls(&journal, orders.process)?;
-    let ways = Arc::new(Ways {
-        client: client.clone(),
-        journal,
-        process: orders.process,
-        rate: orders.rate,
-        pace: orders.pace,
-        directory: orders.directory.clone(),
-        service: orders.service,
-        stopped,
-    });
+    let ways = Arc::new(Ways { client: client.clone(), journal, orders: orders.clone(), stopped });
     let mut tasks = JoinSet::new();
     let mut number = 0;
     for workload in &orders.workloads {
         for nth in 0..orders.tasks.max(2) {
-            begin(&mut tasks, (*workload, nth), Task::new(&ways, number, orders.seed));
+            begin(&mut tasks, (*workload, nth), Task::new(&ways, number));
             number += 1;
         }
     }

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
-use zklock_testkit::{EmbeddedServer, Tool};
+use zklock_testkit::{EmbeddedServer, Promtool};
 
 use super::scrape::{render, types, undescribed};
 use super::{RECORDER, SOON, client};
@@ -27,8 +27,8 @@ async fn record_all() {
 
 #[track_caller]
 fn check(arguments: &[&str], input: &str) {
-    let promtool = Tool::Promtool.find_or_install().unwrap_or_else(|error| panic!("{error}"));
-    let mut command = Command::new(promtool);
+    let promtool = Promtool::find_or_install().unwrap_or_else(|error| panic!("{error}"));
+    let mut command = Command::new(promtool.program());
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("promtool runs");
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();

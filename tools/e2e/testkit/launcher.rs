@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use zklock_testkit::{
-    Curator, Ensemble, Error, Installation, Kerberos, PostgreSql, Tool, ZooKeeper, eventually,
+    Curator, Ensemble, Error, Installation, Kerberos, PostgreSql, Promtool, ZooKeeper, eventually,
 };
 
 const SOON: Duration = Duration::from_secs(20);
@@ -112,7 +112,7 @@ fn a_wrong_location_is_named() {
         ("CURATOR_CLASSPATH", |name, at| Curator::find_with(only(name, at)).unwrap_err()),
         ("POSTGRESQL_BIN", |name, at| PostgreSql::find_with(only(name, at)).unwrap_err()),
         ("KERBEROS_PATH", |name, at| Kerberos::find_with(only(name, at)).unwrap_err()),
-        ("PROMTOOL", |name, at| Tool::Promtool.find_with(only(name, at)).unwrap_err()),
+        ("PROMTOOL", |name, at| Promtool::find_with(only(name, at)).unwrap_err()),
     ];
     for (variable, find) in finders {
         let message = find(variable, &place).to_string();
@@ -127,7 +127,7 @@ fn an_error_says_what_to_install() {
     let java = Installation::find_with(|name| (name == "ZOOKEEPER_CLASSPATH").then(|| jars.clone()));
     for (error, packages) in [
         (java.unwrap_err(), "default-jdk-headless"),
-        (Tool::Promtool.find_with(|_| None).unwrap_err(), "prometheus"),
+        (Promtool::find_with(|_| None).unwrap_err(), "prometheus"),
         (Kerberos::find_with(|_| None).unwrap_err(), "krb5-kdc krb5-admin-server krb5-user"),
     ] {
         assert!(error.to_string().contains(&format!("apt-get install {packages}")), "{error}");

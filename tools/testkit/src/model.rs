@@ -119,7 +119,7 @@ impl Model {
             }
             id => self.take_over(id, request.password.as_deref()),
         };
-        let attached = attached.filter(|&id| self.sessions.attach(id, connection, timeout, self.now));
+        let attached = attached.filter(|&id| self.sessions.attach(id, timeout, self.now));
         let read_only = request.read_only.map(|_| false);
         let (timeout, session_id, password) = match attached {
             Some(id) => (timeout, id, session_password(id)),
@@ -195,9 +195,7 @@ impl Model {
 
     /// Removes a connection that is gone, and its watches.
     pub fn disconnect(&mut self, connection: ConnectionId) {
-        if let Some(Connection { session: Some(session), .. }) = self.connections.remove(&connection) {
-            self.sessions.detach(session, connection);
-        }
+        self.connections.remove(&connection);
         self.watches.disconnect(connection);
     }
 
@@ -232,18 +230,15 @@ impl Model {
 
     /// Ends a session as its expiry would.
     pub fn expire(&mut self, session: i64) {
-        let connection = self.sessions.live.get(&session).and_then(|session| session.connection);
         self.end_session(session);
-        if let Some(connection) = connection {
-            self.close(connection);
-        }
+        self.disconnect_session(session);
     }
 
     /// Closes the connection of a session; the session stays alive.
     pub fn disconnect_session(&mut self, session: i64) {
-        if let Some(connection) = self.sessions.live.get(&session).and_then(|session| session.connection) {
-            self.close(connection);
-        }
+        let mut connections = self.connections.iter();
+        let connection = connections.find(|(_, state)| state.session == Some(session)).map(|(id, _)| *id);
+        connection.into_iter().for_each(|connection| self.close(connection));
     }
 
     /// Leaves a node out of the list of its parent's children, as
@@ -304,16 +299,17 @@ impl Model {
     pub fn disconnect_all(&mut self) {
         self.connections.clear();
         self.watches = Watches::default();
-        self.sessions.detach_all();
         self.outputs.clear();
     }
 
     /// Returns the live sessions in the order of their ids.
     pub fn sessions(&self) -> Vec<SessionView> {
+        let connections = self.connections.iter().filter_map(|(id, state)| Some((state.session?, *id)));
+        let connections: BTreeMap<_, _> = connections.collect();
         let view = |(id, session): (&i64, &sessions::Session)| SessionView {
             id: *id,
             timeout: Duration::from_millis(session.timeout.max(0).unsigned_abs().into()),
-            connection: session.connection,
+            connection: connections.get(id).copied(),
         };
         self.sessions.live.iter().map(view).collect()
     }
@@ -354,8 +350,12 @@ impl Model {
     }
 
     /// Returns the paths of the ephemeral nodes, by session.
-    pub fn ephemerals(&self) -> &BTreeMap<i64, BTreeSet<String>> {
-        self.tree.ephemerals()
+    pub fn ephemerals(&self) -> BTreeMap<i64, BTreeSet<String>> {
+        let mut sessions = BTreeMap::<_, BTreeSet<_>>::new();
+        for (session, path) in self.tree.ephemerals() {
+            sessions.entry(session).or_default().insert(path.to_owned());
+        }
+        sessions
     }
 
     /// Returns the total size of the paths and the data of all nodes, in bytes.
@@ -491,7 +491,6 @@ pub enum Message {
     Event(ReplyHeader, WatchEvent),
 }
 
-/// The state of a connection.
 #[derive(Clone, Debug)]
 struct Connection {
     /// The attached session: `None` before the first frame, and after a session was refused.

@@ -16,7 +16,7 @@ mod tls;
 mod zookeeper;
 
 pub use ensemble::{Ensemble, EnsembleBuilder};
-pub use installation::{Curator, Installation, Kerberos, PostgreSql, Tool};
+pub use installation::{Curator, Installation, Kerberos, PostgreSql, Promtool};
 pub use kerberos::{Kdc, Principal};
 #[cfg(feature = "tls")]
 pub use tls::{Authority, ClientCertificates, Identity, Tls, Validity};

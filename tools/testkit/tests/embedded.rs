@@ -63,26 +63,6 @@ fn it_listens_only_on_a_loopback_address_which_is_free() {
 }
 
 #[tokio::test]
-async fn a_restart_keeps_nodes_sessions_and_counters() {
-    let server = server();
-    let mut client = open(&server).await;
-    watch(&mut client, "/no").await;
-    let first = create(&mut client, "/n-", CreateFlags::EPHEMERAL_SEQUENTIAL).await.unwrap();
-    let session = client.session().clone();
-    server.kill().unwrap();
-    assert!(!server.is_connected(session.session_id));
-    assert_eq!(server.watch_count(), 0);
-    // A process that another test is just starting keeps the port for a moment.
-    let refused = || TcpStream::connect(server.address()).err();
-    assert!(eventually(Duration::from_secs(2), refused).is_some());
-    server.restart().unwrap();
-    let mut client = Conversation::connect(server.address(), ConnectRequest::attach(&session)).await.unwrap();
-    assert_eq!(server.node(&first).unwrap().ephemeral_owner, session.session_id);
-    let second = create(&mut client, "/n-", CreateFlags::EPHEMERAL_SEQUENTIAL).await.unwrap();
-    assert_eq!((first.as_str(), second.as_str()), ("/n-0000000000", "/n-0000000001"));
-}
-
-#[tokio::test]
 async fn an_empty_restart_forgets_everything() {
     let server = server();
     let before = server.paths();

@@ -14,8 +14,8 @@ use tokio::time::timeout;
 use tokio_util::codec::Framed;
 use zklock_testkit::conversation::ConversationError;
 use zklock_testkit::wire::{
-    ConnectRequest, ConnectResponse, Create, CreateFlags, Delete, ErrorCode, EventType, Frames, Opcode,
-    Record, ReplyHeader, Request, RequestHeader, Response, SetData, WatchEvent, Writer, frames,
+    CheckVersion, ConnectRequest, ConnectResponse, Create, CreateFlags, Delete, ErrorCode, EventType, Frames,
+    Op, Opcode, Record, ReplyHeader, Request, RequestHeader, Response, SetData, WatchEvent, Writer, frames,
 };
 use zklock_testkit::{Conversation, Direction, EmbeddedServer, How, Proxy, Rule, eventually};
 
@@ -261,25 +261,21 @@ async fn a_held_reply_holds_those_behind_it_until_the_rules_are_cleared() {
 #[tokio::test]
 async fn a_delayed_frame_delays_those_behind_it() {
     const DELAY: Duration = Duration::from_millis(150);
-    let mut played = Played::start().await;
-    let start = Instant::now();
-    played.proxy.on_request(Opcode::PING).nth(2).delay(DELAY);
-    played.proxy.on_reply(Opcode::PING).nth(2).delay(DELAY);
-    for xid in 1..=3 {
-        played.client.send(ping(xid)).await.unwrap();
+    async fn three_are_late(from: &mut End, to: &mut End, frame: fn(i32) -> Bytes) {
+        let start = Instant::now();
+        for xid in 1..=3 {
+            from.send(frame(xid)).await.unwrap();
+        }
+        for xid in 1..=3 {
+            assert_eq!(receive(to).await.unwrap(), Some(frame(xid)));
+        }
+        assert!(start.elapsed() >= DELAY);
     }
-    for xid in 1..=3 {
-        assert_eq!(receive(&mut played.server).await.unwrap(), Some(ping(xid)));
-    }
-    assert!(start.elapsed() >= DELAY);
-    let start = Instant::now();
-    for xid in 1..=3 {
-        played.server.send(answer(xid)).await.unwrap();
-    }
-    for xid in 1..=3 {
-        assert_eq!(receive(&mut played.client).await.unwrap(), Some(answer(xid)));
-    }
-    assert!(start.elapsed() >= DELAY);
+    let Played { proxy, mut client, mut server } = Played::start().await;
+    proxy.on_request(Opcode::PING).nth(2).delay(DELAY);
+    proxy.on_reply(Opcode::PING).nth(2).delay(DELAY);
+    three_are_late(&mut client, &mut server, ping).await;
+    three_are_late(&mut server, &mut client, answer).await;
 }
 
 #[tokio::test]
@@ -296,23 +292,20 @@ async fn rewritten_frames_are_passed_on() {
 
 #[tokio::test]
 async fn truncated_frames_end_their_connection() {
-    let expected = |body: &Bytes, keep: usize| [&body.len().to_be_bytes()[4..], &body[..keep]].concat();
-    let mut played = Played::start().await;
-    played.proxy.on_request(Opcode::PING).truncate(3);
-    played.client.send(ping(1)).await.unwrap();
-    let mut received = Vec::new();
-    soon(played.server.get_mut().read_to_end(&mut received)).await.unwrap();
-    assert_eq!(received, expected(&ping(1), 3));
-    assert_eq!(end(&mut played.client).await, IN_ORDER);
-
+    async fn is_cut(from: &mut End, to: &mut End, body: Bytes, keep: usize) {
+        from.send(body.clone()).await.unwrap();
+        let mut received = Vec::new();
+        soon(to.get_mut().read_to_end(&mut received)).await.unwrap();
+        assert_eq!(received, [&body.len().to_be_bytes()[4..], &body[..keep]].concat());
+        assert_eq!(end(from).await, IN_ORDER);
+    }
+    let Played { proxy, mut client, mut server } = Played::start().await;
+    proxy.on_request(Opcode::PING).truncate(3);
+    is_cut(&mut client, &mut server, ping(1), 3).await;
     let mut played = Played::start().await;
     played.proxy.on_reply(Opcode::PING).truncate(100);
     played.sends(ping(1)).await;
-    played.server.send(answer(1)).await.unwrap();
-    let mut received = Vec::new();
-    soon(played.client.get_mut().read_to_end(&mut received)).await.unwrap();
-    assert_eq!(received, expected(&answer(1), 16));
-    assert_eq!(end(&mut played.server).await, IN_ORDER);
+    is_cut(&mut played.server, &mut played.client, answer(1), 16).await;
 }
 
 #[tokio::test]
@@ -331,6 +324,29 @@ async fn rules_strike_the_frames_they_count_to_and_the_first_wins() {
     assert_eq!([second.hits(), first.hits(), all.hits()], [2, 1, 2]);
     played.proxy.clear();
     played.sends(ping(6)).await;
+}
+
+#[tokio::test]
+async fn rules_for_successes_and_for_new_nodes_pass_all_other_replies() {
+    let proxy = proxy();
+    let mut client = open(proxy.address()).await;
+    let created = proxy.on_created().always().delay(Duration::ZERO);
+    let successes = proxy.on_success(CREATE).always().delay(Duration::ZERO);
+    let node = |path: &str| Create::new(path, "", CreateFlags::EPHEMERAL);
+    for (request, is_done, hits) in [
+        (create("/success"), true, (0, 1)),
+        (create("/success"), false, (0, 1)),
+        (Request::Create2(node("/new-1")), true, (1, 1)),
+        (Request::Create2(node("/new-1")), false, (1, 1)),
+        (Request::Multi(vec![Op::CreateContainer(node("/new-2"))]), true, (2, 1)),
+        (Request::Multi(vec![Op::Check(CheckVersion { path: "/".into(), version: -1 })]), true, (2, 1)),
+        (Request::Multi(vec![Op::Create(node("/new-2"))]), true, (2, 1)),
+        (Request::Multi(Vec::new()), true, (2, 1)),
+        (Request::Ping, true, (2, 1)),
+    ] {
+        assert_eq!(ask(&mut client, request.clone()).await.is_ok(), is_done, "{request:?}");
+        assert_eq!((created.hits(), successes.hits()), hits, "{request:?}");
+    }
 }
 
 #[tokio::test]

@@ -69,17 +69,18 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     /// Measures all clients of a scenario in rounds. Returns the medians of each, in the order of their turns.
-    fn medians(&self, scenario: &Scenario, options: &Options) -> Outcome<Vec<(String, Figures)>> {
-        let clients = scenario.clients();
+    fn medians(&self, scenario: &Scenario, options: &Options) -> Outcome<Vec<(&'static str, Figures)>> {
+        let clients = scenario.clients;
         let mut measured = vec![Vec::new(); clients.len()];
         for _ in 0..options.rounds {
-            for ((_, arguments), measured) in clients.iter().zip(&mut measured) {
+            for (client, measured) in clients.iter().zip(&mut measured) {
+                let arguments = scenario.arguments(*client);
                 let line = self.line(&format!("{arguments} --seconds {}", options.seconds))?;
                 measured.push(Figures::parse(&line)?);
             }
         }
         let medians = measured.iter().map(|figures| Figures::median(figures));
-        Ok(clients.into_iter().map(|(client, _)| client).zip(medians).collect())
+        Ok(clients.iter().map(|(client, _)| *client).zip(medians).collect())
     }
 
     /// Makes a measurement, and returns its line.

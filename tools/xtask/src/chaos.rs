@@ -1,8 +1,6 @@
 //! The campaign of random faults. Uses only `step`.
 
-use std::process::Command;
-
-use crate::step::{Outcome, root};
+use crate::step::{Outcome, cargo, root};
 
 /// The options of the campaign itself; `--help` shows them.
 #[derive(Debug, clap::Args)]
@@ -13,8 +11,7 @@ pub(crate) struct Options {
 
 /// Builds the campaign and runs it with these options, in the terminal of this program.
 pub(crate) fn run(options: &Options) -> Outcome {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
+    let mut command = cargo();
     command.args(["run", "--locked", "--quiet", "--package", "zklock-chaos", "--"]);
     let status = command.args(&options.campaign).current_dir(root()).status()?;
     match status.success() {

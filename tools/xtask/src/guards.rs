@@ -8,20 +8,14 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use crate::step::{Outcome, root, target};
+use crate::step::{Outcome, cargo, root, target};
 
 /// The options of the run.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Options {
     /// Only the guards with this text in their names.
     #[arg(default_value = "")]
     name: String,
-}
-
-impl Options {
-    pub(crate) fn all() -> Self {
-        Self { name: String::new() }
-    }
 }
 
 /// A guard of the code, and the run that fails without it.
@@ -128,9 +122,8 @@ impl Copy {
 
     /// Runs cargo in the copy. Returns its exit code, unless a signal ended it.
     fn cargo(&self, arguments: &str) -> Outcome<Option<i32>> {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = Command::new(cargo);
-        command.args(["--quiet"]).args(arguments.split(" ")).current_dir(&self.0);
+        let mut command = cargo();
+        command.arg("--quiet").args(arguments.split(' ')).current_dir(&self.0);
         let command = command.env("CARGO_TARGET_DIR", target().join("guards").join("target"));
         let command = command.env("RUSTFLAGS", "--cfg soak");
         Ok(command.stdin(Stdio::null()).status()?.code())

@@ -1,7 +1,6 @@
 //! Commands for zklock's developers, run as `cargo xtask <command>`.
 #![allow(clippy::print_stdout, reason = "its output is for the person who runs it")]
 
-use std::error::Error;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -52,7 +51,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("xtask: {}", with_causes(error.as_ref()));
+            eprintln!("xtask: {error}");
             ExitCode::FAILURE
         }
     }
@@ -64,11 +63,4 @@ fn summarize(reports: &[Report]) {
         reports.iter().map(|report| format!("{:8.1} s  {}\n", report.took.as_secs_f64(), report.title));
     announce(&format!("the steps\n{}", lines.collect::<String>()));
     println!("{} passed, 0 failed", reports.iter().map(Report::passed).sum::<usize>());
-}
-
-fn with_causes(error: &dyn Error) -> String {
-    match error.source() {
-        Some(cause) => format!("{error}: {}", with_causes(cause)),
-        None => error.to_string(),
-    }
 }

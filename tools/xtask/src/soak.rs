@@ -19,6 +19,6 @@ pub(crate) fn run() -> Outcome<Vec<Report>> {
             .soaking()
             .env("TEST_SERVER", "zookeeper"),
     ]])?;
-    guards::run(&guards::Options::all())?;
+    guards::run(&guards::Options::default())?;
     Ok(reports)
 }

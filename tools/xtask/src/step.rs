@@ -51,8 +51,7 @@ impl Report {
 impl Step {
     /// Prepares a command of the cargo that runs this program.
     pub(crate) fn cargo(arguments: &str) -> Self {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        Self::new(format!("cargo {arguments}"), Command::new(cargo)).arguments(arguments)
+        Self::new(format!("cargo {arguments}"), cargo()).arguments(arguments)
     }
 
     /// Prepares a program that cargo has built.
@@ -210,6 +209,11 @@ fn failures(output: &str) -> &str {
 
 fn read(log: &Path) -> Outcome<String> {
     Ok(String::from_utf8_lossy(&fs::read(log)?).into_owned())
+}
+
+/// Returns the command of the cargo that runs this program.
+pub(crate) fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
 /// Prints one block, which the output of another step cannot interrupt.

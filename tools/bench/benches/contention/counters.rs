@@ -8,14 +8,8 @@ use zklock_testkit::four_letter;
 
 use crate::Failure;
 
-/// The counters of a server at one time.
+/// The counters of a server at one time, or their change between two times.
 pub(crate) struct Counters {
-    requests: u64,
-    events: Option<u64>,
-}
-
-/// The change of the counters between two times.
-pub(crate) struct Counted {
     pub(crate) requests: u64,
     /// The watches that fired. Servers before 3.6 do not count them.
     pub(crate) events: Option<u64>,
@@ -34,10 +28,10 @@ impl Counters {
         Ok(Self { requests, events: EVENTS.iter().map(|name| value(name)).sum() })
     }
 
-    pub(crate) fn since(&self, before: &Self) -> Counted {
+    pub(crate) fn since(&self, before: &Self) -> Self {
         let requests = self.requests.saturating_sub(before.requests + 1);
         let events = self.events.zip(before.events);
-        Counted { requests, events: events.map(|(after, before)| after.saturating_sub(before)) }
+        Self { requests, events: events.map(|(after, before)| after.saturating_sub(before)) }
     }
 }
 

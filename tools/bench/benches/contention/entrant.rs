@@ -7,14 +7,13 @@ use zklock::MutexGuard;
 
 use crate::Failure;
 use crate::body::{Body, Entered, stay};
-use crate::lock::{Lock, Place};
+use crate::lock::{Lock, Session};
 use crate::options::{Options, Until};
 
 /// One task and its lock.
 pub(crate) struct Entrant {
     options: Arc<Options>,
-    session: u32,
-    place: Place,
+    session: (u32, Session),
     lock: Lock,
     /// The outer hold of a lock that is entered again.
     held: Option<MutexGuard>,
@@ -30,41 +29,36 @@ pub(crate) struct Record {
 }
 
 impl Entrant {
-    /// Repeats operations at the task's own lock for a moment, without pauses.
+    /// Repeats operations at the task's own lock for a moment.
     pub(crate) async fn warmed_up(
         options: Arc<Options>,
-        session: u32,
-        place: Place,
+        session: (u32, Session),
+        own: String,
     ) -> Result<Self, Failure> {
-        let lock = Lock::new(&options, &place)?;
+        let lock = Lock::new(&options, &session.1, &own).await?;
         let held = match lock.reentrant() {
             Some(mutex) => Some(mutex.lock().await?),
             None => None,
         };
-        let entrant = Self { options, session, place, lock, held };
-        let (body, until) = (Body::new(Duration::ZERO), Until::Time(Instant::now() + WARM_UP));
-        let warming = async {
-            let mut number = 0;
-            while !until.is_reached(number) {
-                entrant.lock.operate(number, &body).await?;
-                number += 1;
-            }
-            Ok::<_, Failure>(())
-        };
-        entrant.inside(warming).await?;
+        let entrant = Self { options, session, lock, held };
+        entrant.repeat(&Body::new(Duration::ZERO), Until::Time(Instant::now() + WARM_UP)).await?;
         Ok(entrant)
     }
 
-    /// Repeats operations, and pauses after each.
     pub(crate) async fn run(self, body: Arc<Body>, until: Until) -> Result<Record, Failure> {
+        self.repeat(&body, until).await
+    }
+
+    /// Repeats operations, and pauses after each.
+    async fn repeat(&self, body: &Body, until: Until) -> Result<Record, Failure> {
         let mut record = Record::default();
         let repeated = async {
             let mut number = 0;
             while !until.is_reached(number) {
                 let start = Instant::now();
-                let entered = self.lock.operate(number, &body).await?;
-                record.add(self.session, start, entered);
-                stay(self.options.pause()).await;
+                let entered = self.lock.operate(number, body).await?;
+                record.add(self.session.0, start, entered);
+                stay(self.options.pause).await;
                 number += 1;
             }
             body.end();
@@ -82,9 +76,9 @@ impl Entrant {
                 None => future.await,
             }
         };
-        match &self.place {
-            Place::Zklock(client, _) => zklock::scope(client.clone(), future).await,
-            Place::Raw(_) => future.await,
+        match &self.session.1 {
+            Session::Zklock(client) => zklock::scope(client.clone(), future).await,
+            Session::Raw(..) => future.await,
         }
     }
 }

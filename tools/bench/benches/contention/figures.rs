@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::counters::Counted;
+use crate::counters::Counters;
 use crate::entrant::Record;
 use crate::options::{Options, Scenario, name};
 
@@ -13,12 +13,12 @@ pub(crate) struct Figures {
     sessions: Vec<u32>,
     longest_wait: Duration,
     elapsed: Duration,
-    counted: Counted,
+    counted: Counters,
 }
 
 impl Figures {
     /// Takes the acquisitions with an order below `contended` for those of the time when all tasks contended.
-    pub(crate) fn new(record: Record, contended: u64, elapsed: Duration, counted: Counted) -> Self {
+    pub(crate) fn new(record: Record, contended: u64, elapsed: Duration, counted: Counters) -> Self {
         let Record { mut latencies, mut acquisitions, longest_wait } = record;
         latencies.sort_unstable();
         acquisitions.retain(|(order, _)| *order < contended);

@@ -10,54 +10,39 @@ use crate::body::{Body, Entered};
 use crate::options::{ENTRIES_PER_SAMPLE, Options, Release, Scenario, Through};
 use crate::raw::{self, Raw};
 
-/// The sessions of a measurement.
-pub(crate) enum Sessions {
-    Zklock(Vec<Client>),
-    Raw(Vec<zookeeper_client::Client>, String),
-}
-
-/// The session of a task, and the path or node that is its own.
+/// A session, which its tasks share.
 #[derive(Clone)]
-pub(crate) enum Place {
-    Zklock(Client, String),
-    Raw(Raw),
+pub(crate) enum Session {
+    Zklock(Client),
+    /// The bare client, and the parent of the nodes of all tasks.
+    Raw(zookeeper_client::Client, String),
 }
 
-impl Sessions {
-    pub(crate) async fn open(options: &Options, server: &str, namespace: &str) -> Result<Self, Failure> {
-        if options.scenario == Scenario::Raw {
-            let clients = raw::connect(server, namespace, options.sessions).await?;
-            return Ok(Self::Raw(clients, namespace.to_owned()));
-        }
-        let mut clients = Vec::new();
-        for _ in 0..options.sessions {
-            let config = Config::new(server).namespace(namespace).default_wait(Duration::MAX);
-            clients.push(config.connect().await?);
-        }
-        Ok(Self::Zklock(clients))
+/// Opens the sessions of a measurement.
+pub(crate) async fn open(options: &Options, server: &str, namespace: &str) -> Result<Vec<Session>, Failure> {
+    if options.scenario == Scenario::Raw {
+        let clients = raw::connect(server, namespace, options.sessions).await?;
+        return Ok(clients.into_iter().map(|client| Session::Raw(client, namespace.to_owned())).collect());
     }
+    let mut sessions = Vec::new();
+    for _ in 0..options.sessions {
+        let config = Config::new(server).namespace(namespace).default_wait(Duration::MAX);
+        sessions.push(Session::Zklock(config.connect().await?));
+    }
+    Ok(sessions)
+}
 
-    pub(crate) async fn place(&self, session: u32, own: &str) -> Result<Place, Failure> {
-        let session = session as usize;
-        Ok(match self {
-            Self::Zklock(clients) => Place::Zklock(clients[session].clone(), own.to_owned()),
-            Self::Raw(clients, namespace) => {
-                Place::Raw(Raw::new(clients[session].clone(), format!("{namespace}/{own}")).await?)
-            }
-        })
+/// Closes the sessions, after the nodes of all tasks are deleted.
+pub(crate) async fn close(sessions: Vec<Session>) -> Result<(), Failure> {
+    if let Some(Session::Raw(client, namespace)) = sessions.first() {
+        raw::delete_children(client, namespace).await?;
     }
-
-    pub(crate) async fn close(self) -> Result<(), Failure> {
-        match self {
-            Self::Zklock(clients) => {
-                for client in clients {
-                    client.shutdown(GRACE).await;
-                }
-                Ok(())
-            }
-            Self::Raw(clients, namespace) => raw::delete_children(&clients[0], &namespace).await,
+    for session in sessions {
+        if let Session::Zklock(client) = session {
+            client.shutdown(GRACE).await;
         }
     }
+    Ok(())
 }
 
 /// The lock that a task takes, and the way in which it does.
@@ -82,18 +67,21 @@ enum Kind {
 }
 
 impl Lock {
-    pub(crate) fn new(options: &Options, place: &Place) -> Result<Self, Failure> {
-        let kind = match place {
-            Place::Raw(raw) => Kind::Raw(raw.clone()),
-            Place::Zklock(client, own) => match options.scenario {
+    /// Returns the lock of a task, of which one path or node is its own.
+    pub(crate) async fn new(options: &Options, session: &Session, own: &str) -> Result<Self, Failure> {
+        let kind = match session {
+            Session::Raw(client, parent) => {
+                Kind::Raw(Raw::new(client.clone(), format!("{parent}/{own}")).await?)
+            }
+            Session::Zklock(client) => match options.scenario {
                 Scenario::Mutex => Kind::Mutex(client.mutex(path(SHARED))?, SHARED.to_owned()),
-                Scenario::Distinct | Scenario::Raw => Kind::Mutex(client.mutex(path(own))?, own.clone()),
+                Scenario::Distinct | Scenario::Raw => Kind::Mutex(client.mutex(path(own))?, own.to_owned()),
                 Scenario::Reentrant => Kind::Reentrant(client.mutex(path(own))?),
                 Scenario::Rw => Kind::Rw(client.rwlock(path(SHARED))?),
                 Scenario::Semaphore => Kind::Semaphore(client.semaphore(path(SHARED), PERMITS)?),
                 Scenario::Multi => Kind::Multi(client.multi([path("a"), path("b")])?),
-                Scenario::Fresh => Kind::Fresh(client.clone(), own.clone()),
-                Scenario::FreshMulti => Kind::FreshMulti(client.clone(), own.clone()),
+                Scenario::Fresh => Kind::Fresh(client.clone(), own.to_owned()),
+                Scenario::FreshMulti => Kind::FreshMulti(client.clone(), own.to_owned()),
             },
         };
         Ok(Self { kind, through: options.through, release: options.release })
@@ -179,7 +167,6 @@ fn path(name: &str) -> String {
 /// The name of the lock of all tasks.
 const SHARED: &str = "shared";
 
-/// The permits of the semaphore.
 const PERMITS: u32 = 3;
 
 /// The length of a cycle of one write and nine reads.

@@ -27,7 +27,7 @@ use crate::body::Body;
 use crate::counters::Counters;
 use crate::entrant::{Entrant, Record};
 use crate::figures::Figures;
-use crate::lock::Sessions;
+use crate::lock::Session;
 use crate::options::{Contender, Options};
 use crate::program::Failure;
 
@@ -56,19 +56,16 @@ fn measure(options: Options) -> Result<String, Failure> {
     let server = own.as_ref().map(ZooKeeper::connect_string).or(given).unwrap_or_default().to_owned();
     let namespace = format!("/zklock-bench/{:x}", SystemTime::UNIX_EPOCH.elapsed()?.as_nanos());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let is_fresh = options.is_fresh();
+    let bench = Bench { options: Arc::new(options), server, namespace };
+    let Bench { options, server, namespace } = &bench;
     let line = match options.client {
-        Contender::Curator => other::curator(&options, &server, &namespace)?,
-        Contender::Kazoo => other::kazoo(&options, &server, &namespace)?,
-        Contender::Zklock => {
-            let bench =
-                Bench { options: Arc::new(options), server: server.clone(), namespace: namespace.clone() };
-            runtime.block_on(bench.contend())?.line(&bench.options)
-        }
+        Contender::Curator => other::curator(options, server, namespace)?,
+        Contender::Kazoo => other::kazoo(options, server, namespace)?,
+        Contender::Zklock => runtime.block_on(bench.contend())?.line(options),
     };
-    if is_fresh {
+    if options.is_fresh() {
         let used = format!("{namespace}/locks");
-        runtime.block_on(async { raw::delete_children(&Client::connect(&server).await?, &used).await })?;
+        runtime.block_on(async { raw::delete_children(&Client::connect(server).await?, &used).await })?;
     }
     Ok(line)
 }
@@ -82,15 +79,15 @@ struct Bench {
 
 impl Bench {
     async fn contend(&self) -> Result<Figures, Failure> {
-        let sessions = Sessions::open(&self.options, &self.server, &self.namespace).await?;
+        let sessions = lock::open(&self.options, &self.server, &self.namespace).await?;
         let figures = self.run(&sessions).await;
-        sessions.close().await?;
+        lock::close(sessions).await?;
         figures
     }
 
-    async fn run(&self, sessions: &Sessions) -> Result<Figures, Failure> {
+    async fn run(&self, sessions: &[Session]) -> Result<Figures, Failure> {
         let entrants = self.warmed_up(sessions).await?;
-        let body = Arc::new(Body::new(self.options.hold()));
+        let body = Arc::new(Body::new(self.options.hold));
         let before = Counters::of(&self.server)?;
         let start = Instant::now();
         let until = self.options.until(start);
@@ -102,12 +99,12 @@ impl Bench {
         Ok(Figures::new(record, body.contended(), elapsed, counted))
     }
 
-    async fn warmed_up(&self, sessions: &Sessions) -> Result<Vec<Entrant>, Failure> {
+    async fn warmed_up(&self, sessions: &[Session]) -> Result<Vec<Entrant>, Failure> {
         let mut warming = Vec::new();
-        for session in 0..self.options.sessions {
+        for (number, session) in (0..).zip(sessions) {
             for task in 0..self.options.tasks {
-                let place = sessions.place(session, &format!("{session}-{task}")).await?;
-                warming.push(Entrant::warmed_up(self.options.clone(), session, place));
+                let session = (number, session.clone());
+                warming.push(Entrant::warmed_up(self.options.clone(), session, format!("{number}-{task}")));
             }
         }
         all(warming).await

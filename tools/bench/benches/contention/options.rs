@@ -62,12 +62,12 @@ pub(crate) struct Options {
     pub(crate) through: Through,
 
     /// How long a lock is held, such as `1ms`.
-    #[arg(long, value_name = "DURATION", default_value = "0s")]
-    hold: humantime::Duration,
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
+    pub(crate) hold: Duration,
 
     /// How long a task pauses after each operation, such as `1ms`. The pause is no part of the latency.
-    #[arg(long, value_name = "DURATION", default_value = "0s")]
-    pause: humantime::Duration,
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
+    pub(crate) pause: Duration,
 
     /// Accepted because cargo passes it to every benchmark.
     #[arg(long, hide = true)]
@@ -156,7 +156,7 @@ impl Options {
         let is_raw = self.scenario == Scenario::Raw;
         let (is_guard, is_awaited) = (self.through == Through::Guard, self.release == Release::Awaited);
         let is_other = self.client != Contender::Zklock;
-        let is_plain = self.pause().is_zero() && self.hold().is_zero();
+        let is_plain = self.pause.is_zero() && self.hold.is_zero();
         let refusals = [
             (!is_mutex && !is_guard, "only `mutex`, `distinct` and `fresh` take `--through`"),
             (!is_guard && !is_awaited, "`--release` needs `--through guard`"),
@@ -178,14 +178,6 @@ impl Options {
             Some((_, why)) => Err(why.into()),
             None => Ok(()),
         }
-    }
-
-    pub(crate) fn hold(&self) -> Duration {
-        self.hold.into()
-    }
-
-    pub(crate) fn pause(&self) -> Duration {
-        self.pause.into()
     }
 
     pub(crate) fn until(&self, start: Instant) -> Until {

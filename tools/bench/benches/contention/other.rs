@@ -44,8 +44,8 @@ fn line(
         format!("tasks={}", options.tasks),
         format!("instances={}", name(&options.instances)),
         length,
-        format!("hold={}", options.hold().as_nanos()),
-        format!("pause={}", options.pause().as_nanos()),
+        format!("hold={}", options.hold.as_nanos()),
+        format!("pause={}", options.pause.as_nanos()),
         format!("shared={}", options.is_shared()),
     ];
     let output = command.args(arguments).stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;

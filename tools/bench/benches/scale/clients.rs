@@ -22,15 +22,12 @@ impl Counted {
 
     /// Waits until the client sends little more than pings.
     pub(crate) async fn calm(&self) -> Result<(), Failure> {
-        let start = Instant::now();
-        loop {
+        let is_calm = async || {
             let before = self.proxy.requests_total();
             tokio::time::sleep(Duration::from_secs(1)).await;
-            if self.proxy.requests_total() - before < 20 {
-                return Ok(());
-            }
-            within_limit(start, "the client is not calm")?;
-        }
+            Ok(self.proxy.requests_total() - before < 20)
+        };
+        until(is_calm, "the client is not calm").await
     }
 
     pub(crate) async fn shut_down(self) {
@@ -47,9 +44,19 @@ pub(crate) fn patient(server: &str) -> Config {
     Config::new(server).default_wait(Duration::MAX).warn_after(Duration::MAX)
 }
 
-/// Refuses to wait for longer than two minutes.
-pub(crate) fn within_limit(start: Instant, reason: &str) -> Result<(), Failure> {
-    if start.elapsed() > LONGEST { Err(reason.into()) } else { Ok(()) }
+/// Waits for a state. Fails for this reason after two minutes.
+pub(crate) async fn until(
+    is_so: impl AsyncFn() -> Result<bool, Failure>,
+    reason: &str,
+) -> Result<(), Failure> {
+    let start = Instant::now();
+    while !is_so().await? {
+        if start.elapsed() > LONGEST {
+            return Err(reason.into());
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    Ok(())
 }
 
 pub(crate) fn ms(duration: Duration) -> f64 {

@@ -8,7 +8,7 @@ use zklock::{Client, LeaseState, MutexGuard};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, ZooKeeper};
 
-use crate::clients::{Counted, ms, patient, shut_down, within_limit};
+use crate::clients::{Counted, ms, patient, shut_down, until};
 use crate::memory::{each_since, resident};
 use crate::program::Failure;
 
@@ -20,8 +20,7 @@ use crate::program::Failure;
 /// `requests_per_s_at_rest`, `pings_per_s_at_rest`: the requests of the client while nothing happens, for `--rest`, without
 /// pings, and the pings. Pings tell the client soon that a server is silent, whether it holds locks or not.
 /// `told_first_ms`, `told_last_ms`: the time from the deletion of a node by an outsider until its holder is told, for
-/// the first lock and for the last one that was taken. A client watches the nodes of its locks up to a total length of
-/// their paths, and asks for the others together, every ten seconds.
+/// the first lock and for the last one that was taken.
 /// `requests_of_reconnect`, `confirmed_ms`: after the connection was cut, the requests of the client until it knows
 /// that it holds all locks, and the time until then.
 /// The first four are of a client of its own. For the others, the locks are taken once more, through a proxy that counts
@@ -33,8 +32,8 @@ pub(crate) struct Options {
     locks: u32,
 
     /// The length of the rest.
-    #[arg(long, value_name = "DURATION", default_value = "30s")]
-    rest: humantime::Duration,
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = humantime::parse_duration)]
+    rest: Duration,
 }
 
 pub(crate) async fn measure(options: Options) -> Result<String, Failure> {
@@ -44,14 +43,13 @@ pub(crate) async fn measure(options: Options) -> Result<String, Failure> {
     let counted = Counted::connect(&server).await?;
     let mut guards = take(&counted.client, options.locks).await?;
     counted.calm().await?;
-    let rest = Duration::from(options.rest);
     let sent = || [counted.proxy.requests_total(), counted.proxy.requests(Opcode::PING)];
     let before = sent();
-    tokio::time::sleep(rest).await;
+    tokio::time::sleep(options.rest).await;
     let [all, pings] = sent();
     let pings = pings - before[1];
     let [requests_at_rest, pings_at_rest] =
-        [all - before[0] - pings, pings].map(|count| count as f64 / rest.as_secs_f64());
+        [all - before[0] - pings, pings].map(|count| count as f64 / options.rest.as_secs_f64());
     let told_last = told(&outsider, guards.pop().ok_or("there is no lock")?).await?;
     let told_first = told(&outsider, guards.swap_remove(0)).await?;
     let (requests, confirmed) = reconnect(&counted, &guards).await?;
@@ -141,17 +139,9 @@ async fn reconnect(counted: &Counted, guards: &[MutexGuard]) -> Result<(u64, Dur
     let (before, start) = (counted.proxy.requests_total(), Instant::now());
     counted.proxy.cut(How::Rst);
     let is_held = |guard: &MutexGuard| guard.state() == LeaseState::Held;
-    until(|| !guards.iter().any(is_held), start).await?;
-    until(|| guards.iter().all(is_held), start).await?;
+    until(async || Ok(!guards.iter().any(is_held)), "locks stay held without a connection").await?;
+    until(async || Ok(guards.iter().all(is_held)), "not all locks are held again").await?;
     Ok((counted.proxy.requests_total() - before, start.elapsed()))
-}
-
-async fn until(is_so: impl Fn() -> bool, start: Instant) -> Result<(), Failure> {
-    while !is_so() {
-        within_limit(start, "not all locks are held again")?;
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
-    Ok(())
 }
 
 /// Returns how many digits most of the numbers below this one have.

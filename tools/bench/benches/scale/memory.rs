@@ -4,7 +4,6 @@ use std::fs;
 
 use crate::program::Failure;
 
-/// Returns the resident bytes of this process.
 pub(crate) fn resident() -> Result<u64, Failure> {
     let statm = fs::read_to_string("/proc/self/statm")?;
     let pages = statm.split(' ').nth(1).ok_or("/proc/self/statm has no second number")?;

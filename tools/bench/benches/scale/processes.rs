@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use zklock::Mutex;
 use zklock_testkit::ZooKeeper;
 
-use crate::clients::{patient, within_limit};
+use crate::clients::{patient, until};
 use crate::counters::Counters;
 use crate::program::Failure;
 
@@ -27,8 +27,8 @@ pub(crate) struct Options {
     sessions: u32,
 
     /// The length of the measurement.
-    #[arg(long, value_name = "DURATION", default_value = "5s")]
-    time: humantime::Duration,
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
+    time: Duration,
 }
 
 pub(crate) async fn measure(options: Options) -> Result<String, Failure> {
@@ -41,13 +41,10 @@ pub(crate) async fn measure(options: Options) -> Result<String, Failure> {
         let (mutex, turns) = (client.mutex("/lock")?, Arc::clone(&turns));
         running.spawn(async move { turns.take(session as u32 + 1, &mutex).await });
     }
-    let start = Instant::now();
-    while turns.visited.load(Ordering::SeqCst) < options.sessions {
-        within_limit(start, "not all sessions had a turn")?;
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    let all_had_one = async || Ok(turns.visited.load(Ordering::SeqCst) >= options.sessions);
+    until(all_had_one, "not all sessions had a turn").await?;
     let (before, counted, start) = (turns.count(), Counters::of(server.connect_string())?, Instant::now());
-    tokio::time::sleep(options.time.into()).await;
+    tokio::time::sleep(options.time).await;
     let (after, elapsed) = (turns.count(), start.elapsed());
     let counted = Counters::of(server.connect_string())?.since(&counted);
     turns.end.store(true, Ordering::SeqCst);
@@ -69,7 +66,6 @@ pub(crate) async fn measure(options: Options) -> Result<String, Failure> {
     ))
 }
 
-/// The turns of all sessions.
 #[derive(Default)]
 struct Turns {
     changes: AtomicU64,

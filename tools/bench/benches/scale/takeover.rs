@@ -8,7 +8,7 @@ use clap::Args;
 use zklock::Config;
 use zklock_testkit::ZooKeeper;
 
-use crate::clients::{ms, patient, within_limit};
+use crate::clients::{ms, patient, until};
 use crate::program::Failure;
 
 /// Measures the time from the death of a process that holds a lock to the next holder.
@@ -59,11 +59,8 @@ pub(crate) async fn measure(options: Options) -> Result<String, Failure> {
             let mutex = mutex.clone();
             async move { mutex.lock().await.map(|guard| (guard, Instant::now())) }
         });
-        let start = Instant::now();
-        while mutex.participants().await?.len() < 2 {
-            within_limit(start, "this process does not wait")?;
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        let both_take_part = async || Ok(mutex.participants().await?.len() >= 2);
+        until(both_take_part, "this process does not wait").await?;
         // The deaths are spread over the time between two signs of life.
         tokio::time::sleep(SPREAD * round / rounds).await;
         let killed = Instant::now();

@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 use zklock::{Client, LockError, Mutex};
 use zklock_testkit::ZooKeeper;
 
-use crate::clients::{Counted, ms, patient, within_limit};
+use crate::clients::{Counted, ms, patient, until};
 use crate::memory::{each_since, resident};
 use crate::program::Failure;
 
@@ -66,7 +66,7 @@ pub(crate) async fn measure(options: Options) -> Result<String, Failure> {
     waiting.calm().await?;
     let (before, start) = (waiting.proxy.requests_total(), Instant::now());
     tasks.iter().for_each(JoinHandle::abort);
-    crowd.until_gone().await?;
+    until(async || Ok(crowd.nodes().await? == 0), "the node of the cancelled tasks stays").await?;
     let (cancelled, requests_cancelled) = (start.elapsed(), waiting.proxy.requests_total() - before);
     bare.iter().for_each(JoinHandle::abort);
     holder.release().await?;
@@ -101,31 +101,19 @@ struct Crowd {
 impl Crowd {
     /// Spawns the tasks, and returns when all wait.
     async fn wait(&self) -> Result<Vec<JoinHandle<Result<(), LockError>>>, Failure> {
-        let start = Instant::now();
-        let tasks: Vec<_> = (0..self.tasks).map(|_| tokio::spawn(visit(self.mutex.clone()))).collect();
-        loop {
+        let tasks = (0..self.tasks).map(|_| tokio::spawn(visit(self.mutex.clone()))).collect();
+        let all_wait = async || {
             let participants = self.mutex.participants().await?;
             let waiting = participants.iter().filter_map(|participant| participant.waiting_here).max();
-            if waiting >= Some(self.tasks) {
-                return Ok(tasks);
-            }
-            within_limit(start, "not all tasks wait")?;
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+            Ok(waiting >= Some(self.tasks))
+        };
+        until(all_wait, "not all tasks wait").await?;
+        Ok(tasks)
     }
 
     /// Returns the number of nodes at the lock besides the holder's.
     async fn nodes(&self) -> Result<usize, Failure> {
         Ok(self.other.mutex(LOCK)?.participants().await?.len() - 1)
-    }
-
-    async fn until_gone(&self) -> Result<(), Failure> {
-        let start = Instant::now();
-        while self.nodes().await? > 0 {
-            within_limit(start, "the node of the cancelled tasks stays")?;
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        Ok(())
     }
 }
 

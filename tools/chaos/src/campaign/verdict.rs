@@ -7,8 +7,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use super::Outcome;
-use crate::fleet::Exit;
-use crate::history::{self, Bounds, Ending, Event, History, Outcome as Written, Way, Why, check};
+use crate::history::{self, Bounds, Call, Ending, Event, History, Why, check};
 use crate::journal::{Chronicle, ENDING};
 use crate::options::Options;
 
@@ -17,17 +16,16 @@ pub(super) fn reached(
     chronicle: &Chronicle,
     directory: &Path,
     options: &Options,
-    failed: &[Exit],
+    failed: &[String],
 ) -> Outcome<bool> {
     let history = merged(directory)?;
     let (summary, mut found) = checked(&history);
-    found.extend(idle(&history, options.processes()));
-    found.extend(failed.iter().map(|exit| format!("Process: {} ended: {}", exit.process, exit.how)));
+    found.extend(idle(&history, options.processes));
+    found.extend(failed.iter().map(|exit| format!("Process: {exit}")));
     let failures = chronicle.failures();
     found.extend(absent(&failures, &summary));
-    let (waits, errors) = (waits(&history), errors(&history));
     let failures = format!("{} faults could not be injected\n", failures.values().sum::<usize>());
-    let text = report(&format!("{options:?}\n{summary}{waits}{errors}{failures}"), &found);
+    let text = report(&format!("{options:?}\n{summary}{}{failures}", waits(&history)), &found);
     fs::write(directory.join("report.txt"), &text)?;
     println!("{}", shortened(&text));
     Ok(found.is_empty())
@@ -55,14 +53,14 @@ fn report(counts: &str, found: &[String]) -> String {
 
 /// Returns a line about holds that were never valid, if they are so many that the checks say little.
 fn invalid(summary: &Summary) -> Option<String> {
-    let (never, all) = (summary.never_valid, summary.holds.values().sum::<u64>());
+    let (never, all) = (summary.total(INVALID), summary.total("holds"));
     (never > FEW + all / 50).then(|| format!("Invalid: {never} of {all} holds were never valid"))
 }
 
 /// Returns a line for each kind of fault that could not be injected several times, and never struck.
 fn absent(failures: &BTreeMap<String, usize>, summary: &Summary) -> Vec<String> {
-    let never_struck =
-        |(kind, times): &(&String, &usize)| **times >= SEVERAL && !summary.faults.contains_key(*kind);
+    let has_struck = |kind: &str| summary.0.get(FAULTS).is_some_and(|faults| faults.contains_key(kind));
+    let never_struck = |(kind, times): &(&String, &usize)| **times >= SEVERAL && !has_struck(kind);
     let kinds = failures.iter().filter(never_struck);
     kinds.map(|(kind, _)| format!("Absent: {kind} could never be injected")).collect()
 }
@@ -100,104 +98,73 @@ fn waits(history: &History) -> String {
     text
 }
 
-/// Returns the number of calls that failed, by their errors without numbers and names of nodes.
-fn errors(history: &History) -> String {
-    let mut counts = BTreeMap::<String, u64>::new();
-    for record in &history.records {
-        let text = match &record.event {
-            Event::GaveUp { why: Why::Error(text) } => text,
-            Event::ReleaseFailed { text } | Event::ToldLost { reason: text } => text,
-            _ => continue,
-        };
-        *counts.entry(without_figures(text)).or_default() += 1;
+/// The counts of a history: for each topic, the number of things of each kind.
+#[derive(Debug, Default)]
+struct Summary(BTreeMap<&'static str, BTreeMap<String, u64>>);
+
+impl Summary {
+    fn of(history: &History) -> Self {
+        let mut summary = Self::default();
+        history.calls.values().for_each(|call| summary.add("calls", outcome(call)));
+        for hold in &history.holds {
+            summary.add("holds", format!("{:?}", hold.ending));
+            // Few checks look at a hold that was never valid. A force may have struck it.
+            if !hold.was_valid() && hold.ending != Ending::Forced {
+                summary.add(INVALID, "never valid");
+            }
+        }
+        for record in &history.records {
+            match &record.event {
+                Event::Wrote { way, outcome, .. } => summary.add("writes", format!("{way:?} {outcome:?}")),
+                Event::Started { work, .. } => summary.add("starts", work.as_str()),
+                Event::FaultBegan { kind, .. } => summary.add(FAULTS, kind.as_str()),
+                Event::GaveUp { why: Why::Error(text) }
+                | Event::ReleaseFailed { text }
+                | Event::ToldLost { reason: text } => summary.add("errors and losses", without_figures(text)),
+                _ => {}
+            }
+        }
+        summary
     }
-    let mut text = String::from("errors:\n");
-    for (error, count) in counts {
-        // Writing to a text cannot fail.
-        let _ = writeln!(text, "  {count:>7} {error}");
+
+    fn add(&mut self, topic: &'static str, kind: impl Into<String>) {
+        *self.0.entry(topic).or_default().entry(kind.into()).or_default() += 1;
     }
-    text
+
+    fn total(&self, topic: &str) -> u64 {
+        self.0.get(topic).into_iter().flat_map(BTreeMap::values).sum()
+    }
 }
 
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (topic, counts) in &self.0 {
+            writeln!(f, "{topic}: {}", self.total(topic))?;
+            counts.iter().try_for_each(|(kind, count)| writeln!(f, "  {count:>7} {kind}"))?;
+        }
+        Ok(())
+    }
+}
+
+fn outcome(call: &Call) -> &'static str {
+    match call.ends().next().and_then(|(_, why)| why) {
+        Some(Why::TimedOut) => "timed out",
+        Some(Why::Cancelled) => "cancelled",
+        Some(Why::Error(_)) => "failed",
+        None if call.grants().next().is_none() => "without an end",
+        None => "held",
+    }
+}
+
+/// Returns an error without numbers and names of nodes.
 fn without_figures(text: &str) -> String {
     let is_figure = |word: &&str| word.chars().any(|c| c.is_ascii_digit());
     let words = text.split(' ').map(|word| if is_figure(&word) { "…" } else { word });
     words.collect::<Vec<_>>().join(" ").chars().take(LENGTH).collect()
 }
 
-/// The counts of a history.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Summary {
-    calls: u64,
-    /// The number of holds, by the reason of their end.
-    holds: BTreeMap<Ending, u64>,
-    /// The number of calls without a hold, by the reason.
-    gave_up: BTreeMap<&'static str, u64>,
-    /// The number of holders that were told of a loss.
-    losses_told: u64,
-    /// The number of holds that were never valid, as far as the history shows, although no force struck them. Few checks
-    /// look at them.
-    never_valid: u64,
-    /// The number of writes, by their protection and their outcome.
-    writes: BTreeMap<(Way, Written), u64>,
-    /// The number of starts of work once per period.
-    starts: u64,
-    /// The number of faults, by their kind.
-    faults: BTreeMap<String, u64>,
-}
-
-impl Summary {
-    /// Counts a history.
-    fn of(history: &History) -> Self {
-        let mut summary = Self::default();
-        for call in history.calls.values() {
-            summary.calls += 1;
-            if let Some(why) = call.ends.first().and_then(|end| end.gave_up.as_ref()) {
-                *summary.gave_up.entry(reason(why)).or_default() += 1;
-            }
-        }
-        history.records.iter().for_each(|record| summary.count(&record.event));
-        for hold in &history.holds {
-            *summary.holds.entry(hold.ending).or_default() += 1;
-            summary.never_valid += u64::from(!hold.was_valid() && hold.ending != Ending::Forced);
-        }
-        summary
-    }
-
-    fn count(&mut self, event: &Event) {
-        match event {
-            Event::ToldLost { .. } => self.losses_told += 1,
-            Event::Wrote { way, outcome, .. } => *self.writes.entry((*way, *outcome)).or_default() += 1,
-            Event::Started { .. } => self.starts += 1,
-            Event::FaultBegan { kind, .. } => *self.faults.entry(kind.clone()).or_default() += 1,
-            _ => {}
-        }
-    }
-}
-
-fn reason(why: &Why) -> &'static str {
-    match why {
-        Why::TimedOut => "timed out",
-        Why::Cancelled => "cancelled",
-        Why::Error(_) => "failed",
-    }
-}
-
-impl fmt::Display for Summary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (holds, never) = (self.holds.values().sum::<u64>(), self.never_valid);
-        writeln!(f, "{} calls, {holds} holds: {}", self.calls, listed(&self.holds))?;
-        writeln!(f, "calls without a hold: {}", listed(&self.gave_up))?;
-        writeln!(f, "{} losses told, {never} holds never valid", self.losses_told)?;
-        writeln!(f, "{} starts, writes: {}", self.starts, listed(&self.writes))?;
-        writeln!(f, "faults: {}", listed(&self.faults))
-    }
-}
-
-fn listed<K: fmt::Debug>(counts: &BTreeMap<K, u64>) -> String {
-    let counts: Vec<_> = counts.iter().map(|(kind, count)| format!("{kind:?} {count}")).collect();
-    if counts.is_empty() { "none".to_owned() } else { counts.join(", ") }
-}
+const INVALID: &str = "holds that were never valid";
+const FAULTS: &str = "faults";
 
 /// Returns a text without the lines that are too many for a screen; the whole text is stored.
 fn shortened(text: &str) -> String {
@@ -220,7 +187,7 @@ const LINES: usize = 150;
 
 #[cfg(test)]
 mod tests {
-    use crate::history::{Kind, Story};
+    use crate::history::{Kind, Outcome, Story, Way};
 
     use super::*;
 
@@ -230,35 +197,41 @@ mod tests {
         let mut summary = Summary::default();
         assert_eq!(absent(&failures(SEVERAL), &summary), ["Absent: cut could never be injected"]);
         assert_eq!(absent(&failures(SEVERAL - 1), &summary), [""; 0]);
-        summary.faults.insert("cut".to_owned(), 1);
+        summary.add(FAULTS, "cut");
         assert_eq!(absent(&failures(SEVERAL), &summary), [""; 0]);
     }
 
     #[test]
     fn many_holds_that_were_never_valid_fail_the_check() {
-        let of = |never_valid| Summary {
-            never_valid,
-            holds: BTreeMap::from([(Ending::Released, 1_000)]),
-            ..Summary::default()
-        };
-        assert_eq!(invalid(&of(30)), None);
-        assert!(invalid(&of(31)).is_some_and(|line| line.starts_with("Invalid: 31 ")));
+        let mut summary = Summary::default();
+        (0..1_000).for_each(|_| summary.add("holds", "Released"));
+        (0..30).for_each(|_| summary.add(INVALID, "never valid"));
+        assert_eq!(invalid(&summary), None);
+        summary.add(INVALID, "never valid");
+        assert!(invalid(&summary).is_some_and(|line| line.starts_with("Invalid: 31 ")));
     }
 
     #[test]
     fn a_history_is_counted() {
         let story = Story::default().holds("1.0/0/0", Kind::Mutex, 10, 20, 1);
-        let story = story.writes("1.0/0/0", 18, Way::Fenced, 2, Written::Refused);
-        let story =
-            story.asks("3.0/0/0", Kind::Mutex, 12).at(40, "3.0/0/0", Event::GaveUp { why: Why::TimedOut });
+        let story = story.writes("1.0/0/0", 18, Way::Fenced, 2, Outcome::Refused);
+        let why = Why::Error("node 7 is gone".to_owned());
+        let story = story.asks("3.0/0/0", Kind::Mutex, 12).at(40, "3.0/0/0", Event::GaveUp { why });
         let story = story.asks("3.1/0/0", Kind::Mutex, 50).granted_until("3.1/0/0", 51, 3, 60);
-        let kind = "cut".to_owned();
-        let story = story.campaign(100, Event::FaultBegan { fault: 1, kind });
-        let text = Summary::of(&story.campaign(109, Event::FaultEnded { fault: 1 }).history()).to_string();
+        let story = story.asks("3.1/0/1", Kind::Mutex, 55).granted_until("3.1/0/1", 71, 3, 70);
+        let story = story.campaign(100, Event::FaultBegan { fault: 1, kind: "cut".to_owned() });
+        let counted = [
+            "calls: 4 | 1 failed | 3 held",
+            "errors and losses: 1 | 1 node … is gone",
+            "faults: 1 | 1 cut",
+            "holds: 3 | 2 LeaseOver | 1 Released",
+            "holds that were never valid: 1 | 1 never valid",
+            "writes: 1 | 1 Fenced Refused",
+        ];
+        let text = Summary::of(&story.history()).to_string();
         assert_eq!(
-            text,
-            "3 calls, 2 holds: Released 1, LeaseOver 1\ncalls without a hold: \"timed out\" 1\n\
-             0 losses told, 0 holds never valid\n0 starts, writes: (Fenced, Refused) 1\nfaults: \"cut\" 1\n"
+            text.lines().map(str::trim).collect::<Vec<_>>(),
+            counted.join(" | ").split(" | ").collect::<Vec<_>>()
         );
     }
 }

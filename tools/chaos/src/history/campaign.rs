@@ -15,7 +15,6 @@ pub(crate) struct Fault {
 /// One life of a process, as the campaign wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Life {
-    /// The time at which the campaign killed the process.
     pub(crate) killed: Option<u64>,
     /// The time at which the process had ended by itself.
     pub(crate) exited: Option<u64>,
@@ -68,7 +67,6 @@ fn between(stops: &[Span], from: u64, to: u64) -> u64 {
     stops.iter().map(within).sum()
 }
 
-/// The events of the campaign itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Campaign {
     /// The faults, by the time of their beginning.

@@ -20,7 +20,6 @@ mod writes;
 
 use crate::history::{History, Violation};
 
-/// Makes all checks.
 pub(crate) fn all(history: &History, bounds: &Bounds) -> Vec<Violation> {
     let violations = [
         stuck::vacancy(history, bounds),

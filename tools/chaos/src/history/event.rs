@@ -15,32 +15,16 @@ use crate::history::Process;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub(crate) enum Event {
-    /// A call asks for a lock. The time is taken before the call begins.
-    Asked {
-        /// The name of the lock. Holds of different names are independent.
-        lock: String,
-        /// The kind of place that the call wants.
-        kind: Kind,
-        /// The time that the call may take.
-        within: u64,
-    },
-    /// The call has the lock. The time is taken after the call has returned.
-    Granted {
-        /// The fencing token.
-        token: Token,
-        /// The time at which the lease runs out, as the client knows it now.
-        until: u64,
-    },
+    /// A call asks for a place in a lock, and may take this time. Holds of locks with different names are independent.
+    /// The time is taken before the call begins.
+    Asked { lock: String, kind: Kind, within: u64 },
+    /// The call has the lock, and a lease until this time as the client knows it now. The time is taken after the call
+    /// has returned.
+    Granted { token: Token, until: u64 },
     /// The client knows of a later end of the lease.
-    Renewed {
-        /// The time at which the lease runs out.
-        until: u64,
-    },
+    Renewed { until: u64 },
     /// The holder was told that it has lost the lock.
-    ToldLost {
-        /// The reason that the holder was given.
-        reason: String,
-    },
+    ToldLost { reason: String },
     /// The holder begins to give the lock back. The time is taken before the release, or the drop of the guard.
     ReleaseBegun,
     /// The holder has given the lock back. It is the end of the call.
@@ -50,53 +34,27 @@ pub(crate) enum Event {
     /// The call ends without the lock.
     GaveUp { why: Why },
 
-    /// The call read a resource. The time is taken after the answer.
-    Read {
-        resource: String,
-        began: u64,
-        /// The value of the resource, or nothing if the outcome is unknown.
-        value: Option<u64>,
-    },
-    /// The call wrote a resource. The time is taken after the answer.
-    Wrote {
-        resource: String,
-        way: Way,
-        began: u64,
-        /// The value. The writers of a resource never write the same value twice.
-        value: u64,
-        /// The token that the writer passed to the resource.
-        token: Option<Token>,
-        outcome: Outcome,
-    },
-    /// Work that starts once per period has started.
-    Started {
-        work: String,
-        period: u64,
-        /// The time before the attempt to start began. The servers decided between this time and that of the record.
-        began: u64,
-    },
+    /// The call read a resource, and nothing if the outcome is unknown. The time is taken after the answer.
+    Read { resource: String, began: u64, value: Option<u64> },
+    /// The call wrote a value, which no other write of the resource has, and passed the token on. The time is taken
+    /// after the answer.
+    Wrote { resource: String, way: Way, began: u64, value: u64, token: Option<Token>, outcome: Outcome },
+    /// Work that starts once per period has started. The servers decided between the time before the attempt began and
+    /// that of the record.
+    Started { work: String, period: u64, began: u64 },
     /// An attempt to start such work has failed, or has found that its period has begun.
     NotStarted { work: String },
 
-    /// The campaign began a fault.
-    FaultBegan {
-        /// The number of the fault. The end of the fault has the same number.
-        fault: u64,
-        /// The kind of the fault, such as `leader-kill`, for the counts of the report.
-        kind: String,
-    },
+    /// The campaign began a fault of a kind such as `kill-leader`. Its end has the same number.
+    FaultBegan { fault: u64, kind: String },
     /// The campaign ended a fault.
     FaultEnded { fault: u64 },
     /// The campaign breaks a lock by force, by deleting a node of it. Its holders of this time may not know of their loss
     /// yet when the next one is granted, and holds of the next second may be on a node that is about to be deleted. None
-    /// of these are valid from here on. It is noted before the request and once more after the answer, which servers may
+    /// of these are valid from here on, unless a token shows that a hold for one holder is under another node than the one
+    /// that was created with this zxid. It is noted before the request and once more after the answer, which servers may
     /// give late.
-    LockBroken {
-        lock: String,
-        /// The zxid of the node's creation. Holds for one holder whose token shows that they are under another node stay
-        /// valid.
-        zxid: u64,
-    },
+    LockBroken { lock: String, zxid: u64 },
     /// The campaign makes a server end a session of a process, with the same consequences for all of its holds. It is noted
     /// before the request and once more after the answer.
     SessionEnded { process: Process },
@@ -126,11 +84,7 @@ pub(crate) enum Kind {
     /// A write lock, for one holder and no reader.
     Write,
     /// Some of the permits of a semaphore.
-    Permits {
-        /// The number of permits that the call wants.
-        n: u32,
-        of: u32,
-    },
+    Permits { n: u32, of: u32 },
     /// A term of a leader.
     Leader,
 }

@@ -12,51 +12,58 @@ pub(crate) struct Call {
     /// The time before the call began.
     pub(crate) asked: u64,
     pub(crate) lock: Arc<str>,
-    /// The kind of place that the call wants.
     pub(crate) kind: Kind,
     /// The time that the call may take.
     pub(crate) within: u64,
-    /// The grants, of which there is one at most in a sound history.
-    pub(crate) grants: Vec<Grant>,
-    /// The latest end of the lease that the client knew.
-    pub(crate) until: Option<u64>,
-    /// The times at which the holder was told that the lock is lost.
-    pub(crate) told_lost: Vec<u64>,
-    /// The time at which the release began.
-    pub(crate) release_begun: Option<u64>,
-    /// The ends of the call, of which there is one in a sound history.
-    pub(crate) ends: Vec<End>,
     /// The records of the call, in their order in time.
     pub(crate) records: Vec<Record>,
 }
 
-/// The grant of a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Grant {
-    /// The time after the call had returned.
-    pub(crate) at: u64,
-    pub(crate) token: Token,
-}
-
-/// The end of a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct End {
-    pub(crate) at: u64,
-    /// The reason why the call ended without the lock, or `None` for a release, which may have failed.
-    pub(crate) gave_up: Option<Why>,
-}
-
 impl Call {
+    /// Returns the grants with their times, of which there is one at most in a sound history.
+    pub(crate) fn grants(&self) -> impl Iterator<Item = (u64, Token)> {
+        self.records.iter().filter_map(|record| match record.event {
+            Event::Granted { token, .. } => Some((record.at, token)),
+            _ => None,
+        })
+    }
+
+    /// Returns the ends of the lease that the client knew, each with the time since when.
+    pub(crate) fn leases(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.records.iter().filter_map(|record| match record.event {
+            Event::Granted { until, .. } | Event::Renewed { until } => Some((record.at, until)),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn told_lost(&self) -> impl Iterator<Item = u64> {
+        let told = self.records.iter().filter(|record| matches!(record.event, Event::ToldLost { .. }));
+        told.map(|record| record.at)
+    }
+
+    pub(crate) fn release_begun(&self) -> Option<u64> {
+        self.records.iter().find(|record| record.event == Event::ReleaseBegun).map(|record| record.at)
+    }
+
+    /// Returns the ends of the call, of which there is one in a sound history. Each has the reason why the call ended
+    /// without the lock, or `None` for a release, which may have failed.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = (u64, Option<&Why>)> {
+        self.records.iter().filter_map(|record| match &record.event {
+            Event::Released | Event::ReleaseFailed { .. } => Some((record.at, None)),
+            Event::GaveUp { why } => Some((record.at, Some(why))),
+            _ => None,
+        })
+    }
+
     /// Returns the time at which the wait of the call ended, with the lock or without it.
     pub(crate) fn answered(&self) -> Option<u64> {
-        let granted = self.grants.first().map(|grant| grant.at);
-        granted.into_iter().chain(self.ends.first().map(|end| end.at)).min()
+        self.grants().map(|(at, _)| at).chain(self.ends().map(|(at, _)| at)).min()
     }
 
     /// Returns the time at which the call had waited for its whole bound without the lock, or had failed.
     pub(crate) fn in_vain(&self) -> Option<u64> {
-        let is_in_vain = |end: &&End| matches!(end.gave_up, Some(Why::TimedOut | Why::Error(_)));
-        self.ends.iter().find(is_in_vain).map(|end| end.at)
+        let mut ends = self.ends();
+        ends.find(|(_, why)| matches!(why, Some(Why::TimedOut | Why::Error(_)))).map(|(at, _)| at)
     }
 
     fn begin(record: &Record, id: CallId) -> Option<Self> {
@@ -67,30 +74,8 @@ impl Call {
             lock: Arc::from(lock.as_str()),
             kind: *kind,
             within: *within,
-            grants: Vec::new(),
-            until: None,
-            told_lost: Vec::new(),
-            release_begun: None,
-            ends: Vec::new(),
             records: vec![record.clone()],
         })
-    }
-
-    fn take(&mut self, record: &Record) {
-        let at = record.at;
-        match &record.event {
-            Event::Granted { token, until } => {
-                self.grants.push(Grant { at, token: *token });
-                self.until = self.until.max(Some(*until));
-            }
-            Event::Renewed { until } => self.until = self.until.max(Some(*until)),
-            Event::ToldLost { .. } => self.told_lost.push(at),
-            Event::ReleaseBegun => self.release_begun = self.release_begun.or(Some(at)),
-            Event::Released | Event::ReleaseFailed { .. } => self.ends.push(End { at, gave_up: None }),
-            Event::GaveUp { why } => self.ends.push(End { at, gave_up: Some(why.clone()) }),
-            _ => {}
-        }
-        self.records.push(record.clone());
     }
 }
 
@@ -100,7 +85,7 @@ pub(crate) fn collect(records: &[Record]) -> (BTreeMap<CallId, Call>, Vec<Record
     for record in records {
         let Source::Call(id) = record.by else { continue };
         match (calls.get_mut(&id), Call::begin(record, id)) {
-            (Some(call), None) => call.take(record),
+            (Some(call), None) => call.records.push(record.clone()),
             (None, Some(call)) => drop(calls.insert(id, call)),
             _ => strays.push(record.clone()),
         }
@@ -161,16 +146,16 @@ impl Hold {
 
     /// Derives the hold of a call, if it has one, from a history that ends at the time `last`.
     pub(super) fn of(call: &Call, campaign: &Campaign, last: u64) -> Option<Self> {
-        let grant = call.grants.first()?;
-        let (end, ending) = end(call, grant, campaign, last);
+        let (granted, token) = call.grants().next()?;
+        let (end, ending) = end(call, (granted, token), campaign, last);
         Some(Self {
             call: call.id,
             lock: call.lock.clone(),
             kind: call.kind,
             asked: call.asked,
-            granted: grant.at,
-            token: grant.token,
-            end: end.max(grant.at),
+            granted,
+            token,
+            end: end.max(granted),
             ending,
         })
     }
@@ -186,15 +171,14 @@ pub(crate) fn excludes(one: Kind, other: Kind) -> bool {
 }
 
 /// Returns the earliest end of the hold of a call.
-fn end(call: &Call, grant: &Grant, campaign: &Campaign, last: u64) -> (u64, Ending) {
-    let granted = grant.at;
+fn end(call: &Call, (granted, token): (u64, Token), campaign: &Campaign, last: u64) -> (u64, Ending) {
     let mut ends = vec![(last, Ending::Open)];
-    let first_end = call.ends.iter().map(|end| end.at).min();
-    ends.extend(call.release_begun.or(first_end).map(|at| (at, Ending::Released)));
-    ends.extend(call.told_lost.first().map(|at| (*at, Ending::ToldLost)));
-    ends.extend(call.until.map(|at| (at, Ending::LeaseOver)));
+    let first_end = call.ends().next().map(|(at, _)| at);
+    ends.extend(call.release_begun().or(first_end).map(|at| (at, Ending::Released)));
+    ends.extend(call.told_lost().next().map(|at| (at, Ending::ToldLost)));
+    ends.extend(call.leases().map(|(_, until)| until).max().map(|at| (at, Ending::LeaseOver)));
     let broken = campaign.broken.get(&*call.lock).into_iter().flatten();
-    let broken = broken.filter(|(_, zxid)| may_be_under(call.kind, grant.token, *zxid));
+    let broken = broken.filter(|(_, zxid)| may_be_under(call.kind, token, *zxid));
     let mut forced: Vec<Span> = broken.map(|(force, _)| *force).collect();
     if let Some(life) = campaign.lives.get(&call.id.process) {
         ends.extend([life.killed, life.exited].into_iter().flatten().map(|at| (at, Ending::Died)));

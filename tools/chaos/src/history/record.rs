@@ -15,7 +15,6 @@ pub(crate) struct Record {
     /// The time in nanoseconds, by `CLOCK_BOOTTIME`.
     pub(crate) at: u64,
     pub(crate) by: Source,
-    /// The event.
     #[serde(flatten)]
     pub(crate) event: Event,
 }

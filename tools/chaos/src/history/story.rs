@@ -83,7 +83,6 @@ impl Story {
     }
 }
 
-/// Returns the rules that are broken.
 pub(crate) fn rules(violations: &[Violation]) -> Vec<Rule> {
     violations.iter().map(|violation| violation.rule).collect()
 }

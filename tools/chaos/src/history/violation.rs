@@ -53,7 +53,6 @@ pub(crate) enum Rule {
 }
 
 impl Violation {
-    /// Creates a violation that these records show.
     pub(crate) fn new(rule: Rule, text: String, records: impl IntoIterator<Item = Record>) -> Self {
         Self { rule, text, records: records.into_iter().collect() }
     }

@@ -2,91 +2,56 @@
 
 use std::time::Duration;
 
-use zklock::{Guard, Leadership, LockError, Member, MutexGuard};
+use zklock::{FencingToken, Guard, Leadership, LockError, Member, MultiGuard};
 
 use crate::history::{Event, Kind, Way};
 use crate::journal::now;
 use crate::orders::{Locks, WAIT};
 
-use super::store::{read_file, read_node, read_service, write_file, write_node, write_service};
+use super::store::{held, read, write};
 use super::task::{Calls, Noted, Task};
 
 /// Reads a resource of this kind under one of the mutexes, sleeps, and writes it.
 pub(super) async fn update(mut task: Task, locks: Locks, way: Way) {
     while !task.is_stopped() {
-        let (lock, time) = choose(&mut task, locks);
-        let Some((calls, guard)) = locked(&mut task, lock).await else { continue };
-        let (resource, token) = (&lock[1..], guard.fencing_token());
-        let body = async {
-            match way {
-                Way::Plain => {
-                    read_file(&calls, 0, resource);
-                    calls.work(time).await;
-                    write_file(&calls, 0, resource);
-                }
-                Way::Fenced => {
-                    read_service(&calls, resource).await;
-                    calls.work(time).await;
-                    write_service(&calls, resource, token).await;
-                }
-                Way::Guarded => {
-                    read_node(&calls, resource).await;
-                    calls.work(time).await;
-                    // A write of an earlier hold that was applied meanwhile shows.
-                    read_node(&calls, resource).await;
-                    write_node(&calls, resource).await;
-                }
+        // The holds of the last lock are often long.
+        let nth = task.rng.usize(..locks.len());
+        let (lock, time) = (locks[nth], if nth + 1 == locks.len() { task.long_work() } else { task.work() });
+        let mutex = task.ways.client.mutex(lock).expect("the path is valid");
+        let calls = task.asks(&[lock], Kind::Mutex);
+        let body = async || {
+            read(&calls, 0, &lock[1..], way).await;
+            calls.work(time).await;
+            if way == Way::Guarded {
+                // A write of an earlier hold that was applied meanwhile shows.
+                read(&calls, 0, &lock[1..], way).await;
             }
+            write(&calls, 0, &lock[1..], way).await;
         };
-        calls.hold(guard, &[token], body).await;
-        task.pause().await;
+        work_under(&mut task, &calls, mutex.lock(), one_token, body).await;
     }
-}
-
-/// Chooses one of the locks, and the length of the body.
-fn choose(task: &mut Task, locks: Locks) -> (&'static str, Duration) {
-    let nth = task.rng.usize(..locks.len());
-    (locks[nth], if nth + 1 == locks.len() { task.long_work() } else { task.work() })
-}
-
-/// Takes a mutex; `None` if the call ends without it.
-async fn locked(task: &mut Task, lock: &str) -> Option<(Calls, MutexGuard)> {
-    let calls = task.asks(lock, Kind::Mutex);
-    let mutex = task.ways.client.mutex(lock).expect("the path is valid");
-    let guard = calls.wait(task.patience(), mutex.lock()).await;
-    if guard.is_none() {
-        task.pause().await;
-    }
-    Some((calls, guard?))
 }
 
 /// Takes two of three mutexes as one, and changes a file under each.
 pub(super) async fn multi(mut task: Task) {
     while !task.is_stopped() {
-        let left_out = task.rng.usize(..PAIRS.len());
-        let pair: Vec<_> =
-            (0..PAIRS.len()).filter(|lock| *lock != left_out).map(|lock| PAIRS[lock]).collect();
-        let calls = task.asks_all(&pair, Kind::Mutex);
-        let time = task.work();
+        let mut pair = PAIRS.to_vec();
+        pair.remove(task.rng.usize(..PAIRS.len()));
         let locks =
             task.ways.client.multi(pair.iter().copied().map(Member::mutex)).expect("the paths are valid");
-        if let Some(guard) = calls.wait(task.patience(), locks.lock()).await {
-            let tokens: Vec<_> = pair
-                .iter()
-                .map(|lock| guard.fencing_token(lock).expect("the guard has each member"))
-                .collect();
-            let body = async {
-                for (member, lock) in pair.iter().enumerate() {
-                    read_file(&calls, member, &lock[1..]);
-                }
-                calls.work(time).await;
-                for (member, lock) in pair.iter().enumerate() {
-                    write_file(&calls, member, &lock[1..]);
-                }
-            };
-            calls.hold(guard, &tokens, body).await;
-        }
-        task.pause().await;
+        let (calls, time) = (task.asks(&pair, Kind::Mutex), task.work());
+        let token = |guard: &MultiGuard, lock| guard.fencing_token(lock).expect("the guard has each member");
+        let tokens = |guard: &MultiGuard| pair.iter().map(|lock| token(guard, lock)).collect();
+        let body = async || {
+            for (member, lock) in pair.iter().enumerate() {
+                read(&calls, member, &lock[1..], Way::Plain).await;
+            }
+            calls.work(time).await;
+            for (member, lock) in pair.iter().enumerate() {
+                write(&calls, member, &lock[1..], Way::Plain).await;
+            }
+        };
+        work_under(&mut task, &calls, locks.lock(), tokens, body).await;
     }
 }
 
@@ -95,9 +60,9 @@ pub(super) async fn read_write(mut task: Task) {
     while !task.is_stopped() {
         let lock = task.ways.client.rwlock(TABLE).expect("the path is valid");
         if task.rng.u8(..4) == 0 {
-            work_under(&mut task, (TABLE, Kind::Write), lock.write()).await;
+            hold(&mut task, (TABLE, Kind::Write), lock.write()).await;
         } else {
-            work_under(&mut task, (TABLE, Kind::Read), lock.read()).await;
+            hold(&mut task, (TABLE, Kind::Read), lock.read()).await;
         }
     }
 }
@@ -107,32 +72,58 @@ pub(super) async fn permits(mut task: Task) {
     while !task.is_stopped() {
         let n = if task.rng.u8(..4) == 0 { 2 } else { 1 };
         let semaphore = task.ways.client.semaphore(SEMAPHORE, PERMITS).expect("the path is valid");
-        let acquiring =
-            async { if n == 1 { semaphore.acquire().await } else { semaphore.acquire_many(n).await } };
         let kind = Kind::Permits { n, of: PERMITS };
-        work_under(&mut task, (SEMAPHORE, kind), acquiring).await;
+        hold(&mut task, (SEMAPHORE, kind), semaphore.acquire_many(n)).await;
+    }
+}
+
+/// Takes a mutex and starts a job if its period is over.
+pub(super) async fn start(mut task: Task) {
+    let mutex = task.ways.client.mutex(JOB).expect("the path is valid");
+    while !task.is_stopped() {
+        let (calls, time) = (task.asks(&[JOB], Kind::Mutex), task.work());
+        let body = async || {
+            start_once(&calls, "of-mutexes", async |tick| held().once_per(tick, PERIOD).await).await;
+            calls.work(time).await;
+        };
+        work_under(&mut task, &calls, mutex.lock(), one_token, body).await;
     }
 }
 
 /// Takes a lock, works without a resource, and pauses.
-async fn work_under<K>(
+async fn hold<K>(
     task: &mut Task,
     (lock, kind): (&str, Kind),
     locking: impl Future<Output = Result<Guard<K>, LockError>>,
 ) {
-    let (calls, time) = (task.asks(lock, kind), task.work());
+    let (calls, time) = (task.asks(&[lock], kind), task.work());
+    work_under(task, &calls, locking, one_token, async || calls.work(time).await).await;
+}
+
+/// Takes a lock, runs a body under it, and pauses.
+async fn work_under<K>(
+    task: &mut Task,
+    calls: &Calls,
+    locking: impl Future<Output = Result<Guard<K>, LockError>>,
+    tokens: impl FnOnce(&Guard<K>) -> Vec<FencingToken>,
+    body: impl AsyncFnOnce(),
+) {
     if let Some(guard) = calls.wait(task.patience(), locking).await {
-        let tokens = [guard.fencing_token()];
-        calls.hold(guard, &tokens, calls.work(time)).await;
+        let tokens = tokens(&guard);
+        calls.hold(guard, &tokens, body()).await;
     }
     task.pause().await;
+}
+
+fn one_token<K>(guard: &Guard<K>) -> Vec<FencingToken> {
+    vec![guard.fencing_token()]
 }
 
 /// Runs in an election again and again, and leads for a while each time.
 pub(super) async fn lead(mut task: Task) {
     let latch = task.ways.client.leader_latch(ELECTION).expect("the path is valid");
     while !task.is_stopped() {
-        let (calls, time) = (task.asks(ELECTION, Kind::Leader), task.long_work());
+        let (calls, time) = (task.asks(&[ELECTION], Kind::Leader), task.long_work());
         if let Some(term) = calls.wait(task.patience(), latch.leadership_timeout(WAIT)).await {
             preside(&calls, &term, time).await;
         }
@@ -151,10 +142,10 @@ async fn preside(calls: &Calls, term: &Leadership, time: Duration) {
         Err(error) => return calls.failed(&error),
     }
     let body = async {
-        read_file(calls, 0, &ELECTION[1..]);
+        read(calls, 0, &ELECTION[1..], Way::Plain).await;
         start_once(calls, "of-leaders", async |tick| term.once_per(tick, PERIOD).await).await;
         calls.work(time).await;
-        write_file(calls, 0, &ELECTION[1..]);
+        write(calls, 0, &ELECTION[1..], Way::Plain).await;
     };
     if let Err(error) = term.run(body).await {
         calls.told_lost(&error);
@@ -163,22 +154,6 @@ async fn preside(calls: &Calls, term: &Leadership, time: Duration) {
     term.resign();
     term.lost().await;
     calls.note(&Event::Released);
-}
-
-/// Takes a mutex and starts a job if its period is over.
-pub(super) async fn start(mut task: Task) {
-    let mutex = task.ways.client.mutex(JOB).expect("the path is valid");
-    while !task.is_stopped() {
-        let calls = task.asks(JOB, Kind::Mutex);
-        if let Some(guard) = calls.wait(task.patience(), mutex.lock()).await {
-            let tokens = [guard.fencing_token()];
-            let time = task.work();
-            calls.begin(&guard, &tokens).await;
-            start_once(&calls, "of-mutexes", async |tick| guard.once_per(tick, PERIOD).await).await;
-            calls.end(guard, calls.work(time)).await;
-        }
-        task.pause().await;
-    }
 }
 
 /// Tries to start work whose last start a node remembers, and notes whether it has started.
@@ -211,25 +186,18 @@ mod tests {
 
     use super::super::task::Ways;
     use super::*;
-    use crate::history::{Process, Source};
+    use crate::history::Source;
     use crate::journal::Journal;
-    use crate::orders::Pace;
+    use crate::orders::Orders;
 
     /// Returns the last record of an attempt.
     async fn noted(attempt: impl AsyncFnOnce(&str) -> Result<bool, LockError>) -> String {
         let directory = tempfile::tempdir().unwrap();
-        let process = Process { number: 0, incarnation: 0 };
-        let ways = Ways {
-            client: Config::new("127.0.0.1:1").start().unwrap(),
-            journal: Journal::create(directory.path(), Source::Process(process)).unwrap(),
-            process,
-            rate: 1_000,
-            pace: Pace::Varied,
-            directory: directory.path().to_owned(),
-            service: ([127, 0, 0, 1], 1).into(),
-            stopped: watch::channel(false).1,
-        };
-        let calls = Task::new(&Arc::new(ways), 0, 0).asks(JOB, Kind::Mutex);
+        let orders = Orders::of_a_test(directory.path());
+        let journal = Journal::create(directory.path(), Source::Process(orders.process)).unwrap();
+        let client = Config::new("127.0.0.1:1").start().unwrap();
+        let ways = Ways { client, journal, orders, stopped: watch::channel(false).1 };
+        let calls = Task::new(&Arc::new(ways), 0).asks(&[JOB], Kind::Mutex);
         // The term ends.
         let _ = tokio::time::timeout(Duration::ZERO, start_once(&calls, "work", attempt)).await;
         let file = std::fs::read_dir(directory.path()).unwrap().next().unwrap().unwrap().path();

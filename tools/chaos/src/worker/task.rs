@@ -1,7 +1,5 @@
 //! The calls of one task, and the records of them.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,17 +10,13 @@ use tokio::time::{Instant, sleep, sleep_until};
 use zklock::{Client, FencingToken, Guard, LockError};
 
 use crate::journal::{Journal, now};
-use crate::orders::{Pace, WAIT};
+use crate::orders::{Orders, WAIT};
 
 /// The client, the history and the resources that all tasks of a process share.
 pub(super) struct Ways {
     pub(super) client: Client,
     pub(super) journal: Journal,
-    pub(super) process: Process,
-    pub(super) rate: u32,
-    pub(super) pace: Pace,
-    pub(super) directory: PathBuf,
-    pub(super) service: SocketAddr,
+    pub(super) orders: Orders,
     pub(super) stopped: watch::Receiver<bool>,
 }
 
@@ -43,14 +37,14 @@ pub(super) struct Calls {
 impl Ways {
     /// Returns the true length of a time that this process measures.
     fn by_the_true_clock(&self, nanos: u64) -> u64 {
-        nanos * 1_000 / u64::from(self.rate)
+        nanos * 1_000 / u64::from(self.orders.rate)
     }
 }
 
 impl Task {
-    pub(super) fn new(ways: &Arc<Ways>, number: u32, seed: u64) -> Self {
-        let Process { number: process, incarnation } = ways.process;
-        let parts = [seed, process.into(), incarnation.into(), number.into()];
+    pub(super) fn new(ways: &Arc<Ways>, number: u32) -> Self {
+        let Process { number: process, incarnation } = ways.orders.process;
+        let parts = [ways.orders.seed, process.into(), incarnation.into(), number.into()];
         let mix = |mixed: u64, part: u64| (mixed ^ part).wrapping_mul(FACTOR).rotate_left(31);
         let rng = Rng::with_seed(parts.into_iter().fold(0, mix));
         Self { ways: ways.clone(), rng, number, calls: 0 }
@@ -60,16 +54,11 @@ impl Task {
         *self.ways.stopped.borrow()
     }
 
-    /// Notes that a call wants a lock.
-    pub(super) fn asks(&mut self, lock: &str, kind: Kind) -> Calls {
-        self.asks_all(&[lock], kind)
-    }
-
-    /// Notes that a call wants several locks as one; `kind` is told the number of the first.
-    pub(super) fn asks_all(&mut self, locks: &[&str], kind: Kind) -> Calls {
+    /// Notes that a call wants a lock, or several as one.
+    pub(super) fn asks(&mut self, locks: &[&str], kind: Kind) -> Calls {
         let first = self.calls;
         self.calls += locks.len() as u64;
-        let process = self.ways.process;
+        let process = self.ways.orders.process;
         let ids = (first..).take(locks.len()).map(|call| CallId { process, task: self.number, call });
         let calls = Calls { ways: self.ways.clone(), ids: ids.collect() };
         for (id, lock) in calls.ids.iter().zip(locks) {
@@ -82,8 +71,7 @@ impl Task {
 
     /// Draws the time after which the task gives the call up, if it does.
     pub(super) fn patience(&mut self) -> Option<Duration> {
-        let one_of = if self.ways.pace == Pace::Hasty { 2 } else { 12 };
-        (self.rng.u8(..one_of) == 0).then(|| Duration::from_millis(self.rng.u64(..200)))
+        (self.rng.u8(..12) == 0).then(|| Duration::from_millis(self.rng.u64(..200)))
     }
 
     /// Draws the length of a body, which is mostly short.
@@ -97,10 +85,7 @@ impl Task {
 
     /// Draws the length of a body that is often so long that its lock can be lost.
     pub(super) fn long_work(&mut self) -> Duration {
-        match self.rng.u8(..2) {
-            0 if self.ways.pace == Pace::Varied => Duration::from_millis(self.rng.u64(1_000..5_000)),
-            _ => self.work(),
-        }
+        if self.rng.bool() { Duration::from_millis(self.rng.u64(1_000..5_000)) } else { self.work() }
     }
 
     /// Pauses between two calls.
@@ -145,18 +130,7 @@ impl Calls {
         tokens: &[FencingToken],
         body: impl Future<Output = ()>,
     ) {
-        self.begin(&guard, tokens).await;
-        self.end(guard, body).await;
-    }
-
-    /// Notes that the call has the lock.
-    pub(super) async fn begin<K>(&self, guard: &Guard<K>, tokens: &[FencingToken]) {
-        let until = guard.scope(async { self.lease_end() }).await;
-        self.granted(tokens, until);
-    }
-
-    /// Runs a body under a lock whose grant is noted, and gives the lock back.
-    pub(super) async fn end<K>(&self, guard: Guard<K>, body: impl Future<Output = ()>) {
+        self.granted(tokens, guard.scope(async { self.lease_end() }).await);
         let ran = guard.run(body).await;
         match &ran {
             // The lease lasted as long as the body, even if the body noted nothing meanwhile.

@@ -7,7 +7,7 @@ use super::acl::Identities;
 use super::tree::{Node, Tree};
 use super::watches::{Mode, Table, Watches};
 use crate::wire::{
-    AddWatch, ErrorCode, EventType, Op, OpResult, Response, SetWatches, Stat, WatchEvent, WatcherType,
+    AddWatch, ErrorCode, EventType, Op, Opcode, Response, SetWatches, Stat, WatchEvent, WatcherType,
     permissions,
 };
 
@@ -64,30 +64,27 @@ impl<'a> Reading<'a> {
     ///
     /// A short request can ask for the same large data many times. An answer that is larger than
     /// [`LARGEST_ANSWER`] is refused, where a real server would run out of memory.
-    pub(super) fn all(&self, ops: &[Op]) -> Result<Response, ErrorCode> {
+    pub(super) fn all(&mut self, ops: &[Op]) -> Result<Response, ErrorCode> {
         let (mut results, mut size) = (Vec::new(), 0);
         for op in ops {
-            let result = self.one(op).unwrap_or_else(OpResult::Failed);
-            size += size_of_result(&result);
+            let outcome = match op {
+                Op::GetData { path, .. } => self.data(path, false),
+                Op::GetChildren { path, .. } => {
+                    self.children(path, false).map(|(names, _)| Response::Children(names))
+                }
+                _ => Err(ErrorCode::MARSHALLING_ERROR),
+            };
+            size += match &outcome {
+                Ok(Response::Data { data, .. }) => data.as_ref().map_or(0, Bytes::len),
+                Ok(Response::Children(names)) => names.iter().map(String::len).sum(),
+                _ => 0,
+            };
             if size > LARGEST_ANSWER {
                 return Err(ErrorCode::MARSHALLING_ERROR);
             }
-            results.push(result);
+            results.push((if outcome.is_ok() { op.opcode() } else { Opcode::ERROR }, outcome));
         }
         Ok(Response::Multi(results))
-    }
-
-    fn one(&self, op: &Op) -> Result<OpResult, ErrorCode> {
-        match op {
-            Op::GetData { path, .. } => {
-                let node = self.readable(path)?;
-                Ok(OpResult::Data { data: node.data.bytes.clone(), stat: node.stat() })
-            }
-            Op::GetChildren { path, .. } => {
-                Ok(OpResult::Children(self.readable(path)?.children.iter().cloned().collect()))
-            }
-            _ => Err(ErrorCode::MARSHALLING_ERROR),
-        }
     }
 
     pub(super) fn add_watch(&mut self, add: &AddWatch) -> Result<Response, ErrorCode> {
@@ -101,15 +98,15 @@ impl<'a> Reading<'a> {
 
     pub(super) fn check_watches(&self, path: &str, kind: WatcherType) -> Result<Response, ErrorCode> {
         let (data, child) = meant(kind)?;
-        let found = data.is_some_and(|mode| self.watches.data.contains(path, self.connection, mode))
-            || child.is_some_and(|mode| self.watches.child.contains(path, self.connection, mode));
+        let found = self.watches.data.contains(path, self.connection, data)
+            || self.watches.child.contains(path, self.connection, child);
         if found { Ok(Response::Empty) } else { Err(ErrorCode::NO_WATCHER) }
     }
 
     pub(super) fn remove_watches(&mut self, path: &str, kind: WatcherType) -> Result<Response, ErrorCode> {
         let (data, child) = meant(kind)?;
-        let data = data.is_some_and(|mode| self.watches.data.remove(path, self.connection, mode));
-        let child = child.is_some_and(|mode| self.watches.child.remove(path, self.connection, mode));
+        let data = self.watches.data.remove(path, self.connection, data);
+        let child = self.watches.child.remove(path, self.connection, child);
         if data || child { Ok(Response::Empty) } else { Err(ErrorCode::NO_WATCHER) }
     }
 
@@ -152,24 +149,15 @@ impl<'a> Reading<'a> {
 /// The limit on the data and names in the answer to a multi-read, in bytes.
 const LARGEST_ANSWER: usize = 64 << 20;
 
-fn size_of_result(result: &OpResult) -> usize {
-    match result {
-        OpResult::Data { data, .. } => data.as_ref().map_or(0, Bytes::len),
-        OpResult::Children(names) => names.iter().map(String::len).sum(),
-        _ => 0,
-    }
-}
-
-/// The modes of data watches and of child watches that a [`WatcherType`] stands for; `Some(None)` means all.
-type Meant = (Option<Option<Mode>>, Option<Option<Mode>>);
-
-fn meant(kind: WatcherType) -> Result<Meant, ErrorCode> {
+/// Returns the modes of data watches and of child watches that a type stands for.
+fn meant(kind: WatcherType) -> Result<(&'static [Mode], &'static [Mode]), ErrorCode> {
+    const ALL: &[Mode] = &[Mode::OneShot, Mode::Persistent, Mode::Recursive];
     match kind {
-        WatcherType::CHILDREN => Ok((None, Some(Some(Mode::OneShot)))),
-        WatcherType::DATA => Ok((Some(Some(Mode::OneShot)), None)),
-        WatcherType::PERSISTENT => Ok((Some(Some(Mode::Persistent)), Some(Some(Mode::Persistent)))),
-        WatcherType::PERSISTENT_RECURSIVE => Ok((Some(Some(Mode::Recursive)), None)),
-        WatcherType::ANY => Ok((Some(None), Some(None))),
+        WatcherType::CHILDREN => Ok((&[], &[Mode::OneShot])),
+        WatcherType::DATA => Ok((&[Mode::OneShot], &[])),
+        WatcherType::PERSISTENT => Ok((&[Mode::Persistent], &[Mode::Persistent])),
+        WatcherType::PERSISTENT_RECURSIVE => Ok((&[Mode::Recursive], &[])),
+        WatcherType::ANY => Ok((ALL, ALL)),
         _ => Err(ErrorCode::MARSHALLING_ERROR),
     }
 }

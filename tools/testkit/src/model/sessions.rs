@@ -2,15 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::ConnectionId;
-
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Session {
     /// The timeout in milliseconds.
     pub(super) timeout: i32,
     /// The time at which the session expires if no request arrives before, always a multiple of the tick.
     pub(super) expires_at: i64,
-    pub(super) connection: Option<ConnectionId>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -35,18 +32,14 @@ impl Sessions {
         let id = self.next_id;
         self.next_id += 1;
         let expires_at = self.expiry(timeout, now);
-        self.live.insert(id, Session { timeout, expires_at, connection: None });
+        self.live.insert(id, Session { timeout, expires_at });
         id
     }
 
-    /// Attaches a session to a connection, with a newly negotiated timeout, and returns whether it exists.
-    pub(super) fn attach(&mut self, id: i64, connection: ConnectionId, timeout: i32, now: i64) -> bool {
+    /// Gives a session a newly negotiated timeout, and returns whether it exists.
+    pub(super) fn attach(&mut self, id: i64, timeout: i32, now: i64) -> bool {
         let expires_at = self.expiry(timeout, now);
-        let Some(session) = self.live.get_mut(&id) else {
-            return false;
-        };
-        *session = Session { timeout, expires_at, connection: Some(connection) };
-        true
+        self.live.get_mut(&id).map(|session| *session = Session { timeout, expires_at }).is_some()
     }
 
     /// Lets a session expire after its timeout, unless it is touched again.
@@ -60,25 +53,12 @@ impl Sessions {
         }
     }
 
-    /// Detaches a session from this connection, unless it has been attached to another one in the meantime.
-    pub(super) fn detach(&mut self, id: i64, connection: ConnectionId) {
-        if let Some(session) = self.live.get_mut(&id)
-            && session.connection == Some(connection)
-        {
-            session.connection = None;
-        }
-    }
-
     pub(super) fn expired(&self, now: i64) -> Vec<i64> {
         self.live.iter().filter(|(_, session)| session.expires_at <= now).map(|(id, _)| *id).collect()
     }
 
     pub(super) fn next_expiry(&self) -> Option<i64> {
         self.live.values().map(|session| session.expires_at).min()
-    }
-
-    pub(super) fn detach_all(&mut self) {
-        self.live.values_mut().for_each(|session| session.connection = None);
     }
 
     /// Starts the timeout of every session anew, as a server does when it starts.

@@ -33,30 +33,6 @@ fn make(model: &mut Model, connection: ConnectionId, path: &str, flags: CreateFl
 }
 
 #[test]
-fn a_session_ends_at_the_tick_after_its_timeout_and_not_before() {
-    let (mut model, connection, session) = model();
-    make(&mut model, connection, "/a", CreateFlags::EPHEMERAL);
-    assert_eq!(model.next_deadline(), seconds(6));
-    model.take_outputs();
-    model.advance(seconds(6) - Duration::from_millis(1));
-    assert_eq!((model.sessions().len(), model.take_outputs()), (1, vec![]));
-    model.advance(seconds(6));
-    assert_eq!(model.take_outputs(), [Output::Close(connection)]);
-    assert!(model.sessions().iter().all(|view| view.id != session));
-    assert!(model.node("/a").is_none());
-}
-
-#[test]
-fn ids_are_not_given_again_after_everything_else_is_forgotten() {
-    let (mut model, connection, session) = model();
-    model.restart_empty(Duration::ZERO);
-    let new = model.open(Ipv4Addr::LOCALHOST.into());
-    assert_ne!(new, connection);
-    assert_ne!(model.open_session(new, seconds(4), Duration::ZERO), session);
-    assert_eq!((model.zxid(), model.node_count()), (1, 4));
-}
-
-#[test]
 fn a_connection_that_is_gone_gets_no_session() {
     let (mut model, connection, _) = model();
     model.disconnect(connection);

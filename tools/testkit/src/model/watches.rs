@@ -20,34 +20,32 @@ type Modes = BTreeSet<Mode>;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Table {
     paths: BTreeMap<String, BTreeMap<ConnectionId, Modes>>,
-    /// The paths of each connection, so that removing a connection costs no more than its own watches.
-    connections: BTreeMap<ConnectionId, BTreeSet<String>>,
 }
 
 impl Table {
     pub(super) fn add(&mut self, path: &str, connection: ConnectionId, mode: Mode) {
         self.paths.entry(path.to_owned()).or_default().entry(connection).or_default().insert(mode);
-        self.connections.entry(connection).or_default().insert(path.to_owned());
     }
 
-    /// Removes the watches of a connection on a path, of one mode or all, and returns whether any were set.
-    pub(super) fn remove(&mut self, path: &str, connection: ConnectionId, mode: Option<Mode>) -> bool {
-        let Some(modes) = self.paths.get_mut(path).and_then(|watchers| watchers.get_mut(&connection)) else {
-            return false;
-        };
-        let removed = match mode {
-            Some(mode) => modes.remove(&mode),
-            None => !std::mem::take(modes).is_empty(),
-        };
-        if modes.is_empty() {
-            self.forget(path, connection);
+    /// Removes the watches of a connection on a path that have one of these modes, and returns whether any were set.
+    pub(super) fn remove(&mut self, path: &str, connection: ConnectionId, modes: &[Mode]) -> bool {
+        let Some(watchers) = self.paths.get_mut(path) else { return false };
+        let Some(set) = watchers.get_mut(&connection) else { return false };
+        let before = set.len();
+        set.retain(|mode| !modes.contains(mode));
+        let is_less = set.len() < before;
+        if set.is_empty() {
+            watchers.remove(&connection);
         }
-        removed
+        if watchers.is_empty() {
+            self.paths.remove(path);
+        }
+        is_less
     }
 
-    pub(super) fn contains(&self, path: &str, connection: ConnectionId, mode: Option<Mode>) -> bool {
-        let modes = self.paths.get(path).and_then(|watchers| watchers.get(&connection));
-        modes.is_some_and(|modes| mode.is_none_or(|mode| modes.contains(&mode)))
+    pub(super) fn contains(&self, path: &str, connection: ConnectionId, modes: &[Mode]) -> bool {
+        let set = self.paths.get(path).and_then(|watchers| watchers.get(&connection));
+        set.is_some_and(|set| modes.iter().any(|mode| set.contains(mode)))
     }
 
     /// Returns the connections that watch this path, and removes their one-shot watches.
@@ -61,30 +59,16 @@ impl Table {
             }
         }
         for &connection in &told {
-            self.remove(path, connection, Some(Mode::OneShot));
+            self.remove(path, connection, &[Mode::OneShot]);
         }
         told
     }
 
-    fn forget(&mut self, path: &str, connection: ConnectionId) {
-        if let Some(watchers) = self.paths.get_mut(path) {
-            watchers.remove(&connection);
-            if watchers.is_empty() {
-                self.paths.remove(path);
-            }
-        }
-        if let Some(paths) = self.connections.get_mut(&connection) {
-            paths.remove(path);
-            if paths.is_empty() {
-                self.connections.remove(&connection);
-            }
-        }
-    }
-
     fn disconnect(&mut self, connection: ConnectionId) {
-        for path in self.connections.get(&connection).cloned().unwrap_or_default() {
-            self.forget(&path, connection);
-        }
+        self.paths.retain(|_, watchers| {
+            watchers.remove(&connection);
+            !watchers.is_empty()
+        });
     }
 
     /// Returns the watched paths, each with the connections that watch it.

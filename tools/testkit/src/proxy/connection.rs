@@ -256,30 +256,6 @@ fn tells_of_a_node(opcode: Opcode, body: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn request(xid: i32, opcode: Opcode) -> Bytes {
-        RequestHeader { xid, opcode }.to_bytes()
-    }
-
-    fn reply(xid: i32) -> Bytes {
-        ReplyHeader { xid, zxid: 0, error: ErrorCode::OK }.to_bytes()
-    }
-
-    /// Returns a conversation with an open session and these requests under way.
-    fn asked(requests: &[(i32, Opcode)]) -> Conversation {
-        let mut conversation = Conversation::default();
-        let session = conversation.hear_client(&ConnectRequest::default().to_bytes()).unwrap();
-        conversation.expect(session);
-        let response = ConnectResponse { session_id: 7, ..ConnectResponse::default() }.to_bytes();
-        let said = conversation.hear_server(&response);
-        assert_eq!(said, Ok((Kind::Reply(Opcode::CREATE_SESSION), Some(7))));
-        for &(xid, opcode) in requests {
-            let asked = conversation.hear_client(&request(xid, opcode)).unwrap();
-            assert_eq!(asked, Asked { opcode, xid: Some(xid) });
-            conversation.expect(asked);
-        }
-        conversation
-    }
-
     #[test]
     fn replies_are_known_by_the_oldest_request_with_their_number() {
         let requests = [
@@ -289,48 +265,28 @@ mod tests {
             (xid::SET_WATCHES, Opcode::SET_WATCHES2),
             (2, Opcode::DELETE),
         ];
-        let mut conversation = asked(&requests);
+        let mut conversation = Conversation::default();
+        let session = conversation.hear_client(&ConnectRequest::default().to_bytes()).unwrap();
+        conversation.expect(session);
+        let response = ConnectResponse { session_id: 7, ..ConnectResponse::default() }.to_bytes();
+        let said = conversation.hear_server(&response);
+        assert_eq!(said, Ok((Kind::Reply(Opcode::CREATE_SESSION), Some(7))));
+        for (xid, opcode) in requests {
+            let asked = conversation.hear_client(&RequestHeader { xid, opcode }.to_bytes()).unwrap();
+            conversation.expect(asked);
+        }
         let expected = [
-            (1, Kind::Reply(Opcode::CREATE)),
-            (xid::NOTIFICATION, Kind::Notification),
-            (2, Kind::Reply(Opcode::MULTI)),
-            (xid::PING, Kind::Reply(Opcode::PING)),
-            (xid::SET_WATCHES, Kind::Reply(Opcode::SET_WATCHES2)),
-            (2, Kind::Reply(Opcode::DELETE)),
-            (2, Kind::Unasked),
+            (1, ErrorCode::NODE_EXISTS, Kind::Refusal(Opcode::CREATE)),
+            (xid::NOTIFICATION, ErrorCode::OK, Kind::Notification),
+            (2, ErrorCode::OK, Kind::Reply(Opcode::MULTI)),
+            (xid::PING, ErrorCode::OK, Kind::Reply(Opcode::PING)),
+            (xid::SET_WATCHES, ErrorCode::OK, Kind::Reply(Opcode::SET_WATCHES2)),
+            (2, ErrorCode::OK, Kind::Reply(Opcode::DELETE)),
+            (2, ErrorCode::OK, Kind::Unasked),
         ];
-        for (xid, kind) in expected {
-            assert_eq!(conversation.hear_server(&reply(xid)), Ok((kind, None)), "{xid}");
+        for (xid, error, kind) in expected {
+            let reply = ReplyHeader { xid, zxid: 0, error }.to_bytes();
+            assert_eq!(conversation.hear_server(&reply), Ok((kind, None)), "{xid}");
         }
-    }
-
-    #[test]
-    fn a_reply_with_an_error_is_a_refusal() {
-        let refusal = ReplyHeader { xid: 1, zxid: 0, error: ErrorCode::NO_NODE }.to_bytes();
-        let said = asked(&[(1, Opcode::CREATE)]).hear_server(&refusal);
-        assert_eq!(said, Ok((Kind::Refusal(Opcode::CREATE), None)));
-    }
-
-    #[test]
-    fn frames_without_a_header_are_malformed() {
-        let mut silent = Conversation::default();
-        assert!(silent.hear_client(&request(1, Opcode::CREATE)).is_err());
-        let mut conversation = asked(&[]);
-        assert!(conversation.hear_client(&Bytes::from_static(&[0; 7])).is_err());
-        assert!(conversation.hear_server(&Bytes::from_static(&[0; 15])).is_err());
-        let session = silent.hear_client(&ConnectRequest::default().to_bytes()).unwrap();
-        silent.expect(session);
-        assert!(silent.hear_server(&reply(1)).is_err());
-    }
-
-    #[test]
-    fn a_transaction_tells_of_a_node_if_it_begins_with_a_create() {
-        let answer = |first: Opcode| [&[0; 16][..], &first.0.to_be_bytes()].concat();
-        for (first, expected) in
-            [(Opcode::CREATE_CONTAINER, true), (Opcode::CHECK, false), (Opcode(-1), false)]
-        {
-            assert_eq!(tells_of_a_node(Opcode::MULTI, &answer(first)), expected, "{first}");
-        }
-        assert!(!tells_of_a_node(Opcode::MULTI, &[0; 16]) && tells_of_a_node(Opcode::CREATE2, &[0; 16]));
     }
 }

@@ -86,7 +86,7 @@ impl Ensemble {
     ///
     /// Returns [`Error::NoQuorum`] if too few servers are running, or if they have not agreed within 30 s.
     pub fn leader(&self) -> Result<&ZooKeeper, Error> {
-        Ok(self.quorum()?.leader)
+        Ok(self.quorum()?.0)
     }
 
     /// Waits until a majority of the servers is serving, and returns the followers of their leader.
@@ -97,7 +97,7 @@ impl Ensemble {
     ///
     /// Returns the errors of [`leader`](Self::leader).
     pub fn followers(&self) -> Result<Vec<&ZooKeeper>, Error> {
-        Ok(self.quorum()?.followers)
+        Ok(self.quorum()?.1)
     }
 
     /// Cuts a server off from the others: nothing passes between a leader and a follower if it is one of them. Its clients
@@ -165,23 +165,15 @@ impl Ensemble {
         self.servers.into_iter().try_for_each(ZooKeeper::stop)
     }
 
-    fn quorum(&self) -> Result<Quorum<'_>, Error> {
+    /// Waits for a majority, and returns its leader and its followers.
+    fn quorum(&self) -> Result<(&ZooKeeper, Vec<&ZooKeeper>), Error> {
         let late = || Error::NoQuorum { waited: START_WITHIN };
-        eventually(START_WITHIN, || Quorum::of(&self.servers)).ok_or_else(late)
+        eventually(START_WITHIN, || self.present_quorum()).ok_or_else(late)
     }
-}
 
-/// A majority of an ensemble.
-struct Quorum<'a> {
-    leader: &'a ZooKeeper,
-    followers: Vec<&'a ZooKeeper>,
-}
-
-impl<'a> Quorum<'a> {
-    fn of(servers: &'a [ZooKeeper]) -> Option<Self> {
-        let mut leaders = Vec::new();
-        let mut followers = Vec::new();
-        for server in servers {
+    fn present_quorum(&self) -> Option<(&ZooKeeper, Vec<&ZooKeeper>)> {
+        let (mut leaders, mut followers) = (Vec::new(), Vec::new());
+        for server in &self.servers {
             match Role::of(server) {
                 Some(Role::Leader { zxid }) => leaders.push((zxid, server)),
                 Some(Role::Follower) => followers.push(server),
@@ -190,7 +182,7 @@ impl<'a> Quorum<'a> {
         }
         // A leader that was paused takes a while to learn that there is a newer one.
         let (_, leader) = leaders.into_iter().max_by_key(|(zxid, _)| *zxid)?;
-        (2 * (1 + followers.len()) > servers.len()).then_some(Self { leader, followers })
+        (2 * (1 + followers.len()) > self.servers.len()).then_some((leader, followers))
     }
 }
 

@@ -47,7 +47,7 @@ macro_rules! search {
     )*};
 }
 
-search!(Installation Curator PostgreSql Kerberos);
+search!(Installation Curator PostgreSql Kerberos Promtool);
 
 /// The location of ZooKeeper's classes, and of the Java that runs them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -208,81 +208,62 @@ impl Kerberos {
     }
 }
 
-/// A program that tests use beside ZooKeeper.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Tool {
-    /// `promtool`, the program of Prometheus that checks metrics and alert rules.
-    Promtool,
+/// The location of `promtool`, the program of Prometheus that checks metrics and alert rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Promtool {
+    program: PathBuf,
 }
 
-impl Tool {
-    /// Finds the installed program, and returns its path.
+impl Promtool {
+    /// Finds the installed program by the environment variables that `lookup` returns.
     ///
     /// It is searched for at `PROMTOOL`, the path of the program, and then on the `PATH`.
     ///
     /// # Errors
     ///
     /// Returns [`Error::Missing`], or [`Error::BadLocation`] if the variable is set and names no file.
-    pub fn find(self) -> Result<PathBuf, Error> {
-        self.find_with(|variable| env::var_os(variable))
-    }
-
-    /// Like [`find`](Self::find), but reads the environment variables through `lookup`.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`find`](Self::find).
-    pub fn find_with(self, lookup: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, Error> {
-        let Some(given) = set(&lookup, PROMTOOL) else {
-            return program_in(&path(&lookup), "promtool").ok_or(NO_PROMTOOL);
+    pub fn find_with(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
+        let program = match set(&lookup, PROMTOOL) {
+            None => program_in(&path(&lookup), "promtool").ok_or(NO_PROMTOOL)?,
+            Some(given) => {
+                let program = absolute(&given).map_err(Error::io("resolve the path of a program"))?;
+                let is_there = program.is_file();
+                is_there.then_some(program).ok_or_else(|| bad_location(PROMTOOL, &given, "no program"))?
+            }
         };
-        let program = absolute(&given).map_err(Error::io("resolve the path of a program"))?;
-        if program.is_file() { Ok(program) } else { Err(bad_location(PROMTOOL, &given, "no program")) }
+        Ok(Self { program })
     }
 
-    /// Finds the installed program, or else installs Debian's package, as [`Installation::find_or_install`] does.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`find`](Self::find), [`Error::Install`] if `apt-get` fails, and [`Error::Io`]
-    /// if it cannot be run.
-    pub fn find_or_install(self) -> Result<PathBuf, Error> {
-        debian::find_or_install(|| self.find())
+    /// The program.
+    pub fn program(&self) -> &Path {
+        &self.program
     }
 }
 
-const NO_ZOOKEEPER: Error = Error::Missing {
-    what: "ZooKeeper server",
-    packages: debian::ZOOKEEPER,
-    variables: "ZOOKEEPER_HOME to the directory of an unpacked release, or ZOOKEEPER_CLASSPATH to the jars of one",
-};
-const NO_CURATOR: Error = Error::Missing {
-    what: "Curator",
-    packages: debian::CURATOR,
-    variables: "CURATOR_CLASSPATH to its jars and those that they need",
-};
-const NO_POSTGRESQL: Error = Error::Missing {
-    what: "PostgreSQL",
-    packages: debian::POSTGRESQL,
-    variables: "POSTGRESQL_BIN to the directory of its programs",
-};
-const NO_KERBEROS: Error = Error::Missing {
-    what: "Kerberos",
-    packages: debian::KERBEROS,
-    variables: "KERBEROS_PATH to the directories of krb5kdc, kdb5_util, kadmin.local and kinit",
-};
-const NO_PROMTOOL: Error = Error::Missing {
-    what: "promtool",
-    packages: debian::PROMETHEUS,
-    variables: "PROMTOOL to the path of the program",
-};
-const NO_JAVA: Error =
-    Error::Missing { what: "`java` to run ZooKeeper", packages: debian::JAVA, variables: "JAVA_HOME" };
+const NO_ZOOKEEPER: Error = missing(
+    "ZooKeeper server",
+    debian::ZOOKEEPER,
+    "ZOOKEEPER_HOME to the directory of an unpacked release, or ZOOKEEPER_CLASSPATH to the jars of one",
+);
+const NO_CURATOR: Error =
+    missing("Curator", debian::CURATOR, "CURATOR_CLASSPATH to its jars and those that they need");
+const NO_POSTGRESQL: Error =
+    missing("PostgreSQL", debian::POSTGRESQL, "POSTGRESQL_BIN to the directory of its programs");
+const NO_KERBEROS: Error = missing(
+    "Kerberos",
+    debian::KERBEROS,
+    "KERBEROS_PATH to the directories of krb5kdc, kdb5_util, kadmin.local and kinit",
+);
+const NO_PROMTOOL: Error = missing("promtool", debian::PROMETHEUS, "PROMTOOL to the path of the program");
+const NO_JAVA: Error = missing("`java` to run ZooKeeper", debian::JAVA, "JAVA_HOME");
 const CURATOR: &str = "CURATOR_CLASSPATH";
 const KERBEROS: &str = "KERBEROS_PATH";
 const POSTGRESQL: &str = "POSTGRESQL_BIN";
 const PROMTOOL: &str = "PROMTOOL";
+
+const fn missing(what: &'static str, packages: &'static [&'static str], variables: &'static str) -> Error {
+    Error::Missing { what, packages, variables }
+}
 
 /// Finds the `java` executable at `JAVA_HOME`, or else on the `PATH`.
 fn find_java(lookup: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, Error> {

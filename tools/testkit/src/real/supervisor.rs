@@ -65,7 +65,6 @@ impl Supervisor {
         self.server
     }
 
-    /// Starts the server.
     pub(crate) fn start(&mut self) -> io::Result<()> {
         self.server = Some(self.order("start")?);
         Ok(())

@@ -32,7 +32,7 @@ pub(super) async fn serve(core: Arc<Core>, stream: TcpStream, peer: SocketAddr) 
         tracing::warn!(%peer, "refused a connection: too many are open");
         return;
     };
-    let (id, abort, closing) = (accepted.id, accepted.abort.clone(), accepted.closing.clone());
+    let (id, closing) = (accepted.id, accepted.closing.clone());
     let overdue = async {
         closing.cancelled().await;
         core.until_running().await;
@@ -40,7 +40,6 @@ pub(super) async fn serve(core: Arc<Core>, stream: TcpStream, peer: SocketAddr) 
     };
     let outcome = tokio::select! {
         biased;
-        () = abort.cancelled() => Err(late(STUCK)),
         outcome = converse(&core, stream, accepted) => outcome,
         () = overdue => Err(late(STUCK)),
     };

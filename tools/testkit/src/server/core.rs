@@ -36,7 +36,6 @@ pub(super) struct Core {
 pub(super) struct Accepted {
     pub(super) id: ConnectionId,
     pub(super) outgoing: mpsc::Receiver<Option<Message>>,
-    pub(super) abort: CancellationToken,
     pub(super) closing: CancellationToken,
 }
 
@@ -77,11 +76,10 @@ impl Core {
         }
         let id = state.model.open(peer.ip());
         let (sender, outgoing) = mpsc::channel(OUTGOING);
-        let (abort, closing) = (CancellationToken::new(), CancellationToken::new());
-        let accepted = Accepted { id, outgoing, abort: abort.clone(), closing: closing.clone() };
-        let route = Route { peer, outgoing: sender, abort, closing, traffic: Traffic::default() };
+        let closing = CancellationToken::new();
+        let route = Route { peer, outgoing: sender, closing: closing.clone(), traffic: Traffic::default() };
         state.routes.insert(id, route);
-        Some(accepted)
+        Some(Accepted { id, outgoing, closing })
     }
 
     /// Has the model handle a frame of a connection, once the server is not paused.
@@ -179,8 +177,7 @@ pub(super) struct Route {
     pub(super) peer: SocketAddr,
     /// Messages to send; `None` closes the connection.
     pub(super) outgoing: mpsc::Sender<Option<Message>>,
-    pub(super) abort: CancellationToken,
-    /// Cancelled when the model has closed the connection.
+    /// Cancelled when the model has closed the connection, or the client does not read.
     pub(super) closing: CancellationToken,
     pub(super) traffic: Traffic,
 }
@@ -212,7 +209,7 @@ impl State {
 
     fn give(&mut self, id: ConnectionId, outgoing: Option<Message>) {
         // After a message that could not be queued, no later one may be sent.
-        let Some(route) = self.routes.get_mut(&id).filter(|route| !route.abort.is_cancelled()) else {
+        let Some(route) = self.routes.get_mut(&id).filter(|route| !route.closing.is_cancelled()) else {
             return;
         };
         match outgoing {
@@ -224,7 +221,7 @@ impl State {
         }
         if let Err(TrySendError::Full(_)) = route.outgoing.try_send(outgoing) {
             tracing::warn!(peer = %route.peer, "disconnected a client that does not read");
-            route.abort.cancel();
+            route.closing.cancel();
         }
     }
 }

@@ -42,8 +42,6 @@ pub struct RequestHeader {
     pub opcode: Opcode,
 }
 
-records!(RequestHeader { xid, opcode });
-
 /// The header of a reply or an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyHeader {
@@ -57,8 +55,6 @@ pub struct ReplyHeader {
     /// The reason why the request failed, or [`ErrorCode::OK`].
     pub error: ErrorCode,
 }
-
-records!(ReplyHeader { xid, zxid, error });
 
 /// The metadata of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -85,12 +81,6 @@ pub struct Stat {
     pub num_children: i32,
     /// The transaction that last created or deleted a child.
     pub pzxid: i64,
-}
-
-records! {
-    Stat {
-        czxid, mzxid, ctime, mtime, version, cversion, aversion, ephemeral_owner, data_length, num_children, pzxid
-    }
 }
 
 /// An identity as ACLs name it: a scheme, and an id within this scheme.
@@ -131,8 +121,6 @@ impl Acl {
     }
 }
 
-records!(Id { scheme, id } Acl { permissions, id });
-
 /// An identity of a connection, as `whoAmI` returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientInfo {
@@ -141,8 +129,6 @@ pub struct ClientInfo {
     /// The user's name, or the address.
     pub user: String,
 }
-
-records!(ClientInfo { scheme, user });
 
 /// The type of a watch event: `Watcher.Event.EventType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -221,8 +207,6 @@ pub struct ConnectRequest {
     pub read_only: Option<bool>,
 }
 
-records!(ConnectRequest { protocol_version, last_zxid_seen, timeout, session_id, password, read_only });
-
 impl Default for ConnectRequest {
     /// Requests a new session with a timeout of 30 s, long enough that no session expires by accident in a test.
     fn default() -> Self {
@@ -269,8 +253,6 @@ pub struct ConnectResponse {
     pub read_only: Option<bool>,
 }
 
-records!(ConnectResponse { protocol_version, timeout, session_id, password, read_only });
-
 /// The flags of a create: `CreateMode.toFlag`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CreateFlags(pub i32);
@@ -292,8 +274,6 @@ impl CreateFlags {
     pub const PERSISTENT_SEQUENTIAL_WITH_TTL: Self = Self(6);
 }
 
-records!(CreateFlags { 0 });
-
 /// A node to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Create {
@@ -314,8 +294,6 @@ impl Create {
     }
 }
 
-records!(Create { path, data, acl, flags });
-
 /// A node to delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delete {
@@ -325,8 +303,6 @@ pub struct Delete {
     pub version: i32,
 }
 
-records!(Delete { path, version });
-
 /// A node whose version is to be checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckVersion {
@@ -335,8 +311,6 @@ pub struct CheckVersion {
     /// The version that the node must have, or -1 for any.
     pub version: i32,
 }
-
-records!(CheckVersion { path, version });
 
 /// New data for a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -349,8 +323,6 @@ pub struct SetData {
     pub version: i32,
 }
 
-records!(SetData { path, data, version });
-
 /// A new ACL for a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetAcl {
@@ -361,8 +333,6 @@ pub struct SetAcl {
     /// The version that the node's ACL must have, or -1 for any.
     pub version: i32,
 }
-
-records!(SetAcl { path, acl, version });
 
 /// The watches of a client, to be set again on a new connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -400,8 +370,6 @@ impl SetWatches {
     }
 }
 
-records!(SetWatches { relative_zxid, data, exist, child, persistent, persistent_recursive });
-
 /// A persistent watch to set, on a node or on its whole subtree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddWatch {
@@ -410,8 +378,6 @@ pub struct AddWatch {
     /// Zero for the node and its children, one for the whole subtree: `AddWatchMode`.
     pub mode: i32,
 }
-
-records!(AddWatch { path, mode });
 
 /// A kind of watch: `Watcher.WatcherType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -430,4 +396,25 @@ impl WatcherType {
     pub const PERSISTENT_RECURSIVE: Self = Self(5);
 }
 
-records!(WatcherType { 0 });
+// The fields of each record in the order in which they are encoded.
+records! {
+    RequestHeader { xid, opcode }
+    ReplyHeader { xid, zxid, error }
+    Stat {
+        czxid, mzxid, ctime, mtime, version, cversion, aversion, ephemeral_owner, data_length, num_children, pzxid
+    }
+    Id { scheme, id }
+    Acl { permissions, id }
+    ClientInfo { scheme, user }
+    ConnectRequest { protocol_version, last_zxid_seen, timeout, session_id, password, read_only }
+    ConnectResponse { protocol_version, timeout, session_id, password, read_only }
+    CreateFlags { 0 }
+    Create { path, data, acl, flags }
+    Delete { path, version }
+    CheckVersion { path, version }
+    SetData { path, data, version }
+    SetAcl { path, acl, version }
+    SetWatches { relative_zxid, data, exist, child, persistent, persistent_recursive }
+    AddWatch { path, mode }
+    WatcherType { 0 }
+}

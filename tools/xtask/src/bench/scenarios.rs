@@ -3,108 +3,64 @@
 /// Clients that are measured at the same work.
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
-    arguments: &'static str,
-    /// The arguments for the bare requests, where no client has to wait for another one.
-    raw: Option<&'static str>,
-    /// The other clients in the order of their turns, and their further arguments.
-    clients: &'static [Client],
+    /// The scenario of the benchmark, and its options.
+    arguments: (&'static str, &'static str),
+    /// The clients in the order of their turns.
+    pub(crate) clients: &'static [Client],
 }
 
 /// A client, and the arguments that are its own.
 type Client = (&'static str, &'static str);
 
 impl Scenario {
-    /// Returns the clients in the order of their turns, and their arguments.
-    pub(crate) fn clients(&self) -> Vec<(String, String)> {
-        let raw = self.raw.map(|raw| (RAW.to_owned(), raw.to_owned()));
-        let with = |more: &str| format!("{} {more}", self.arguments).trim_end().to_owned();
-        raw.into_iter()
-            .chain(self.clients.iter().map(|(client, more)| ((*client).to_owned(), with(more))))
-            .collect()
+    /// Returns the arguments for one of the clients. The bare requests are a scenario of their own.
+    pub(crate) fn arguments(&self, (client, own): Client) -> String {
+        let (work, options) = self.arguments;
+        let words = [if client == RAW.0 { RAW.0 } else { work }, options, own];
+        words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
     }
 }
 
 const fn scenario(
     name: &'static str,
-    arguments: &'static str,
-    raw: Option<&'static str>,
+    arguments: (&'static str, &'static str),
     clients: &'static [Client],
 ) -> Scenario {
-    Scenario { name, arguments, raw, clients }
+    Scenario { name, arguments, clients }
 }
 
-/// The bare requests of `zookeeper-client`.
-pub(crate) const RAW: &str = "raw";
+/// The bare requests of `zookeeper-client`, where no client has to wait for another one.
+pub(crate) const RAW: Client = ("raw", "");
 /// Apache Curator in the usual way. Other ways follow behind a comma.
-pub(crate) const CURATOR: &str = "Curator";
-/// This library in the usual way. Other ways follow behind a comma.
-pub(crate) const ZKLOCK: &str = "zklock";
-
-const OF_CURATOR: Client = (CURATOR, "--client curator");
+pub(crate) const CURATOR: Client = ("Curator", "--client curator");
 /// Threads that share an instance are much slower, so zklock is compared with threads that do not.
 const SHARED: Client = ("Curator, shared instance", "--client curator --instances session");
 /// kazoo is measured only with mutexes.
-const OF_KAZOO: Client = ("kazoo", "--client kazoo");
-const OF_ZKLOCK: Client = (ZKLOCK, "");
+const KAZOO: Client = ("kazoo", "--client kazoo");
+/// This library in the usual way. Other ways follow behind a comma.
+pub(crate) const ZKLOCK: Client = ("zklock", "");
 const DROPPED: Client = ("zklock, dropped", "--release background");
 const RUN: Client = ("zklock, `run`", "--through run");
 const ATTRIBUTE: Client = ("zklock, attribute", "--through attribute");
-const USUAL: &[Client] = &[OF_CURATOR, OF_ZKLOCK];
+const USUAL: &[Client] = &[CURATOR, ZKLOCK];
+const FRESH: &[Client] = &[RAW, CURATOR, KAZOO, ZKLOCK, ATTRIBUTE];
 
 /// `1×64` means one session with 64 tasks.
 pub(crate) const SCENARIOS: &[Scenario] = &[
-    scenario("mutex 1×1", "mutex", Some("raw"), &[OF_CURATOR, OF_KAZOO, OF_ZKLOCK, DROPPED]),
-    scenario(
-        "mutex 1×1, pause 1 ms",
-        "mutex --pause 1ms",
-        Some("raw --pause 1ms"),
-        &[OF_CURATOR, RUN, ATTRIBUTE],
-    ),
-    scenario("fresh 1×1", "fresh", Some("raw"), &[OF_CURATOR, OF_KAZOO, OF_ZKLOCK, ATTRIBUTE]),
-    scenario(
-        "fresh 1×32",
-        "fresh --tasks 32",
-        Some("raw --tasks 32"),
-        &[OF_CURATOR, OF_KAZOO, OF_ZKLOCK, ATTRIBUTE],
-    ),
-    scenario("fresh 1×1, held for 20 ms", "fresh --hold 20ms", None, USUAL),
-    scenario("fresh-multi 1×1, 2 locks", "fresh-multi", None, USUAL),
-    scenario("mutex 2×1", "mutex --sessions 2", None, USUAL),
-    scenario("mutex 8×1", "mutex --sessions 8", None, &[OF_CURATOR, OF_KAZOO, OF_ZKLOCK, DROPPED]),
-    scenario("mutex 32×1", "mutex --sessions 32", None, USUAL),
-    scenario("mutex 1×100", "mutex --tasks 100", None, &[OF_CURATOR, SHARED, OF_ZKLOCK]),
-    scenario("mutex 8×16", "mutex --sessions 8 --tasks 16", None, &[OF_CURATOR, SHARED, OF_ZKLOCK]),
-    scenario("distinct 1×64", "distinct --tasks 64", Some("raw --tasks 64"), USUAL),
-    scenario("rw 8×4, 9 reads to 1 write", "rw --sessions 8 --tasks 4", None, USUAL),
-    scenario("semaphore 8×16, 3 permits", "semaphore --sessions 8 --tasks 16", None, USUAL),
-    scenario("multi 8×1, 2 locks", "multi --sessions 8", None, USUAL),
-    scenario("reentrant 1×1", "reentrant", None, USUAL),
+    scenario("mutex 1×1", ("mutex", ""), &[RAW, CURATOR, KAZOO, ZKLOCK, DROPPED]),
+    scenario("mutex 1×1, pause 1 ms", ("mutex", "--pause 1ms"), &[RAW, CURATOR, RUN, ATTRIBUTE]),
+    scenario("fresh 1×1", ("fresh", ""), FRESH),
+    scenario("fresh 1×32", ("fresh", "--tasks 32"), FRESH),
+    scenario("fresh 1×1, held for 20 ms", ("fresh", "--hold 20ms"), USUAL),
+    scenario("fresh-multi 1×1, 2 locks", ("fresh-multi", ""), USUAL),
+    scenario("mutex 2×1", ("mutex", "--sessions 2"), USUAL),
+    scenario("mutex 8×1", ("mutex", "--sessions 8"), &[CURATOR, KAZOO, ZKLOCK, DROPPED]),
+    scenario("mutex 32×1", ("mutex", "--sessions 32"), USUAL),
+    scenario("mutex 1×100", ("mutex", "--tasks 100"), &[CURATOR, SHARED, ZKLOCK]),
+    scenario("mutex 8×16", ("mutex", "--sessions 8 --tasks 16"), &[CURATOR, SHARED, ZKLOCK]),
+    scenario("distinct 1×64", ("distinct", "--tasks 64"), &[RAW, CURATOR, ZKLOCK]),
+    scenario("rw 8×4, 9 reads to 1 write", ("rw", "--sessions 8 --tasks 4"), USUAL),
+    scenario("semaphore 8×16, 3 permits", ("semaphore", "--sessions 8 --tasks 16"), USUAL),
+    scenario("multi 8×1, 2 locks", ("multi", "--sessions 8"), USUAL),
+    scenario("reentrant 1×1", ("reentrant", ""), USUAL),
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_client_of_a_scenario_has_its_turn() {
-        let scenario =
-            scenario("a", "mutex", Some("raw"), &[OF_CURATOR, SHARED, OF_KAZOO, OF_ZKLOCK, DROPPED]);
-        let expected = [
-            ("raw", "raw"),
-            ("Curator", "mutex --client curator"),
-            ("Curator, shared instance", "mutex --client curator --instances session"),
-            ("kazoo", "mutex --client kazoo"),
-            ("zklock", "mutex"),
-            ("zklock, dropped", "mutex --release background"),
-        ];
-        assert_eq!(scenario.clients(), expected.map(|(client, text)| (client.to_owned(), text.to_owned())));
-    }
-
-    #[test]
-    fn scenarios_have_names_of_their_own() {
-        let mut names: Vec<_> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), SCENARIOS.len());
-    }
-}

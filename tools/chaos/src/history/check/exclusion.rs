@@ -80,56 +80,44 @@ mod tests {
         story().asks("1.0/0/0", Kind::Mutex, 1).granted_until("1.0/0/0", 10, 1, 50)
     }
 
+    /// Holds with the times of their grants and releases, and the rules that they break.
     #[test]
-    fn holds_that_follow_each_other_pass_and_overlaps_of_a_nanosecond_are_found() {
-        let first = || story().holds("1.0/0/0", Kind::Mutex, 10, 20, 1);
-        assert_eq!(found(first().holds("2.0/0/0", Kind::Mutex, 20, 30, 2)), []);
-        assert_eq!(found(first().holds("2.0/0/0", Kind::Mutex, 19, 30, 2)), [Rule::Exclusion]);
-        // The order of the records does not matter.
-        let later_first = story().holds("2.0/0/0", Kind::Mutex, 19, 30, 2);
-        assert_eq!(found(later_first.holds("1.0/0/0", Kind::Mutex, 10, 20, 1)), [Rule::Exclusion]);
-        let other_lock = first().asks_for("2.0/0/0", "b", Kind::Mutex, 11).granted("2.0/0/0", 12, 2);
-        assert_eq!(found(other_lock), []);
-    }
-
-    #[test]
-    fn every_overlapping_pair_is_found_also_across_kinds() {
-        let three = story().holds("1.0/0/0", Kind::Mutex, 10, 90, 1).holds("2.0/0/0", Kind::Mutex, 20, 30, 2);
-        let three = three.holds("3.0/0/0", Kind::Mutex, 40, 50, 3);
-        assert_eq!(found(three), [Rule::Exclusion; 2]);
-        for (one, other) in [
-            (Kind::Write, Kind::Read),
-            (Kind::Read, Kind::Write),
-            (Kind::Leader, Kind::Leader),
-            (Kind::Mutex, ONE_OF_THREE),
+    fn holds_that_exclude_each_other_may_not_overlap_and_permits_are_counted() {
+        use Kind::{Leader, Mutex, Read, Write};
+        let readers = [(Read, 10, 30), (Read, 20, 40)];
+        let permits = [(ONE_OF_THREE, 10, 30), (ONE_OF_THREE, 15, 40)];
+        let and = |two: [_; 2], third| [two[0], two[1], third];
+        for (what, holds, broken) in [
+            ("one follows the other", &[(Mutex, 10, 20), (Mutex, 20, 30)][..], &[][..]),
+            ("a nanosecond is too early", &[(Mutex, 10, 20), (Mutex, 19, 30)], &[Rule::Exclusion]),
+            (
+                "the order of the records is another one",
+                &[(Mutex, 19, 30), (Mutex, 10, 20)],
+                &[Rule::Exclusion],
+            ),
+            (
+                "each pair is found",
+                &[(Mutex, 10, 90), (Mutex, 20, 30), (Mutex, 40, 50)],
+                &[Rule::Exclusion, Rule::Exclusion],
+            ),
+            ("a reader beside a writer", &[(Write, 10, 30), (Read, 20, 40)], &[Rule::Exclusion]),
+            ("a writer beside a reader", &[(Read, 10, 30), (Write, 20, 40)], &[Rule::Exclusion]),
+            ("two leaders", &[(Leader, 10, 30), (Leader, 20, 40)], &[Rule::Exclusion]),
+            ("a permit beside a mutex", &[(Mutex, 10, 30), (ONE_OF_THREE, 20, 40)], &[Rule::Exclusion]),
+            ("a writer behind the last reader", &and(readers, (Write, 40, 50)), &[]),
+            ("a writer beside the last reader", &and(readers, (Write, 35, 50)), &[Rule::Exclusion]),
+            ("all permits", &and(permits, (ONE_OF_THREE, 20, 30)), &[]),
+            ("two permits after the first one", &and(permits, (TWO_OF_THREE, 30, 35)), &[]),
+            ("two permits beside both", &and(permits, (TWO_OF_THREE, 29, 35)), &[Rule::Permits]),
+            ("twice two permits", &[(TWO_OF_THREE, 10, 30), (TWO_OF_THREE, 15, 40)], &[Rule::Permits]),
         ] {
-            let two = story().holds("1.0/0/0", one, 10, 30, 1).holds("2.0/0/0", other, 20, 40, 2);
-            assert_eq!(found(two), [Rule::Exclusion], "{one:?} and {other:?}");
+            let held = holds.iter().zip(1..).fold(story(), |story, ((kind, from, to), nth)| {
+                story.holds(&format!("{nth}.0/0/0"), *kind, *from, *to, nth)
+            });
+            assert_eq!(found(held), broken, "{what}");
         }
-        let readers = story().holds("1.0/0/0", Kind::Read, 10, 30, 1).holds("2.0/0/0", Kind::Read, 20, 40, 2);
-        assert_eq!(found(readers), []);
-    }
-
-    #[test]
-    fn a_writer_beside_the_last_of_several_readers_is_found() {
-        let readers = || {
-            let first = story().holds("1.0/0/0", Kind::Read, 10, 30, 1);
-            first.holds("2.0/0/0", Kind::Read, 20, 40, 2)
-        };
-        assert_eq!(found(readers().holds("3.0/0/0", Kind::Write, 40, 50, 3)), []);
-        assert_eq!(found(readers().holds("3.0/0/0", Kind::Write, 35, 50, 3)), [Rule::Exclusion]);
-    }
-
-    #[test]
-    fn permits_are_counted() {
-        let two =
-            || story().holds("1.0/0/0", ONE_OF_THREE, 10, 30, 1).holds("2.0/0/0", ONE_OF_THREE, 15, 40, 2);
-        assert_eq!(found(two().holds("3.0/0/0", ONE_OF_THREE, 20, 30, 3)), []);
-        assert_eq!(found(two().holds("3.0/0/0", TWO_OF_THREE, 30, 35, 3)), []);
-        assert_eq!(found(two().holds("3.0/0/0", TWO_OF_THREE, 29, 35, 3)), [Rule::Permits]);
-        let pair =
-            story().holds("1.0/0/0", TWO_OF_THREE, 10, 30, 1).holds("2.0/0/0", TWO_OF_THREE, 15, 40, 2);
-        assert_eq!(found(pair), [Rule::Permits]);
+        let other_lock = story().holds("1.0/0/0", Mutex, 10, 20, 1).asks_for("2.0/0/0", "b", Mutex, 11);
+        assert_eq!(found(other_lock.granted("2.0/0/0", 12, 2)), []);
     }
 
     #[test]

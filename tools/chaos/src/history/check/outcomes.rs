@@ -21,16 +21,16 @@ pub(crate) fn outcomes(history: &History) -> Vec<Violation> {
 }
 
 fn too_many(call: &Call) -> Option<&'static str> {
-    let granted = call.grants.first();
-    let gave_up = call.ends.iter().any(|end| end.gave_up.is_some());
-    let before_grant = |at: u64| granted.is_none_or(|grant| at < grant.at);
+    let granted = call.grants().next();
+    let gave_up = call.ends().any(|(_, why)| why.is_some());
+    let before_grant = |at: u64| granted.is_none_or(|(granted, _)| at < granted);
     match call {
-        _ if call.grants.len() > 1 => Some("was granted twice"),
-        _ if call.ends.len() > 1 => Some("ended twice"),
-        _ if call.told_lost.len() > 1 => Some("was told twice that the lock is lost"),
+        _ if call.grants().count() > 1 => Some("was granted twice"),
+        _ if call.ends().count() > 1 => Some("ended twice"),
+        _ if call.told_lost().count() > 1 => Some("was told twice that the lock is lost"),
         _ if granted.is_some() && gave_up => Some("has the lock and gave up"),
-        _ if call.told_lost.iter().any(|at| before_grant(*at)) => Some("lost a lock that it did not have"),
-        _ if !gave_up && call.ends.iter().any(|end| before_grant(end.at)) => {
+        _ if call.told_lost().any(before_grant) => Some("lost a lock that it did not have"),
+        _ if !gave_up && call.ends().any(|(at, _)| before_grant(at)) => {
             Some("released a lock that it did not have")
         }
         _ => None,
@@ -39,8 +39,8 @@ fn too_many(call: &Call) -> Option<&'static str> {
 
 fn too_few(call: &Call) -> Option<&'static str> {
     match call {
-        _ if !call.ends.is_empty() || !call.told_lost.is_empty() => None,
-        _ if call.grants.is_empty() => Some("has no answer"),
+        _ if call.ends().chain(call.told_lost().map(|at| (at, None))).next().is_some() => None,
+        _ if call.grants().next().is_none() => Some("has no answer"),
         _ => Some("has the lock, and neither released nor lost it"),
     }
 }

@@ -75,7 +75,7 @@ fn last_uses(history: &History) -> Uses<'_> {
     let mut uses = Uses::new();
     for call in history.calls.values() {
         let last = uses.entry((call.id.process, &*call.lock)).or_insert(Some(0));
-        *last = last.and_then(|last| Some(call.ends.iter().map(|end| end.at).max()?.max(last)));
+        *last = last.and_then(|last| Some(call.ends().map(|(at, _)| at).max()?.max(last)));
     }
     uses
 }
@@ -149,8 +149,8 @@ pub(crate) fn progress(history: &History, bounds: &Bounds) -> Vec<Violation> {
 
 /// Returns the times between the grants of a process, from its first request to the last end of a call.
 fn without_a_grant(calls: &[&Call]) -> Vec<(u64, u64)> {
-    let ends = calls.iter().filter_map(|call| call.ends.iter().map(|end| end.at).max());
-    let mut times: Vec<_> = calls.iter().flat_map(|call| &call.grants).map(|grant| grant.at).collect();
+    let ends = calls.iter().filter_map(|call| call.ends().map(|(at, _)| at).max());
+    let mut times: Vec<_> = calls.iter().flat_map(|call| call.grants()).map(|(at, _)| at).collect();
     times.extend(calls.iter().map(|call| call.asked).min());
     times.extend(ends.max());
     times.sort_unstable();
@@ -159,7 +159,7 @@ fn without_a_grant(calls: &[&Call]) -> Vec<(u64, u64)> {
 
 /// A node that keeps a call out would keep the others out, too.
 fn was_left_out(history: &History, call: &Call, until: u64) -> bool {
-    let failed = call.ends.iter().any(|end| matches!(end.gave_up, Some(Why::Error(_))));
+    let failed = call.ends().any(|(_, why)| matches!(why, Some(Why::Error(_))));
     failed || grants_of_others(history, &[call], call.asked..until) > 0
 }
 

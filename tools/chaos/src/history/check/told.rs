@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Bounds;
 use super::tokens::class;
-use crate::history::{Ending, Event, History, Hold, Kind, Rule, Violation, both, excludes, millis};
+use crate::history::{Ending, History, Hold, Kind, Rule, Violation, both, excludes, millis};
 
 /// Checks that each holder that lost its lock was told before the next hold that it excludes was granted, and that no
 /// lease is renewed after that grant and [`Bounds::slack`].
@@ -36,8 +36,8 @@ pub(crate) fn told(history: &History, bounds: &Bounds) -> Vec<Violation> {
 }
 
 fn is_told_late(history: &History, hold: &Hold, next: &Hold, bounds: &Bounds) -> bool {
-    let Some(call) = history.calls.get(&hold.call) else { return false };
-    let known = call.told_lost.first().copied().into_iter().chain(call.release_begun).min();
+    let call = &history.calls[&hold.call];
+    let known = call.told_lost().next().into_iter().chain(call.release_begun()).min();
     let died = history.life(hold.call.process).killed.is_some_and(|killed| killed <= next.granted);
     // It had the time to be told if it ran before its lease ended.
     let from = hold.end.saturating_sub(bounds.slack);
@@ -51,13 +51,10 @@ fn is_told_late(history: &History, hold: &Hold, next: &Hold, bounds: &Bounds) ->
 /// Returns the time of the first record that shows that a lease was renewed after the next grant.
 fn renewed_late(history: &History, hold: &Hold, next: &Hold, bounds: &Bounds) -> Option<u64> {
     let mut latest: Option<u64> = None;
-    for record in &history.calls.get(&hold.call)?.records {
-        let (Event::Granted { until, .. } | Event::Renewed { until }) = record.event else {
-            continue;
-        };
+    for (at, until) in history.calls[&hold.call].leases() {
         let is_renewal = latest.is_some_and(|latest| until > latest.saturating_add(ROUNDING));
-        if is_renewal && record.at > next.granted.saturating_add(bounds.slack) {
-            return Some(record.at);
+        if is_renewal && at > next.granted.saturating_add(bounds.slack) {
+            return Some(at);
         }
         latest = latest.max(Some(until));
     }
@@ -98,7 +95,7 @@ fn places<'a>(holds: &[&'a Hold]) -> BTreeMap<Kind, Vec<(usize, &'a Hold)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::{Process, Story, rules};
+    use crate::history::{Event, Process, Story, rules};
 
     const FIRST: &str = "1.0/0/0";
     const PROCESS: Process = Process { number: 1, incarnation: 0 };

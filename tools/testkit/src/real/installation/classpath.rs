@@ -55,18 +55,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_jar_of_the_server_counts() {
-        assert!(is_server_jar(Path::new("lib/zookeeper-3.9.3.jar")));
-        assert!(!is_server_jar(Path::new("lib/zookeeper-jute-3.9.3.jar")));
-        assert!(!is_server_jar(Path::new("lib/zookeeper-3.9.3.txt")));
-    }
-
-    #[test]
-    fn a_release_gives_its_lib_directory() {
+    fn a_release_is_known_by_the_jar_of_the_server_and_gives_its_lib_directory() {
         let home = tempfile::tempdir().unwrap();
-        fs::create_dir(home.path().join("lib")).unwrap();
-        fs::write(home.path().join("lib/zookeeper-3.9.3.jar"), "").unwrap();
-        assert_eq!(release_classpath(home.path().as_os_str()).unwrap(), [home.path().join("lib/*")]);
+        let lib = home.path().join("lib");
+        fs::create_dir(&lib).unwrap();
+        for other in ["zookeeper-jute-3.9.3.jar", "zookeeper-3.9.3.txt"] {
+            fs::write(lib.join(other), "").unwrap();
+        }
+        assert!(release_classpath(home.path().as_os_str()).is_err());
+        fs::write(lib.join("zookeeper-3.9.3.jar"), "").unwrap();
+        assert_eq!(release_classpath(home.path().as_os_str()).unwrap(), [lib.join("*")]);
     }
 
     #[test]
