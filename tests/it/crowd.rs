@@ -1,11 +1,7 @@
 //! Many calls at one lock, many locks that are held or waited for, and the ways in which a client learns that nodes are
 //! gone.
 
-use std::collections::BTreeSet;
-use std::iter;
 use std::ops::Range;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -14,7 +10,6 @@ use zklock::{Client, Config, LeaseState, LossReason, MutexGuard};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
 
-use crate::support::session_end::end_session;
 use crate::support::{Server, Space, failed, soon, until};
 #[cfg(soak)]
 use zklock::Health;
@@ -103,45 +98,6 @@ async fn calls_that_wait_for_many_locks_disturb_nobody_and_are_served() {
     crowd.until_there_are(1).await;
     assert!(held.is_held());
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clients_whose_sessions_end_together_enter_again_and_are_all_served() {
-    let crowd = Crowd::of().await;
-    let holder = crowd.other().await.mutex("/fleet").unwrap().lock().await.unwrap();
-    let mut fleet = Vec::new();
-    for _ in 0..FLEET {
-        fleet.push(crowd.other().await);
-    }
-    let (mut waiting, inside) = (JoinSet::new(), Arc::new(AtomicUsize::new(0)));
-    for client in &fleet {
-        let (mutex, inside) = (client.mutex("/fleet").unwrap(), inside.clone());
-        waiting.spawn(async move {
-            let guard = mutex.lock_timeout(Duration::MAX).await.unwrap();
-            assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
-            tokio::task::yield_now().await;
-            inside.fetch_sub(1, Ordering::SeqCst);
-            let token = guard.fencing_token();
-            guard.release().await.unwrap();
-            token
-        });
-    }
-    crowd.until_there_are(FLEET + 1).await;
-    let ended: Vec<_> = fleet.iter().map(|client| client.session_id().unwrap()).collect();
-    for session in &ended {
-        end_session(crowd.server.address(), *session);
-    }
-    let has_next = |(client, ended): (&Client, &i64)| client.session_id().is_some_and(|id| id != *ended);
-    until(|| async { iter::zip(&fleet, &ended).all(has_next) }, "each client has its next session").await;
-    crowd.until_there_are(FLEET + 1).await;
-    assert!(holder.is_held());
-    holder.release().await.unwrap();
-    let served = tokio::time::timeout(LONG, waiting.join_all()).await.expect("all are served in time");
-    assert_eq!(served.into_iter().collect::<BTreeSet<_>>().len(), FLEET);
-    crowd.until_there_are(0).await;
-}
-
-/// The number of clients of which each has a session and one call.
-const FLEET: usize = 64;
 
 /// The paths of their nodes are longer together than the client library sends in one packet.
 const LOCKS: usize = 200;
