@@ -3,34 +3,14 @@
 use std::future::pending;
 use std::time::Duration;
 
-use zklock::{Config, Health, LossReason, Policy, Readiness, Standing};
+use zklock::{Config, Health, LossReason, Policy, Readiness};
 use zklock_testkit::How;
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
-use crate::recovery::expire_for_the_client_alone;
-use crate::support::session_end::end_session;
 use crate::support::{PATIENCE, Server, Space, TICK, failed, soon, until};
 
 const PATH: &str = "/sweeper";
-
-#[tokio::test]
-async fn candidates_are_listed_by_their_ids_and_all_see_the_same_leader() {
-    let space = Space::new();
-    let candidate =
-        async |id: &str| space.client().await.election(PATH).unwrap().identity(id).unwrap().latch();
-    let first = candidate("first").await;
-    space.until_queued(PATH, 1).await;
-    assert_eq!(first.leader().await.unwrap().unwrap().identity, "first");
-    let second = candidate("second").await;
-    space.until_queued(PATH, 2).await;
-    for latch in [&first, &second] {
-        let seen = latch.participants().await.unwrap();
-        let seen: Vec<_> = seen.iter().map(|one| (one.identity.as_str(), one.standing)).collect();
-        assert_eq!(seen, [("first", Standing::Holds), ("second", Standing::Waits)]);
-        assert_eq!(latch.leader().await.unwrap().unwrap().identity, "first");
-    }
-}
 
 #[tokio::test]
 async fn a_candidate_without_a_server_waits_for_its_first_answer_and_has_it_later() {
@@ -161,23 +141,6 @@ async fn an_interruption_during_an_outage_leaves_no_node_afterwards() {
 }
 
 #[tokio::test]
-async fn ten_candidates_lose_their_leader_with_the_server_and_have_one_when_it_is_back() {
-    let server = Server::start_granting(PATIENCE);
-    let mut latches = Vec::new();
-    for _ in 0..10 {
-        let election = server.client(PATIENCE).await.election(PATH).unwrap();
-        latches.push(election.policy(Policy::GiveUpWhenSuspended).latch());
-    }
-    let leaders = || latches.iter().filter(|latch| latch.is_leader()).count();
-    until(|| async { leaders() == 1 && children(&server).await == 10 }, "one leads").await;
-    server.kill().unwrap();
-    until(|| async { leaders() == 0 }, "nobody leads").await;
-    server.restart().unwrap();
-    until(|| async { leaders() == 1 }, "one leads again").await;
-    assert_eq!(children(&server).await, 10);
-}
-
-#[tokio::test]
 async fn a_latch_that_is_started_without_a_server_leads_when_there_is_one() {
     let server = Server::start();
     let config = Config::new(server.connect_string()).session_timeout(Duration::from_secs(4)).tick_time(TICK);
@@ -228,20 +191,4 @@ async fn a_leader_whose_node_is_deleted_while_it_is_cut_off_runs_again_with_one_
     let again = soon(latch.leadership()).await.unwrap();
     assert!(again.fencing_token().zxid() > term.fencing_token().zxid(), "with another node");
     assert_eq!(space.children(PATH).await.len(), 1);
-}
-
-#[tokio::test]
-async fn a_leader_does_not_lead_with_the_node_of_its_last_session() {
-    let (space, proxy, client) = Space::with_proxy().await;
-    let latch = client.leader_latch(PATH).unwrap();
-    let term = soon(latch.leadership()).await.unwrap();
-    let old = expire_for_the_client_alone(&proxy, &client).await;
-    assert!(!latch.is_leader() && !term.is_leading());
-    space.until_queued(PATH, 2).await;
-    let listed = latch.participants().await.unwrap();
-    assert_eq!((listed[0].session_id, Some(listed[1].session_id)), (old, client.session_id()));
-    assert!(!latch.is_leader(), "the old node is the head");
-    end_session(space.server().address(), old);
-    let next = soon(latch.leadership()).await.unwrap();
-    assert_eq!(next.fencing_token(), listed[1].fencing_token);
 }
