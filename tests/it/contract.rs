@@ -1,7 +1,7 @@
 //! The contract of every lock that excludes all others: Curator's `TestInterProcessMutexBase`.
 
 mod costs;
-mod face;
+pub(crate) mod face;
 mod fairness;
 mod interruptions;
 mod losses;
