@@ -75,7 +75,6 @@ async fn yield_often() {
 }
 
 #[apply(every_passed_lock)]
-#[tokio::test]
 async fn calls_are_served_in_their_order_under_one_node_without_a_request(face: Face) {
     let line = Line::new(face).await;
     let mut events = line.client.events();
@@ -115,7 +114,6 @@ async fn calls_are_served_in_their_order_under_one_node_without_a_request(face: 
 }
 
 #[apply(every_passed_lock)]
-#[tokio::test]
 async fn try_after_a_release_finds_no_contender_of_a_call_that_was_served(face: Face) {
     let line = Line::new(face).await;
     for _ in 0..5 {
@@ -129,7 +127,6 @@ async fn try_after_a_release_finds_no_contender_of_a_call_that_was_served(face: 
 }
 
 #[apply(every_passed_lock)]
-#[tokio::test]
 async fn write_under_way_delays_the_next_holder_until_it_is_answered(face: Face) {
     let line = Line::new(face).await;
     let (first, [second, waiting]) = line.held_before().await;
@@ -153,7 +150,6 @@ async fn write_under_way_delays_the_next_holder_until_it_is_answered(face: Face)
 }
 
 #[apply(every_passed_lock)]
-#[tokio::test]
 async fn write_of_unknown_outcome_makes_the_next_holder_take_another_node(face: Face) {
     let line = Line::new(face).await;
     let (guard, [waiting]) = line.held_before().await;
@@ -171,7 +167,6 @@ async fn write_of_unknown_outcome_makes_the_next_holder_take_another_node(face: 
 }
 
 #[apply(every_passed_lock)]
-#[tokio::test]
 async fn nothing_is_passed_on_while_the_connection_is_broken(face: Face) {
     let line = Line::new(face).await;
     let (guard, [waiting]) = line.held_before().await;
@@ -192,7 +187,6 @@ async fn nothing_is_passed_on_while_the_connection_is_broken(face: Face) {
 }
 
 #[apply(every_passed_lock)]
-#[tokio::test]
 async fn loss_is_told_to_the_holder_once_and_the_line_is_served_afterwards(
     face: Face,
     #[values(LossReason::NodeDeleted, LossReason::SessionEnded)] cause: LossReason,
@@ -230,7 +224,6 @@ async fn loss_is_told_to_the_holder_once_and_the_line_is_served_afterwards(
 }
 
 #[apply(every_passed_lock)]
-#[tokio::test]
 async fn holder_that_is_asked_to_release_passes_nothing_on(face: Face) {
     let line = Line::new(face).await;
     let (guard, [waiting]) = line.held_before().await;
@@ -247,7 +240,6 @@ async fn holder_that_is_asked_to_release_passes_nothing_on(face: Face) {
 }
 
 #[apply(every_passed_lock)]
-#[tokio::test]
 async fn calls_dropped_in_line_are_skipped_and_cost_no_request(face: Face) {
     let line = Line::new(face).await;
     let (guard, []) = line.held_before().await;
@@ -269,7 +261,6 @@ async fn calls_dropped_in_line_are_skipped_and_cost_no_request(face: Face) {
 }
 
 #[apply(every_passed_lock)]
-#[tokio::test]
 async fn last_call_dropped_in_line_takes_the_node_with_it(face: Face) {
     let line = Line::new(face).await;
     let guard = face.of(&line.space.client().await, PATH).lock().await.unwrap();
@@ -285,7 +276,6 @@ async fn last_call_dropped_in_line_takes_the_node_with_it(face: Face) {
 }
 
 #[apply(every_passed_lock)]
-#[tokio::test]
 async fn call_whose_time_is_over_in_line_says_so_and_the_others_stay(face: Face) {
     let line = Line::new(face).await;
     let (guard, [waiting]) = line.held_before().await;
@@ -301,7 +291,6 @@ async fn call_whose_time_is_over_in_line_says_so_and_the_others_stay(face: Face)
 }
 
 #[apply(every_passed_lock)]
-#[tokio::test]
 async fn shutdown_refuses_the_line_and_passes_nothing_on(
     face: Face,
     #[values(Duration::ZERO, LONG)] grace: Duration,
@@ -326,7 +315,6 @@ async fn shutdown_refuses_the_line_and_passes_nothing_on(
 }
 
 #[apply(every_passed_lock)]
-#[tokio::test]
 async fn lock_that_waits_to_be_passed_on_is_released_when_its_client_is_shut_down(face: Face) {
     let line = Line::new(face).await;
     let (guard, [waiting]) = line.held_before().await;
