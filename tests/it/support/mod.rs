@@ -4,7 +4,6 @@ pub(crate) mod diagnosis;
 pub(crate) mod frames;
 pub(crate) mod logs;
 pub(crate) mod process;
-pub(crate) mod random;
 mod server;
 pub(crate) mod session_end;
 mod waiting;
