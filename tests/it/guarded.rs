@@ -6,7 +6,7 @@ use std::future::pending;
 use zklock::{LockError, Refusal};
 use zookeeper_client as zk;
 
-use crate::support::{Space, failed, soon};
+use crate::support::{Space, failed, lead};
 
 const PATH: &str = "/jobs/7";
 
@@ -125,8 +125,7 @@ async fn candidates_and_terms_show_their_paths_and_whether_they_lead() {
     assert_shows(&client.election("/boss").unwrap(), &["Election", "\"/boss\"", "policy"]);
     let leader = client.leader("/boss").unwrap();
     assert_shows(&leader, &["Leader", "\"/boss\"", "is_leader: false"]);
-    let latch = client.leader_latch("/boss").unwrap();
-    let term = soon(latch.leadership()).await.unwrap();
+    let (latch, term) = lead(&client, "/boss").await;
     assert_shows(&latch, &["LeaderLatch", "\"/boss\"", "true"]);
     let token = format!("{:?}", term.fencing_token());
     assert_shows(&term, &["Leadership", "\"/boss\"", &token, "is_leading: true"]);

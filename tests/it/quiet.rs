@@ -10,7 +10,7 @@ use zklock::{Config, Ended, LockError, LossReason, distributed_lock, leader_only
 
 use crate::support::frames::{Frame, Interrupted};
 use crate::support::logs::{Loud, logged};
-use crate::support::{INSTALLED, Space, soon, until};
+use crate::support::{INSTALLED, Space, lead, soon, until};
 
 #[distributed_lock(path = "/skipped-and-logged", skip, name = "the nightly sweep")]
 async fn skipped() {}
@@ -140,8 +140,7 @@ async fn a_lock_cancelled_in_any_phase_leaves_nothing_and_logs_no_trouble() {
 async fn a_selector_that_runs_once_logs_that_it_cannot_run_before_it_ends() {
     Loud::listen();
     let space = Space::new();
-    let latch = space.client().await.leader_latch("/refused-selector").unwrap();
-    soon(latch.leadership()).await.unwrap();
+    let (latch, _term) = lead(&space.client().await, "/refused-selector").await;
     let selector = space.client().await.election("/refused-selector").unwrap().select(async |_| {});
     assert!(matches!(soon(selector.ended()).await, Ended::Failed(LockError::MixedRecipes { .. })));
     let lines = logged("/refused-selector");

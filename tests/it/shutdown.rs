@@ -17,7 +17,7 @@ use zklock_testkit::wire::Opcode;
 
 use crate::attributes::Tracer;
 use crate::contract::face::Face;
-use crate::support::{SOON, Server, Space, TICK, failed, soon, until, until_in_line, until_leads};
+use crate::support::{SOON, Server, Space, TICK, failed, lead, soon, until, until_in_line, until_leads};
 
 const PATH: &str = "/service";
 
@@ -434,8 +434,7 @@ async fn a_leader_without_bodies_resigns_at_once_although_the_shutdown_waits_for
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_whose_body_has_its_grace_leads_on_and_refuses_new_calls() {
     let client = Space::new().client().await;
-    let latch = client.leader_latch("/latch").unwrap();
-    let term = soon(latch.leadership()).await.unwrap();
+    let (latch, term) = lead(&client, "/latch").await;
     let (end, ends) = oneshot::channel();
     let under_latch = tokio::spawn(async move { term.run(ends).await });
     let running = Running::begin(&client, led).await;
@@ -498,8 +497,7 @@ async fn a_call_whose_period_begins_during_a_shutdown_runs() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_candidate_that_is_closed_during_the_grace_drops_its_body() {
     let client = Space::new().client().await;
-    let latch = client.leader_latch(PATH).unwrap();
-    let term = soon(latch.leadership()).await.unwrap();
+    let (latch, term) = lead(&client, PATH).await;
     let (begun, has_begun) = oneshot::channel();
     let body = tokio::spawn(async move {
         let body = async {

@@ -14,7 +14,7 @@ use zookeeper_client::Permission as P;
 
 use self::recorder::{Recorded, Recorder};
 use crate::events::sums::call;
-use crate::support::{Space, failed, soon, until};
+use crate::support::{Space, failed, lead, soon, until};
 
 const PATH: &str = "/jobs/1";
 
@@ -152,8 +152,7 @@ async fn spans_are_opened_filled_and_closed_on_the_threads_of_their_callers() {
         _ = tasks.join_all() => {}
         () = faults => {}
     }
-    let latch = client.leader_latch("/leader").unwrap();
-    let term = soon(latch.leadership()).await.unwrap();
+    let (latch, term) = lead(&client, "/leader").await;
     term.run(async {}).await.unwrap();
     let lost = client.mutex("/lost").unwrap().lock().await.unwrap();
     soon(client.shutdown(Duration::ZERO)).await;
@@ -280,8 +279,7 @@ const OFFICE: &str = "/sweeper";
 async fn a_call_that_waits_to_lead_has_a_span_and_so_has_each_body_under_the_term() {
     let (recorder, _listening) = Recorder::listen();
     let (space, [first, second]) = Space::with_clients().await;
-    let latch = first.leader_latch(OFFICE).unwrap();
-    let term = soon(latch.leadership()).await.unwrap();
+    let (_latch, term) = lead(&first, OFFICE).await;
     let token = term.fencing_token().to_string();
     term.run(async { info!("under the term") }).await.unwrap();
     assert_eq!(recorder.around("under the term"), Some("zklock.hold"));

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use zklock::{Ended, Leadership, MutexGuard, Verdict};
+use zklock::{Ended, MutexGuard, Verdict};
 
-use crate::support::{Space, failed, soon, until};
+use crate::support::{Space, failed, lead, soon, until};
 
 const PATH: &str = "/sweeper";
 /// The name of the thread of a client, which sends the heartbeats.
@@ -243,8 +243,7 @@ async fn bodies_and_data_under_a_lock_or_a_term_are_used_and_dropped_elsewhere()
     let (space, record) = (Space::new(), Record::default());
     let client = space.client().await;
     let guard = client.mutex("/held").unwrap().lock().await.unwrap();
-    let latch = client.leader_latch(PATH).unwrap();
-    let term: Leadership = soon(latch.leadership()).await.unwrap();
+    let (latch, term) = lead(&client, PATH).await;
     guard.create("/data", Data(record.value("drop of the data"))).await.unwrap();
     guard.set_data("/data", Data(record.value("drop of the data"))).await.unwrap();
     term.set_data("/data", Data(record.value("drop of the data"))).await.unwrap();

@@ -10,7 +10,7 @@ use zklock_testkit::How;
 
 use super::Listener;
 use crate::support::session_end::end_session;
-use crate::support::{Space, polled, soon, until};
+use crate::support::{Space, lead, polled, soon, until};
 
 const LOCKS: [&str; 4] = ["/sums/mutex", "/sums/alone", "/sums/shelf", "/sums/room"];
 const TASKS: u64 = 20;
@@ -158,8 +158,7 @@ async fn each_term_of_many_candidates_begins_and_ends_once() {
         _ = candidates.join_all() => {}
         () = faults => {}
     }
-    let latch = client.leader_latch("/sums/lost").unwrap();
-    let term = soon(latch.leadership()).await.unwrap();
+    let (latch, term) = lead(&client, "/sums/lost").await;
     space.delete_children("/sums/lost").await;
     soon(term.lost()).await;
     // A term keeps its client.

@@ -8,7 +8,7 @@ use zklock_testkit::How;
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
-use crate::support::{PATIENCE, Server, Space, TICK, failed, soon, until};
+use crate::support::{PATIENCE, Server, Space, TICK, failed, lead, soon, until};
 
 const PATH: &str = "/sweeper";
 
@@ -52,8 +52,7 @@ async fn an_outage_ends_a_term_or_not_by_the_policy_and_the_node_stays() {
 async fn a_leader_and_a_follower_that_run_again_at_once_never_both_lead() {
     let space = Space::new();
     let ((leading, one), (following, other)) = (space.proxied().await, space.proxied().await);
-    let first = one.leader_latch(PATH).unwrap();
-    let term = soon(first.leadership()).await.unwrap();
+    let (first, term) = lead(&one, PATH).await;
     let second = other.leader_latch(PATH).unwrap();
     soon(second.settled()).await.unwrap();
     let nobody_leads = || !first.is_leader() && !second.is_leader();
@@ -93,8 +92,7 @@ async fn a_leader_and_a_follower_that_run_again_at_once_never_both_lead() {
 #[tokio::test]
 async fn two_candidates_whose_predecessors_go_behind_the_back_of_their_lists_keep_their_nodes() {
     let space = Space::new();
-    let first = space.client().await.leader_latch(PATH).unwrap();
-    soon(first.leadership()).await.unwrap();
+    let (first, _term) = lead(&space.client().await, PATH).await;
     let ((one, a), (other, b)) = (space.proxied().await, space.proxied().await);
     let lists = [&one, &other].map(|proxy| proxy.on_reply(Opcode::GET_CHILDREN).hold());
     let second = a.leader_latch(PATH).unwrap();

@@ -9,7 +9,7 @@ use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
 use super::select;
-use crate::support::{SOON, Space, failed, soon, until, until_leads};
+use crate::support::{SOON, Space, failed, lead, soon, until, until_leads};
 
 const PATH: &str = "/sweeper";
 
@@ -37,8 +37,7 @@ async fn selector_that_is_requeued_twice_runs_once_more() {
     selector.interrupt();
     // A candidate that runs again would be back by the time another one has led.
     space.until_empty(PATH).await;
-    let other = space.client().await.leader_latch("/other").unwrap();
-    soon(other.leadership()).await.unwrap();
+    let _leads = lead(&space.client().await, "/other").await;
     assert_eq!(space.children(PATH).await, [""; 0]);
     assert!(terms.try_recv().is_err());
     assert!(matches!(selector.close().await.unwrap(), Ended::Closed));
@@ -47,8 +46,7 @@ async fn selector_that_is_requeued_twice_runs_once_more() {
 #[tokio::test]
 async fn two_latches_of_one_client_are_two_candidates() {
     let client = Space::new().client().await;
-    let first = client.leader_latch(PATH).unwrap();
-    soon(first.leadership()).await.unwrap();
+    let (first, _term) = lead(&client, PATH).await;
     let second = client.leader_latch(PATH).unwrap();
     soon(second.settled()).await.unwrap();
     assert!(first.is_leader() && !second.is_leader());
