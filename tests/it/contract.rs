@@ -116,6 +116,7 @@ async fn waiters_are_listed_and_served_in_the_order_of_the_queue(face: Face) {
     }
     let lock = face.of(&clients[0], PATH);
     assert_eq!(lock.participants().await, []);
+    assert_eq!(space.children("").await, [""; 0], "a list creates nothing");
     let guard = lock.take().await;
     let mut waiting = Vec::new();
     for (place, client) in clients[1..].iter().enumerate() {
