@@ -144,7 +144,9 @@ async fn a_callback_whose_term_or_runtime_ends_is_dropped_elsewhere() {
     until(|| async { record.threads("callback").len() == 2 }, "it runs again").await;
     runtime.shutdown_background();
     assert!(matches!(soon(selector.ended()).await, Ended::Closed));
+    assert!(!selector.has_leadership());
     record.until_taken_elsewhere(["drop of the callback"]).await;
+    space.until_empty(PATH).await;
 }
 
 #[derive(Debug)]
@@ -183,18 +185,6 @@ async fn a_callback_of_a_revocation_is_called_and_dropped_elsewhere() {
     let (space, record) = (Space::new(), Record::default());
     let client = space.client().await;
     let mutex = client.mutex(PATH).unwrap();
-    let guard = mutex.lock().await.unwrap();
-    listen(&guard, &record);
-    client.revoke(&mutex.participants().await.unwrap()[0]).await.unwrap();
-    record.until_taken_elsewhere(["callback", "drop of the callback"]).await;
-    assert_eq!(record.threads("callback"), ["zklock-revoked"]);
-}
-
-#[tokio::test]
-async fn a_callback_of_a_revocation_that_is_not_called_is_dropped_elsewhere() {
-    let (space, record) = (Space::new(), Record::default());
-    let client = space.client().await;
-    let mutex = client.mutex(PATH).unwrap();
     let dropped = |times| {
         let record = &record;
         async move {
@@ -211,13 +201,19 @@ async fn a_callback_of_a_revocation_that_is_not_called_is_dropped_elsewhere() {
     listen(&guard, &record);
     drop(guard);
     dropped(2).await;
+    assert!(record.threads("callback").is_empty());
+    let guard = mutex.lock().await.unwrap();
+    listen(&guard, &record);
+    client.revoke(&mutex.participants().await.unwrap()[0]).await.unwrap();
+    dropped(3).await;
+    assert_eq!(record.threads("callback"), ["zklock-revoked"]);
+    guard.release().await.unwrap();
     let guard = mutex.lock().await.unwrap();
     listen(&guard, &record);
     soon(client.shutdown(Duration::ZERO)).await;
     record.until_taken_elsewhere([]).await;
     drop(guard);
-    dropped(3).await;
-    assert!(record.threads("callback").is_empty());
+    dropped(4).await;
 }
 
 struct Data(Value);

@@ -1,12 +1,10 @@
 //! Candidates that lead until they are closed, as in Curator's `TestLeaderLatch`, also through outages.
 
-use std::future::pending;
 use std::time::Duration;
 
 use zklock::{Config, Health, LossReason, Policy, Readiness};
 use zklock_testkit::How;
 use zklock_testkit::wire::Opcode;
-use zookeeper_client as zk;
 
 use crate::support::{PATIENCE, Server, Space, TICK, failed, lead, soon, until};
 
@@ -113,29 +111,6 @@ async fn two_candidates_whose_predecessors_go_behind_the_back_of_their_lists_kee
     second.close().await.unwrap();
     soon(third.leadership()).await.unwrap();
     assert_eq!(other.requests(Opcode::CREATE2), 1);
-}
-
-async fn children(server: &Server) -> usize {
-    match server.outsider().await.list_children(PATH).await {
-        Err(zk::Error::NoNode) => 0,
-        listed => listed.expect("the server lists").len(),
-    }
-}
-
-#[tokio::test]
-async fn an_interruption_during_an_outage_leaves_no_node_afterwards() {
-    let server = Server::start_granting(PATIENCE);
-    let client = server.client(PATIENCE).await;
-    let election = client.election(PATH).unwrap().policy(Policy::GiveUpWhenLost);
-    let selector = election.select(|_| pending::<()>());
-    until(|| async { selector.has_leadership() }, "it leads").await;
-    server.kill().unwrap();
-    until(|| async { client.health() == Health::Suspended }, "the client notices").await;
-    assert!(selector.has_leadership());
-    selector.interrupt();
-    assert!(!selector.has_leadership());
-    server.restart().unwrap();
-    until(|| async { children(&server).await == 0 }, "the node is gone").await;
 }
 
 #[tokio::test]

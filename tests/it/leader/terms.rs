@@ -11,7 +11,6 @@ use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
-use super::select;
 use crate::support::{Space, failed, lead, soon, until};
 
 const PATH: &str = "/sweeper";
@@ -42,23 +41,6 @@ async fn a_callback_whose_term_ended_before_its_runtime_came_to_it_never_runs() 
     block_until(|| !selector.has_leadership());
     assert!(matches!(selector.close().await.unwrap(), Ended::Closed));
     assert!(!has_run.load(Ordering::SeqCst));
-}
-
-#[tokio::test]
-async fn a_selector_whose_runtime_ended_leaves_the_election() {
-    let space = Space::new();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
-    let election = space.client().await.election(PATH).unwrap().auto_requeue();
-    let (selector, mut led) = {
-        let _inside = runtime.enter();
-        select(election)
-    };
-    let term = soon(led.recv()).await.unwrap();
-    runtime.shutdown_background();
-    assert!(matches!(soon(selector.ended()).await, Ended::Closed));
-    assert!(!selector.has_leadership() && !term.is_leading());
-    soon(term.lost()).await;
-    space.until_empty(PATH).await;
 }
 
 #[tokio::test]
