@@ -88,32 +88,6 @@ async fn a_leader_and_a_follower_that_run_again_at_once_never_both_lead() {
 }
 
 #[tokio::test]
-async fn two_candidates_whose_predecessors_go_behind_the_back_of_their_lists_keep_their_nodes() {
-    let space = Space::new();
-    let (first, _term) = lead(&space.client().await, PATH).await;
-    let ((one, a), (other, b)) = (space.proxied().await, space.proxied().await);
-    let lists = [&one, &other].map(|proxy| proxy.on_reply(Opcode::GET_CHILDREN).hold());
-    let second = a.leader_latch(PATH).unwrap();
-    space.until_queued(PATH, 2).await;
-    let third = b.leader_latch(PATH).unwrap();
-    space.until_queued(PATH, 3).await;
-    for list in &lists {
-        soon(list.struck()).await;
-    }
-    let nodes = space.children(PATH).await.len();
-    first.close().await.unwrap();
-    // The last candidate gets its list first, and the list is outdated.
-    lists.iter().rev().for_each(|list| list.release());
-    soon(second.leadership()).await.unwrap();
-    assert!(!third.is_leader());
-    assert_eq!([&one, &other].map(|proxy| proxy.requests(Opcode::CREATE2)), [1, 1]);
-    until(|| async { space.children(PATH).await.len() == nodes - 1 }, "no node was added").await;
-    second.close().await.unwrap();
-    soon(third.leadership()).await.unwrap();
-    assert_eq!(other.requests(Opcode::CREATE2), 1);
-}
-
-#[tokio::test]
 async fn a_latch_that_is_started_without_a_server_leads_when_there_is_one() {
     let server = Server::start();
     let config = Config::new(server.connect_string()).session_timeout(Duration::from_secs(4)).tick_time(TICK);
