@@ -101,6 +101,10 @@ impl Scene {
         let guard = soon(waiting).await.unwrap().unwrap();
         guard.verify().await.unwrap();
         self.face.assert_held_once(&self.space, PATH).await;
+        self.end(guard).await;
+    }
+
+    async fn end(&self, guard: Held) {
         guard.release().await.unwrap();
         self.until_nothing_is_left().await;
     }
@@ -158,8 +162,7 @@ async fn holder_that_loses_its_lock_is_told_and_writes_nothing_while_the_next_ha
     next.verify().await.unwrap();
     assert!(scene.nodes().await.iter().all(|node| before.contains(node)), "it has the node it waited with");
     assert!(next.fencing_token() > token);
-    next.release().await.unwrap();
-    scene.until_nothing_is_left().await;
+    scene.end(next).await;
 }
 
 #[apply(every_lock_and_readers)]
@@ -175,8 +178,7 @@ async fn next_lock_of_a_client_whose_session_ended_is_in_its_next_session(face: 
     assert_eq!(Some(holder.session_id), scene.client.session_id());
     assert!(failed(guard.release().await).is_lost());
     assert!(next.is_held(), "the end of an old guard does not touch the new lock");
-    next.release().await.unwrap();
-    scene.until_nothing_is_left().await;
+    scene.end(next).await;
 }
 
 #[apply(every_lock_and_readers)]
@@ -210,8 +212,7 @@ async fn waiter_whose_node_is_deleted_takes_the_lock_with_another_node(face: Fac
     guard.verify().await.unwrap();
     assert!(!scene.nodes().await.contains(deleted[0]));
     face.assert_held_once(&scene.space, PATH).await;
-    guard.release().await.unwrap();
-    scene.until_nothing_is_left().await;
+    scene.end(guard).await;
 }
 
 #[apply(every_lock_and_readers)]
@@ -291,8 +292,7 @@ async fn lease_of_a_holder_that_is_cut_off_ends_before_its_session(face: Face) {
     next.release().await.unwrap();
     let again = scene.lock.take().await;
     assert_eq!(guard.state(), LeaseState::Lost(LossReason::LeaseExpired), "a loss is permanent");
-    again.release().await.unwrap();
-    scene.until_nothing_is_left().await;
+    scene.end(again).await;
 }
 
 #[apply(every_lock_and_readers)]
@@ -314,8 +314,7 @@ async fn node_of_the_last_session_is_waited_for_like_that_of_another_client(face
     let holder = &lock.participants().await[0];
     assert_eq!(Some(holder.session_id), scene.client.session_id());
     assert_eq!(holder.fencing_token, again.fencing_token());
-    again.release().await.unwrap();
-    scene.until_nothing_is_left().await;
+    scene.end(again).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -53,6 +53,11 @@ impl Line {
         of_locks.map(|opcode| self.proxy.requests(opcode))
     }
 
+    async fn end(&self, guard: Held) {
+        guard.release().await.unwrap();
+        self.until_nothing_is_left().await;
+    }
+
     async fn until_nothing_is_left(&self) {
         self.face.until_contending(&self.space, PATH, 0).await;
     }
@@ -92,8 +97,7 @@ async fn calls_are_served_in_their_order_under_one_node_without_a_request(face: 
         tokens.push(token);
     }
     assert_eq!(line.requests(), before);
-    guard.release().await.unwrap();
-    line.until_nothing_is_left().await;
+    line.end(guard).await;
     line.client.shutdown(Duration::ZERO).await;
     drop((line.lock, line.client));
     let (mut queued, mut acquired, mut given) = (Vec::new(), Vec::new(), Vec::new());
@@ -145,8 +149,7 @@ async fn write_under_way_delays_the_next_holder_until_it_is_answered(face: Face)
     assert_eq!((guard.fencing_token().zxid(), guard.fencing_token().handoff()), (token.zxid(), 2));
     let data = line.space.outsider().await.get_data(&line.space.full(DATA)).await.unwrap().0;
     assert_eq!(data, b"second", "it was applied before the next holder began");
-    guard.release().await.unwrap();
-    line.until_nothing_is_left().await;
+    line.end(guard).await;
 }
 
 #[apply(every_passed_lock)]
@@ -162,8 +165,7 @@ async fn write_of_unknown_outcome_makes_the_next_holder_take_another_node(face: 
     guard.release().await.unwrap();
     let guard = soon(waiting).await.unwrap().unwrap();
     assert!(guard.fencing_token().zxid() > token.zxid());
-    guard.release().await.unwrap();
-    line.until_nothing_is_left().await;
+    line.end(guard).await;
 }
 
 #[apply(every_passed_lock)]
@@ -182,8 +184,7 @@ async fn nothing_is_passed_on_while_the_connection_is_broken(face: Face) {
     let guard = soon(waiting).await.unwrap().unwrap();
     soon(releasing).await.unwrap().unwrap();
     assert_eq!((guard.fencing_token().zxid(), guard.fencing_token().handoff()), (token.zxid(), 1));
-    guard.release().await.unwrap();
-    line.until_nothing_is_left().await;
+    line.end(guard).await;
 }
 
 #[apply(every_passed_lock)]
@@ -235,8 +236,7 @@ async fn holder_that_is_asked_to_release_passes_nothing_on(face: Face) {
     let guard = soon(waiting).await.unwrap().unwrap();
     assert!(guard.fencing_token().zxid() > token.zxid(), "another node, at the tail of the queue");
     assert!(guard.revoked().now_or_never().is_none());
-    guard.release().await.unwrap();
-    line.until_nothing_is_left().await;
+    line.end(guard).await;
 }
 
 #[apply(every_passed_lock)]
@@ -256,8 +256,7 @@ async fn calls_dropped_in_line_are_skipped_and_cost_no_request(face: Face) {
     let guard = soon(last).await.unwrap().unwrap();
     assert_eq!(guard.fencing_token().handoff(), 1);
     assert_eq!(line.requests(), requests);
-    guard.release().await.unwrap();
-    line.until_nothing_is_left().await;
+    line.end(guard).await;
 }
 
 #[apply(every_passed_lock)]
@@ -286,8 +285,7 @@ async fn call_whose_time_is_over_in_line_says_so_and_the_others_stay(face: Face)
     guard.release().await.unwrap();
     let guard = soon(waiting).await.unwrap().unwrap();
     assert_eq!((guard.fencing_token().zxid(), guard.fencing_token().handoff()), (token.zxid(), 1));
-    guard.release().await.unwrap();
-    line.until_nothing_is_left().await;
+    line.end(guard).await;
 }
 
 #[apply(every_passed_lock)]
