@@ -95,48 +95,33 @@ impl Desk {
     async fn work(self: Arc<Self>, client: Client, mut random: Rng) {
         for _ in 0..CALLS {
             let polls = if random.u32(..5) == 0 { random.u64(..5) } else { u64::MAX };
-            let call = self.call(&client, random.fork());
-            polled(call, polls).await;
+            if let Some(Err(error)) = polled(self.call(&client, random.fork()), polls).await {
+                assert!(matches!(error, LockError::Timeout { .. }), "{error}");
+            }
         }
     }
 
-    async fn call(&self, client: &Client, mut random: Rng) {
+    async fn call(&self, client: &Client, mut random: Rng) -> Result<(), LockError> {
         let wait = Duration::from_millis(if random.u32(..5) == 0 { 1 + random.u64(..8) } else { 60_000 });
-        let (mutex, shelf) = (client.mutex(LOCKS[0]).unwrap(), client.rwlock(LOCKS[1]).unwrap());
-        let ended = match random.u64(..6) {
-            0 => match mutex.try_lock().await {
-                Ok(Some(guard)) => self.exclusive((0, guard.fencing_token()), guard, random).await,
-                Ok(None) => Ok(()),
-                Err(error) => Err(error),
+        let (mutex, shelf) = (client.mutex(LOCKS[0])?, client.rwlock(LOCKS[1])?);
+        match random.u64(..6) {
+            0 => match mutex.try_lock().await? {
+                Some(guard) => self.exclusive(0, guard, random).await,
+                None => Ok(()),
             },
-            1 | 2 => match mutex.lock_timeout(wait).await {
-                Ok(guard) => self.exclusive((0, guard.fencing_token()), guard, random).await,
-                Err(error) => Err(error),
-            },
-            3 => match shelf.write_timeout(wait).await {
-                Ok(guard) => self.exclusive((1, guard.fencing_token()), guard, random).await,
-                Err(error) => Err(error),
-            },
-            _ => match shelf.read_timeout(wait).await {
-                Ok(guard) => {
-                    self.section(1, 1, &mut random).await;
-                    end(guard, random).await
-                }
-                Err(error) => Err(error),
-            },
-        };
-        if let Err(error) = ended {
-            assert!(matches!(error, LockError::Timeout { .. }), "{error}");
+            1 | 2 => self.exclusive(0, mutex.lock_timeout(wait).await?, random).await,
+            3 => self.exclusive(1, shelf.write_timeout(wait).await?, random).await,
+            _ => {
+                let guard = shelf.read_timeout(wait).await?;
+                self.section(1, 1, &mut random).await;
+                end(guard, random).await
+            }
         }
     }
 
     /// Holds the lock alone, with a greater token than all before.
-    async fn exclusive<L>(
-        &self,
-        (lock, token): (usize, FencingToken),
-        guard: Guard<L>,
-        mut random: Rng,
-    ) -> Result<(), LockError> {
+    async fn exclusive<L>(&self, lock: usize, guard: Guard<L>, mut random: Rng) -> Result<(), LockError> {
+        let token = guard.fencing_token();
         let last = self.last[lock].lock().unwrap().replace(token);
         assert!(last < Some(token), "{last:?} came before {token}");
         self.section(lock, WRITER, &mut random).await;
