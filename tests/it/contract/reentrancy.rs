@@ -75,7 +75,10 @@ async fn sibling_that_waits_in_vain_says_what_for(face: Face) {
     let guard = outer.lock().await.unwrap();
     let busy = guard.scope(face.of(&client, PATH).lock()).await.unwrap();
     let late = failed(guard.scope(lock.lock_timeout(SHORT)).await);
-    assert!(matches!(late, LockError::Timeout { phase: Phase::Sibling, .. }), "{late}");
+    let LockError::Timeout { phase: Phase::Sibling, holder: Some(holder), .. } = &late else {
+        panic!("{late}")
+    };
+    assert!(holder.is_this_client() && late.is_contended());
     assert!(guard.scope(lock.try_lock()).await.unwrap().is_none());
     busy.release().await.unwrap();
     guard.scope(lock.lock()).await.unwrap().release().await.unwrap();
