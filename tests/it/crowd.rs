@@ -54,11 +54,8 @@ impl Crowd {
 }
 
 async fn hold_each(client: &Client) -> Vec<MutexGuard> {
-    let mut guards = Vec::new();
-    for number in 0..CROWD {
-        guards.push(soon(client.mutex(path(number)).unwrap().lock()).await.unwrap());
-    }
-    guards
+    let locks = (0..CROWD).map(async |number| client.mutex(path(number)).unwrap().lock().await.unwrap());
+    soon(join_all(locks)).await
 }
 
 fn wait_for(client: &Client, numbers: Range<usize>) -> JoinSet<()> {
@@ -99,24 +96,12 @@ async fn calls_that_wait_for_many_locks_disturb_nobody_and_are_served() {
     assert!(held.is_held());
 }
 
-/// The paths of their nodes are longer together than the client library sends in one packet.
-const LOCKS: usize = 200;
-
-fn long_path(number: usize) -> String {
-    format!("/{}/{number}", "x".repeat(800))
-}
-
-async fn hold_many(client: &Client) -> Vec<MutexGuard> {
-    let locks = (0..LOCKS).map(async |number| client.mutex(long_path(number)).unwrap().lock().await.unwrap());
-    soon(join_all(locks)).await
-}
-
 #[tokio::test]
 async fn each_of_many_nodes_that_is_deleted_is_noticed() {
     let space = Space::new();
-    let mut guards = hold_many(&space.client().await).await;
-    let kept = guards.split_off(LOCKS / 2);
-    join_all((0..LOCKS / 2).map(async |number| space.delete_children(&long_path(number)).await)).await;
+    let mut guards = hold_each(&space.client().await).await;
+    let kept = guards.split_off(CROWD / 2);
+    join_all((0..CROWD / 2).map(async |number| space.delete_children(&path(number)).await)).await;
     for reason in join_all(guards.iter().map(|guard| soon(guard.lost()))).await {
         assert_eq!(reason, LossReason::NodeDeleted);
     }
@@ -126,7 +111,7 @@ async fn each_of_many_nodes_that_is_deleted_is_noticed() {
 #[tokio::test]
 async fn each_of_many_locks_is_read_again_after_a_reconnect() {
     let (proxy, client) = Space::new().proxied().await;
-    let guards = hold_many(&client).await;
+    let guards = hold_each(&client).await;
     let reads = || proxy.requests(Opcode::GET_DATA);
     let before = reads();
     let is = |state: LeaseState| guards.iter().all(|guard| guard.state() == state);
@@ -136,7 +121,7 @@ async fn each_of_many_locks_is_read_again_after_a_reconnect() {
     proxy.heal();
     until(async || is(LeaseState::Held), "all locks are held again").await;
     // Those that were taken right before may not have been read before.
-    assert!((LOCKS as u64..=LOCKS as u64 * 2).contains(&(reads() - before)));
+    assert!((CROWD as u64..=CROWD as u64 * 2).contains(&(reads() - before)));
 }
 
 /// A refusal of the first read on the next connection is not the end of a lock whose node is there.
