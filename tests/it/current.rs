@@ -302,7 +302,7 @@ async fn audit() -> Result<Session, LockError> {
 }
 
 #[tokio::test]
-async fn a_scope_has_clients_by_name_and_the_innermost_scope_goes_first() {
+async fn a_scope_has_clients_by_name_for_a_call_and_its_tasks_and_the_innermost_one_goes_first() {
     let (_, [outer, inner, named]) = Space::with_clients().await;
     let sessions = [&outer, &inner, &named].map(|client| client.session_id());
     let scope = Scope::new().client(outer.clone()).named("audit", named.clone());
@@ -314,22 +314,14 @@ async fn a_scope_has_clients_by_name_and_the_innermost_scope_goes_first() {
         [before, inside, renamed, both().await]
     };
     let [outer, inner, named] = sessions;
-    let seen = scope.run(within).await;
+    let seen = scope.clone().run(within).await;
     assert_eq!(seen, [(outer, named), (inner, named), (outer, inner), (outer, named)]);
-}
-
-#[tokio::test]
-async fn a_scope_goes_with_the_tasks_of_its_call_and_not_with_others() {
-    let (_, [client, named]) = Space::with_clients().await;
-    let sessions = (client.session_id(), named.session_id());
-    let scope = Scope::new().client(client).named("audit", named);
-    let (spawned, other) = scope
-        .run(async {
-            let both = async { (default().await.unwrap(), audit().await.unwrap()) };
-            (zklock::spawn(both).await.unwrap(), tokio::spawn(audit()).await.unwrap())
-        })
-        .await;
-    assert_eq!(spawned, sessions);
-    let error = failed(other);
+    let spawns = async {
+        let both = async { (default().await.unwrap(), audit().await.unwrap()) };
+        (zklock::spawn(both).await.unwrap(), tokio::spawn(audit()).await.unwrap())
+    };
+    let (spawned, stranger) = scope.run(spawns).await;
+    assert_eq!(spawned, (sessions[0], sessions[2]));
+    let error = failed(stranger);
     assert!(matches!(&error, LockError::NotInstalled { name: Some(name), .. } if name == "audit"), "{error}");
 }
