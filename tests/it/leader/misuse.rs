@@ -161,19 +161,6 @@ async fn a_shared_candidate_that_was_denied_leads_once_it_is_permitted() {
 }
 
 #[tokio::test]
-async fn a_candidate_leads_once_the_contender_of_another_recipe_is_gone() {
-    let space = Space::new();
-    let guard = space.client().await.mutex("/shared").unwrap().lock().await.unwrap();
-    let leader = space.client().await.leader("/shared").unwrap();
-    for _ in 0..2 {
-        assert!(matches!(failed(soon(leader.term()).await), LockError::MixedRecipes { .. }));
-    }
-    assert!(guard.is_held());
-    guard.release().await.unwrap();
-    until(|| async { leader.term().await.is_ok_and(|term| term.is_some()) }, "it leads").await;
-}
-
-#[tokio::test]
 async fn a_candidate_that_waits_to_try_again_ends_at_once_when_it_is_closed() {
     let space = Space::new();
     close_path(&space).await;
