@@ -1,11 +1,7 @@
 //! Many calls at one lock, many locks that are held or waited for, and the ways in which a client learns that nodes are
 //! gone.
 
-use std::collections::BTreeSet;
-use std::iter;
 use std::ops::Range;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -14,7 +10,6 @@ use zklock::{Client, Config, LeaseState, LossReason, MutexGuard};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
 
-use crate::support::session_end::end_session;
 use crate::support::{Server, Space, failed, soon, until};
 #[cfg(soak)]
 use zklock::Health;
@@ -59,11 +54,8 @@ impl Crowd {
 }
 
 async fn hold_each(client: &Client) -> Vec<MutexGuard> {
-    let mut guards = Vec::new();
-    for number in 0..CROWD {
-        guards.push(soon(client.mutex(path(number)).unwrap().lock()).await.unwrap());
-    }
-    guards
+    let locks = (0..CROWD).map(async |number| client.mutex(path(number)).unwrap().lock().await.unwrap());
+    soon(join_all(locks)).await
 }
 
 fn wait_for(client: &Client, numbers: Range<usize>) -> JoinSet<()> {
@@ -104,63 +96,12 @@ async fn calls_that_wait_for_many_locks_disturb_nobody_and_are_served() {
     assert!(held.is_held());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clients_whose_sessions_end_together_enter_again_and_are_all_served() {
-    let crowd = Crowd::of().await;
-    let holder = crowd.other().await.mutex("/fleet").unwrap().lock().await.unwrap();
-    let mut fleet = Vec::new();
-    for _ in 0..FLEET {
-        fleet.push(crowd.other().await);
-    }
-    let (mut waiting, inside) = (JoinSet::new(), Arc::new(AtomicUsize::new(0)));
-    for client in &fleet {
-        let (mutex, inside) = (client.mutex("/fleet").unwrap(), inside.clone());
-        waiting.spawn(async move {
-            let guard = mutex.lock_timeout(Duration::MAX).await.unwrap();
-            assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
-            tokio::task::yield_now().await;
-            inside.fetch_sub(1, Ordering::SeqCst);
-            let token = guard.fencing_token();
-            guard.release().await.unwrap();
-            token
-        });
-    }
-    crowd.until_there_are(FLEET + 1).await;
-    let ended: Vec<_> = fleet.iter().map(|client| client.session_id().unwrap()).collect();
-    for session in &ended {
-        end_session(crowd.server.address(), *session);
-    }
-    let has_next = |(client, ended): (&Client, &i64)| client.session_id().is_some_and(|id| id != *ended);
-    until(|| async { iter::zip(&fleet, &ended).all(has_next) }, "each client has its next session").await;
-    crowd.until_there_are(FLEET + 1).await;
-    assert!(holder.is_held());
-    holder.release().await.unwrap();
-    let served = tokio::time::timeout(LONG, waiting.join_all()).await.expect("all are served in time");
-    assert_eq!(served.into_iter().collect::<BTreeSet<_>>().len(), FLEET);
-    crowd.until_there_are(0).await;
-}
-
-/// The number of clients of which each has a session and one call.
-const FLEET: usize = 64;
-
-/// The paths of their nodes are longer together than the client library sends in one packet.
-const LOCKS: usize = 200;
-
-fn long_path(number: usize) -> String {
-    format!("/{}/{number}", "x".repeat(800))
-}
-
-async fn hold_many(client: &Client) -> Vec<MutexGuard> {
-    let locks = (0..LOCKS).map(async |number| client.mutex(long_path(number)).unwrap().lock().await.unwrap());
-    soon(join_all(locks)).await
-}
-
 #[tokio::test]
 async fn each_of_many_nodes_that_is_deleted_is_noticed() {
     let space = Space::new();
-    let mut guards = hold_many(&space.client().await).await;
-    let kept = guards.split_off(LOCKS / 2);
-    join_all((0..LOCKS / 2).map(async |number| space.delete_children(&long_path(number)).await)).await;
+    let mut guards = hold_each(&space.client().await).await;
+    let kept = guards.split_off(CROWD / 2);
+    join_all((0..CROWD / 2).map(async |number| space.delete_children(&path(number)).await)).await;
     for reason in join_all(guards.iter().map(|guard| soon(guard.lost()))).await {
         assert_eq!(reason, LossReason::NodeDeleted);
     }
@@ -170,7 +111,7 @@ async fn each_of_many_nodes_that_is_deleted_is_noticed() {
 #[tokio::test]
 async fn each_of_many_locks_is_read_again_after_a_reconnect() {
     let (proxy, client) = Space::new().proxied().await;
-    let guards = hold_many(&client).await;
+    let guards = hold_each(&client).await;
     let reads = || proxy.requests(Opcode::GET_DATA);
     let before = reads();
     let is = |state: LeaseState| guards.iter().all(|guard| guard.state() == state);
@@ -180,7 +121,7 @@ async fn each_of_many_locks_is_read_again_after_a_reconnect() {
     proxy.heal();
     until(async || is(LeaseState::Held), "all locks are held again").await;
     // Those that were taken right before may not have been read before.
-    assert!((LOCKS as u64..=LOCKS as u64 * 2).contains(&(reads() - before)));
+    assert!((CROWD as u64..=CROWD as u64 * 2).contains(&(reads() - before)));
 }
 
 /// A refusal of the first read on the next connection is not the end of a lock whose node is there.

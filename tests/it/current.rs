@@ -9,7 +9,7 @@ use zklock::{
     leader_only,
 };
 
-use crate::support::{Space, failed, soon, until, until_leads};
+use crate::support::{Space, failed, lead, soon, until, until_leads};
 
 fn path() -> Option<String> {
     current().map(|current| current.path().to_owned())
@@ -19,8 +19,7 @@ fn path() -> Option<String> {
 async fn the_innermost_lock_or_term_is_found_and_gone_after_its_body() {
     let client = Space::new().client().await;
     let (outer, inner) = (client.mutex("/outer").unwrap(), client.rwlock("/inner").unwrap());
-    let leader = client.leader("/leader").unwrap();
-    let term = soon(leader.leadership()).await.unwrap();
+    let (_latch, term) = lead(&client, "/leader").await;
     assert_eq!(path(), None);
     let guard = outer.lock().await.unwrap();
     assert_eq!(path(), None, "a guard alone is no body");
@@ -143,8 +142,7 @@ async fn handle_that_is_kept_after_the_body_holds_nothing() {
         assert!(error.is_lost(), "{error}");
     }
     assert_eq!(next.get("/data").await.unwrap(), None);
-    let leader = client.leader("/leader").unwrap();
-    let term = soon(leader.leadership()).await.unwrap();
+    let (_latch, term) = lead(&client, "/leader").await;
     let kept = term.run(async { current().unwrap() }).await.unwrap();
     assert!(kept.is_held());
     term.resign();
@@ -157,8 +155,7 @@ async fn handle_that_is_kept_after_the_body_holds_nothing() {
 async fn a_task_inherits_what_its_call_holds_for_as_long_as_that_lasts() {
     let client = Space::new().client().await;
     let guard = client.mutex("/a").unwrap().lock().await.unwrap();
-    let leader = client.leader("/leader").unwrap();
-    let term = soon(leader.leadership()).await.unwrap();
+    let (_latch, term) = lead(&client, "/leader").await;
     let (ended, is_ended) = oneshot::channel();
     let ([heir], stranger) = guard
         .scope(async {
@@ -194,8 +191,7 @@ async fn a_task_inherits_what_its_call_holds_for_as_long_as_that_lasts() {
 #[tokio::test]
 async fn a_term_is_no_lock_to_be_entered_again() {
     let client = Space::new().client().await;
-    let leader = client.leader("/leader").unwrap();
-    let term = soon(leader.leadership()).await.unwrap();
+    let (_latch, term) = lead(&client, "/leader").await;
     // The candidate of a selector is the contender of a mutex.
     let tried = term.run(async { client.mutex("/free").unwrap().try_lock().await }).await.unwrap();
     assert_ne!(tried.unwrap().expect("nobody has it").fencing_token(), term.fencing_token());
@@ -213,8 +209,7 @@ async fn assertions_tell_the_path_and_what_is_held_instead() {
     let (space, client) = Space::with_client().await;
     let order = client.mutex("/orders/7").unwrap().lock().await.unwrap();
     let both = client.multi(["/a", "/b"]).unwrap().lock().await.unwrap();
-    let leader = client.leader("/leader").unwrap();
-    let term = soon(leader.leadership()).await.unwrap();
+    let (_latch, term) = lead(&client, "/leader").await;
     let again = client.mutex("/orders/7").unwrap();
     zklock::assert_not_held!("/orders/7");
     let missing = panic_of(|| zklock::assert_held!("/orders/7"));
@@ -307,7 +302,7 @@ async fn audit() -> Result<Session, LockError> {
 }
 
 #[tokio::test]
-async fn a_scope_has_clients_by_name_and_the_innermost_scope_goes_first() {
+async fn a_scope_has_clients_by_name_for_a_call_and_its_tasks_and_the_innermost_one_goes_first() {
     let (_, [outer, inner, named]) = Space::with_clients().await;
     let sessions = [&outer, &inner, &named].map(|client| client.session_id());
     let scope = Scope::new().client(outer.clone()).named("audit", named.clone());
@@ -319,22 +314,14 @@ async fn a_scope_has_clients_by_name_and_the_innermost_scope_goes_first() {
         [before, inside, renamed, both().await]
     };
     let [outer, inner, named] = sessions;
-    let seen = scope.run(within).await;
+    let seen = scope.clone().run(within).await;
     assert_eq!(seen, [(outer, named), (inner, named), (outer, inner), (outer, named)]);
-}
-
-#[tokio::test]
-async fn a_scope_goes_with_the_tasks_of_its_call_and_not_with_others() {
-    let (_, [client, named]) = Space::with_clients().await;
-    let sessions = (client.session_id(), named.session_id());
-    let scope = Scope::new().client(client).named("audit", named);
-    let (spawned, other) = scope
-        .run(async {
-            let both = async { (default().await.unwrap(), audit().await.unwrap()) };
-            (zklock::spawn(both).await.unwrap(), tokio::spawn(audit()).await.unwrap())
-        })
-        .await;
-    assert_eq!(spawned, sessions);
-    let error = failed(other);
+    let spawns = async {
+        let both = async { (default().await.unwrap(), audit().await.unwrap()) };
+        (zklock::spawn(both).await.unwrap(), tokio::spawn(audit()).await.unwrap())
+    };
+    let (spawned, stranger) = scope.run(spawns).await;
+    assert_eq!(spawned, (sessions[0], sessions[2]));
+    let error = failed(stranger);
     assert!(matches!(&error, LockError::NotInstalled { name: Some(name), .. } if name == "audit"), "{error}");
 }

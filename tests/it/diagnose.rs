@@ -5,11 +5,9 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::net::{TcpSocket, TcpStream};
-use zklock::Config;
 use zklock_testkit::impostor::Impostor;
 
 use crate::support::diagnosis::assert_told;
-use crate::support::failed;
 use crate::support::logs::Loud;
 
 const WITHIN: Duration = Duration::from_secs(2);
@@ -46,6 +44,10 @@ async fn each_wrong_address_has_its_reason_in_the_error_the_readiness_and_the_lo
     let (silent, closing) = (Impostor::Silent.start().unwrap(), Impostor::Closing.start().unwrap());
     let (http, tls) = (Impostor::Http.start().unwrap(), Impostor::Tls.start().unwrap());
     let ssh = Impostor::Ssh.start().unwrap();
+    let several = format!(
+        "127.0.0.1:1: it refuses connections: nothing listens on this port; {}: it closes",
+        closing.connect_string()
+    );
     let cases = [
         // A label is too long for any name service, so that none is asked.
         (format!("{}.invalid:2181", "x".repeat(64)), "unknown host"),
@@ -56,18 +58,7 @@ async fn each_wrong_address_has_its_reason_in_the_error_the_readiness_and_the_lo
         (http.connect_string(), "speaks HTTP"),
         (tls.connect_string(), "expects TLS"),
         (ssh.connect_string(), "not ZooKeeper: it begins with \"SSH-2.0-OpenSSH_9.2p1 Debian\""),
+        (format!("127.0.0.1:1,{}", closing.connect_string()), &several),
     ];
     join_all(cases.iter().map(|(servers, reason)| assert_told(reason, servers, WITHIN))).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_of_several_servers_has_its_reason() {
-    let closing = Impostor::Closing.start().unwrap();
-    let servers = format!("127.0.0.1:1,{}", closing.connect_string());
-    let error = failed(Config::new(&servers).connect_timeout(WITHIN).connect().await).to_string();
-    let reasons = format!(
-        "127.0.0.1:1: it refuses connections: nothing listens on this port; {}: it closes",
-        closing.connect_string()
-    );
-    assert!(error.contains(&reasons), "{error}");
 }

@@ -3,10 +3,10 @@
 use std::fmt::Debug;
 use std::future::pending;
 
-use zklock::{LockError, Refusal};
+use zklock::{LockError, Permission, Refusal};
 use zookeeper_client as zk;
 
-use crate::support::{Space, failed, soon};
+use crate::support::{Space, failed, lead};
 
 const PATH: &str = "/jobs/7";
 
@@ -25,7 +25,7 @@ async fn an_upsert_creates_the_node_with_its_parents_or_replaces_its_data() {
 }
 
 #[tokio::test]
-async fn upserts_and_reads_that_are_denied_or_refused_name_the_node() {
+async fn writes_and_reads_that_are_denied_or_refused_name_the_node() {
     let space = Space::new();
     let guard = space.client().await.mutex(PATH).unwrap().lock().await.unwrap();
     let outsider = space.outsider().await;
@@ -34,12 +34,14 @@ async fn upserts_and_reads_that_are_denied_or_refused_name_the_node() {
     let open = zk::Acls::anyone_all();
     outsider.create(&space.full("/closed"), b"", &closed).await.unwrap();
     outsider.create(&space.full("/brief"), b"", &zk::CreateMode::Ephemeral.with_acls(open)).await.unwrap();
-    for (error, at) in [
-        (failed(guard.upsert("/closed", "x").await), "/closed"),
-        (failed(guard.upsert("/closed/below/it", "x").await), "/closed/below/it"),
-        (failed(guard.get("/closed").await), "/closed"),
+    for (error, at, lacks) in [
+        (failed(guard.set_data("/closed", "x").await), "/closed", Permission::Write),
+        (failed(guard.upsert("/closed", "x").await), "/closed", Permission::Write),
+        (failed(guard.upsert("/closed/below/it", "x").await), "/closed/below/it", Permission::Create),
+        (failed(guard.get("/closed").await), "/closed", Permission::Read),
     ] {
-        assert!(matches!(&error, LockError::Denied { path, .. } if path == at), "{at}: {error}");
+        let LockError::Denied { path, permission, .. } = &error else { panic!("{at}: {error}") };
+        assert_eq!((path.as_str(), *permission), (at, Some(lacks)));
     }
     let error = failed(guard.upsert("/brief/below", "x").await);
     assert!(matches!(&error, LockError::Refused { path, .. } if path == "/brief/below"), "{error}");
@@ -106,7 +108,7 @@ fn assert_shows(value: &impl Debug, parts: &[&str]) {
 }
 
 #[tokio::test]
-async fn handles_and_guards_show_their_paths_and_whether_they_hold() {
+async fn handles_show_their_paths_and_whether_they_hold_or_lead() {
     let (space, client) = Space::with_client().await;
     assert_shows(&client, &["Client", "Connected", &space.full("")]);
     let mutex = client.mutex("/orders/7").unwrap();
@@ -117,16 +119,11 @@ async fn handles_and_guards_show_their_paths_and_whether_they_hold() {
     assert_shows(&held, &["Held", "\"/orders/7\"", &token, "is_held: true"]);
     guard.release().await.unwrap();
     assert_shows(&held, &["is_held: false"]);
-}
 
-#[tokio::test]
-async fn candidates_and_terms_show_their_paths_and_whether_they_lead() {
-    let (_space, client) = Space::with_client().await;
     assert_shows(&client.election("/boss").unwrap(), &["Election", "\"/boss\"", "policy"]);
     let leader = client.leader("/boss").unwrap();
     assert_shows(&leader, &["Leader", "\"/boss\"", "is_leader: false"]);
-    let latch = client.leader_latch("/boss").unwrap();
-    let term = soon(latch.leadership()).await.unwrap();
+    let (latch, term) = lead(&client, "/boss").await;
     assert_shows(&latch, &["LeaderLatch", "\"/boss\"", "true"]);
     let token = format!("{:?}", term.fencing_token());
     assert_shows(&term, &["Leadership", "\"/boss\"", &token, "is_leading: true"]);

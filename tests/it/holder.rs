@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use zklock::{Client, Config, Guard, Holder, LockError, Phase, distributed_lock};
+use zklock::{Client, Config, Guard, Holder, LockError, distributed_lock};
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
@@ -106,22 +106,6 @@ async fn a_call_of_the_same_client_that_holds_is_told() {
     let lock = client.rwlock(PATH).unwrap();
     let _reader = lock.read().await.unwrap();
     check_this_client(late(async |wait| lock.write_timeout(wait).await).await);
-}
-
-#[tokio::test]
-async fn a_sibling_call_that_holds_is_told() {
-    let space = Space::new();
-    let mutex = space.client().await.mutex(PATH).unwrap();
-    let outer = mutex.lock().await.unwrap();
-    let late = outer.scope(async {
-        let _sibling = mutex.lock().await.unwrap();
-        mutex.lock_timeout(ms(10)).await
-    });
-    let error = failed(late.await);
-    let LockError::Timeout { phase: Phase::Sibling, holder: Some(holder), .. } = &error else {
-        panic!("{error}")
-    };
-    assert!(holder.is_this_client() && error.is_contended());
 }
 
 #[tokio::test]

@@ -40,7 +40,7 @@ struct Victim {
 impl Victim {
     async fn new() -> Self {
         let space = Space::new();
-        let relay = Relay::start(space.server().address());
+        let relay = Relay::start(space.server().address()).await;
         let client = soon(space.config_at(&relay.connect_string()).connect()).await.unwrap();
         let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
         Self { space, relay, client, guard }

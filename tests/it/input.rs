@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use zklock::{Acl, Config, LockError, Member, Permits, Refusal};
+use zklock::{Acl, Config, LockError, Member, Permission, Permits, Refusal};
 use zklock_testkit::EmbeddedServer;
 use zookeeper_client as zk;
 
@@ -65,7 +65,12 @@ async fn settings_that_cannot_work_are_named_before_anything_is_sent() {
 #[tokio::test]
 async fn a_denied_create_list_or_delete_is_told_and_not_retried() {
     use zk::Permission as P;
-    for (granted, left) in [(P::READ, 0), (P::CREATE | P::DELETE, 0), (P::READ | P::CREATE, 1)] {
+    let cases = [
+        (P::READ, 0, Permission::Create),
+        (P::CREATE | P::DELETE, 0, Permission::Read),
+        (P::READ | P::CREATE, 1, Permission::Delete),
+    ];
+    for (granted, left, lacks) in cases {
         let space = Space::new();
         let outsider = space.restrict(PATH, granted).await;
         let contenders = async || outsider.list_children(&space.full(PATH)).await.unwrap().len();
@@ -76,7 +81,8 @@ async fn a_denied_create_list_or_delete_is_told_and_not_retried() {
             Ok(guard) => failed(soon(guard.release()).await),
             Err(error) => error,
         };
-        assert!(matches!(&error, LockError::Denied { path, .. } if path == PATH), "{granted}: {error}");
+        let LockError::Denied { path, permission, .. } = &error else { panic!("{granted}: {error}") };
+        assert_eq!((path.as_str(), *permission), (PATH, Some(lacks)), "{granted}");
         // A node that may not be deleted ends with its session.
         assert_eq!(contenders().await, left, "{granted}");
         client.shutdown(Duration::ZERO).await;

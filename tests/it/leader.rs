@@ -3,7 +3,6 @@
 mod attribute;
 mod latch;
 mod misuse;
-mod process;
 mod selector;
 mod sync;
 mod terms;

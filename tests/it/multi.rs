@@ -190,7 +190,7 @@ async fn a_holder_of_all_is_asked_to_release_by_way_of_any_member() {
 }
 
 #[tokio::test]
-async fn a_member_that_another_call_of_the_client_holds_is_passed_on_in_memory() {
+async fn a_member_is_passed_on_in_memory_from_and_to_another_call_of_the_client() {
     let (space, proxy, client) = Space::with_proxy().await;
     let mutex = client.mutex(B).unwrap();
     let held = mutex.lock().await.unwrap();
@@ -200,26 +200,19 @@ async fn a_member_that_another_call_of_the_client_holds_is_passed_on_in_memory()
     until_in_line(&mutex, 1).await;
     held.release().await.unwrap();
     let guard = soon(waiting).await.unwrap().unwrap();
-    assert!(guard.fencing_token(B) > Some(token));
+    let of_both = guard.fencing_token(B);
+    assert!(of_both > Some(token));
     guard.verify().await.unwrap();
     // The queue of the first member did not exist.
     assert!(proxy.requests(Opcode::CREATE2) - before <= 2);
     assert_eq!(queues(&space).await, [1, 1, 0]);
-}
-
-#[tokio::test]
-async fn a_member_is_passed_on_to_another_call_of_the_client_in_memory() {
-    let (_space, proxy, client) = Space::with_proxy().await;
-    let guard = lock(&client, &[A, B]).await;
-    let token = guard.fencing_token(B);
-    let mutex = client.mutex(B).unwrap();
     assert!(mutex.try_lock().await.unwrap().is_none());
     let before = proxy.requests(Opcode::CREATE2);
     let waiting = spawn_lock_of(&mutex);
     until_in_line(&mutex, 1).await;
     guard.release().await.unwrap();
     let next = soon(waiting).await.unwrap();
-    assert!(Some(next.fencing_token()) > token);
+    assert!(Some(next.fencing_token()) > of_both);
     assert_eq!(proxy.requests(Opcode::CREATE2), before);
 }
 

@@ -7,7 +7,7 @@ use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
 use zookeeper_client as zk;
 
-use crate::support::{Space, failed, persistent, sequential, soon, until};
+use crate::support::{Space, failed, lead, persistent, sequential, soon, until};
 
 const PATH: &str = "/numbers/7";
 
@@ -224,8 +224,7 @@ async fn candidates_of_an_election_list_each_time() {
     let scene = Scene::new().await;
     let terms = async |count: u64| {
         for _ in 0..count {
-            let latch = scene.client.leader_latch(PATH).unwrap();
-            soon(latch.leadership()).await.unwrap();
+            let (latch, _term) = lead(&scene.client, PATH).await;
             soon(latch.close()).await.unwrap();
         }
     };

@@ -1,7 +1,6 @@
 //! Work that starts at most once per period.
 
 mod attributes;
-mod fleet;
 
 use std::future::ready;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -24,15 +24,19 @@ async fn add_stranger(space: &Space) -> String {
 
 #[tokio::test]
 async fn a_panic_of_a_task_ends_the_session_and_the_next_one_has_the_locks_again() {
-    let (space, client) = Space::with_client().await;
+    let (space, proxy, client) = Space::with_proxy().await;
     let mutex = lock_that_panics(&space, &client).await;
     let other = client.mutex("/other").unwrap();
     let held = soon(other.lock()).await.unwrap();
     let session = client.session_id();
+    proxy.refuse();
     let error = failed(soon(mutex.lock()).await).to_string();
     assert!(error.contains("panicked"), "{error}");
     assert_eq!(soon(held.lost()).await, LossReason::SessionEnded);
+    assert!(!client.readiness().is_ready(), "it has no session");
     drop(held);
+    proxy.heal();
+    until(async || client.readiness().is_ready(), "the client is ready again").await;
     soon(other.lock()).await.unwrap().release().await.unwrap();
     assert_ne!(client.session_id(), session);
 
@@ -68,22 +72,6 @@ async fn a_lock_goes_to_others_after_a_panic_only_when_its_body_has_ended() {
     // The session is closed after a pause for bodies that are being dropped.
     assert!(other.try_lock().await.unwrap().is_none());
     drop(guard);
-    soon(other.lock()).await.unwrap().release().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_client_is_not_ready_between_the_panic_of_a_task_and_its_next_session() {
-    let (space, proxy, client) = Space::with_proxy().await;
-    let mutex = lock_that_panics(&space, &client).await;
-    let other = client.mutex("/other").unwrap();
-    let held = soon(other.lock()).await.unwrap();
-    proxy.refuse();
-    failed(soon(mutex.lock()).await);
-    soon(held.lost()).await;
-    assert!(!client.readiness().is_ready());
-    drop(held);
-    proxy.heal();
-    until(async || client.readiness().is_ready(), "the client is ready again").await;
     soon(other.lock()).await.unwrap().release().await.unwrap();
 }
 

@@ -18,16 +18,6 @@ async fn participants(client: &Client) -> Vec<Participant> {
 }
 
 #[tokio::test]
-async fn a_path_that_nobody_used_has_none_and_is_not_created() {
-    let (space, client) = Space::with_client().await;
-    assert_eq!(participants(&client).await, []);
-    assert_eq!(client.mutex(PATH).unwrap().participants().await.unwrap(), []);
-    assert_eq!(space.outsider().await.check_stat(&space.full(PATH)).await.unwrap(), None);
-    rwlock(&client).read().await.unwrap().release().await.unwrap();
-    assert_eq!(participants(&client).await, []);
-}
-
-#[tokio::test]
 async fn each_is_described_as_the_server_knows_it() {
     let space = Space::new();
     let (writing, reading) = (space.client().await, space.client().await);

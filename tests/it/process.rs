@@ -9,32 +9,34 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{ChildStdout, exit};
 use std::time::{Duration, Instant};
 
+use rstest::rstest;
 use rustix::process::Signal;
-use zklock::{Client, Config, LeaseState, LockError, distributed_lock};
+use zklock::{Client, Config, Held, LeaseState, LockError, distributed_lock};
 
+use crate::contract::face::Face;
 use crate::support::process::{self, Orders, Process};
-use crate::support::{QUICK_TICK, Server, Space, TICK, soon, spawn_lock, until};
+use crate::support::{QUICK_TICK, Server, Space, TICK, soon, until};
 
 const PATH: &str = "/fleet/deploy";
 /// The test that runs as a holder in another process, where its case does not matter.
 const HOLDER: &str = "process::holder_process";
 const SESSION_MS: &str = "ZKLOCK_TEST_HOLDER_SESSION_MS";
+const FACE: &str = "ZKLOCK_TEST_HOLDER_FACE";
 const SESSION: Duration = Duration::from_secs(2);
 
 fn config(connect: &str, namespace: &str) -> Config {
     Config::new(connect).namespace(namespace).tick_time(TICK)
 }
 
-/// Counts its turns in ZooKeeper through the guard, until it ends.
-#[distributed_lock(path = PATH, guard = held)]
-async fn hold(report: fn(&str)) -> Result<(), LockError> {
-    struct Leaving(fn(&str));
+/// Counts its turns in ZooKeeper under the lock, until a write fails.
+async fn count_turns(held: &Held) -> Result<(), LockError> {
+    struct Leaving;
     impl Drop for Leaving {
         fn drop(&mut self) {
-            self.0("body dropped");
+            report("body dropped");
         }
     }
-    let _leaving = Leaving(report);
+    let _leaving = Leaving;
     held.create("/turns", "0").await?;
     report(&format!("held {}", held.fencing_token()));
     for turn in 1_u64.. {
@@ -54,22 +56,22 @@ fn report(line: &str) {
 /// Holds the lock for the parent process, if there is one. The tests of the parent depend on its report.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn holder_process() {
-    let Some((orders, [session])) = Orders::read([SESSION_MS]) else { return };
+    let Some((orders, [session, face])) = Orders::read([SESSION_MS, FACE]) else { return };
     let session = Duration::from_millis(session.parse().unwrap());
     // A client that stood still takes the server for silent. It keeps its connection if it stood still for less.
     let config =
         config(&orders.connect, &orders.namespace).session_timeout(session).server_timeout(session * 2 / 5);
-    let client = config.connect().await.unwrap();
-    report(&hold_until_lost(client).await);
+    let face = if face == "Leader" { Face::Leader } else { Face::Mutex };
+    report(&hold_until_lost(&config.connect().await.unwrap(), face).await);
 }
 
-/// Runs an annotated body inside a hold of its own, and describes both after the loss: whether the guard's
-/// state shows the loss, and the outcome of a write by a holder that does not check the state.
-async fn hold_until_lost(client: Client) -> String {
-    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
-    let outcome = guard.scope(zklock::scope(client, hold(report))).await;
-    let said = if let LeaseState::Lost(_) = guard.state() { "said" } else { "unsaid" };
-    let written = guard.set_data("/turns", "late").await;
+/// Runs a body under a lock, and describes both after the loss: whether the state shows the loss, and the outcome of a
+/// write by a holder that does not check the state.
+async fn hold_until_lost(client: &Client, face: Face) -> String {
+    let held = face.of(client, PATH).take().await;
+    let outcome = held.run(count_turns(&held)).await.flatten();
+    let said = if let LeaseState::Lost(_) = held.state() { "said" } else { "unsaid" };
+    let written = held.set_data("/turns", "late").await;
     match (outcome, written) {
         (Err(body), Err(write)) if body.is_lost() && write.is_lost() => format!("lost, {said}, refused"),
         other => format!("ended with {other:?}"),
@@ -82,8 +84,9 @@ struct Holder {
 }
 
 impl Holder {
-    fn start(space: &Space, session: Duration) -> Self {
-        let mut process = Process::start(HOLDER, space, [(SESSION_MS, session.as_millis().to_string())]);
+    fn start(space: &Space, session: Duration, face: Face) -> Self {
+        let orders = [(SESSION_MS, session.as_millis().to_string()), (FACE, format!("{face:?}"))];
+        let mut process = Process::start(HOLDER, space, orders);
         let lines = BufReader::new(process.output());
         Self { process, lines }
     }
@@ -108,31 +111,36 @@ fn zxid_of(report: &str) -> u64 {
     token.split('.').next().unwrap().parse().unwrap()
 }
 
+#[rstest]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_killed_holder_is_followed_after_its_session_timed_out_and_not_before() {
+async fn a_killed_holder_is_followed_after_its_session_timed_out_and_not_before(
+    #[values(Face::Mutex, Face::Leader)] face: Face,
+) {
     let space = Space::quick();
-    let mut holder = Holder::start(&space, SESSION);
+    let mut holder = Holder::start(&space, SESSION, face);
     let token = zxid_of(&holder.reported());
-    let client = space.client().await;
-    let waiting = spawn_lock(&client, PATH);
+    let waiting = face.of(&space.client().await, PATH).spawn();
     space.until_queued(PATH, 2).await;
     holder.signal(Signal::KILL);
     let killed = Instant::now();
-    let guard = soon(waiting).await.unwrap();
+    let guard = soon(waiting).await.unwrap().unwrap();
     let waited = killed.elapsed();
     // The holder was busy, so the server heard from its session just before it was killed.
     assert!(waited + QUICK_TICK / 2 >= SESSION, "the lock was handed on after {waited:?}");
     assert!(guard.fencing_token().zxid() > token);
 }
 
+#[rstest]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stopped_holder_wakes_to_a_lost_lock_and_a_dropped_body_and_writes_nothing() {
+async fn a_stopped_holder_wakes_to_a_lost_lock_and_a_dropped_body_and_writes_nothing(
+    #[values(Face::Mutex, Face::Leader)] face: Face,
+) {
     let space = Space::quick();
-    let mut holder = Holder::start(&space, SESSION);
+    let mut holder = Holder::start(&space, SESSION, face);
     let token = zxid_of(&holder.reported());
-    let client = space.client().await;
+    let lock = face.of(&space.client().await, PATH);
     holder.signal(Signal::STOP);
-    let guard = client.mutex(PATH).unwrap().lock_timeout(Duration::MAX).await.unwrap();
+    let guard = lock.take().await;
     assert!(guard.fencing_token().zxid() > token);
     guard.set_data("/turns", "the successor's").await.unwrap();
     holder.signal(Signal::CONT);
@@ -145,7 +153,7 @@ async fn a_stopped_holder_wakes_to_a_lost_lock_and_a_dropped_body_and_writes_not
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_stopped_for_less_than_its_lease_goes_on() {
     let space = Space::new();
-    let mut holder = Holder::start(&space, Duration::from_secs(10));
+    let mut holder = Holder::start(&space, Duration::from_secs(10), Face::Mutex);
     holder.reported();
     let turns = || async {
         let data = space.outsider().await.get_data(&space.full("/turns")).await.unwrap().0;

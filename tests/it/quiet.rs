@@ -10,7 +10,7 @@ use zklock::{Config, Ended, LockError, LossReason, distributed_lock, leader_only
 
 use crate::support::frames::{Frame, Interrupted};
 use crate::support::logs::{Loud, logged};
-use crate::support::{INSTALLED, Space, soon, until};
+use crate::support::{INSTALLED, Space, lead, soon, until};
 
 #[distributed_lock(path = "/skipped-and-logged", skip, name = "the nightly sweep")]
 async fn skipped() {}
@@ -140,8 +140,7 @@ async fn a_lock_cancelled_in_any_phase_leaves_nothing_and_logs_no_trouble() {
 async fn a_selector_that_runs_once_logs_that_it_cannot_run_before_it_ends() {
     Loud::listen();
     let space = Space::new();
-    let latch = space.client().await.leader_latch("/refused-selector").unwrap();
-    soon(latch.leadership()).await.unwrap();
+    let (latch, _term) = lead(&space.client().await, "/refused-selector").await;
     let selector = space.client().await.election("/refused-selector").unwrap().select(async |_| {});
     assert!(matches!(soon(selector.ended()).await, Ended::Failed(LockError::MixedRecipes { .. })));
     let lines = logged("/refused-selector");
@@ -155,52 +154,37 @@ async fn a_selector_that_runs_once_logs_that_it_cannot_run_before_it_ends() {
 const AFTER: Duration = Duration::from_millis(200);
 
 #[tokio::test]
-async fn a_long_wait_is_logged_once_with_the_holder() {
+async fn the_longest_of_the_waits_for_a_lock_is_logged_once_with_the_holder_and_the_number_of_calls() {
     Loud::listen();
     let space = Space::new();
-    let [path, silent] = ["line", "silent"].map(|name| format!("{}-{name}", space.namespace));
+    let [path, silent, permits] =
+        ["line", "silent", "permits"].map(|name| format!("{}-{name}", space.namespace));
     let other = space.config().identity("billing-7").connect().await.unwrap();
     let client = space.config().warn_after(AFTER).connect().await.unwrap();
     let without = space.config().warn_after(Duration::MAX).connect().await.unwrap();
-    let held = other.mutex(&path).unwrap().lock().await.unwrap();
-    let silently_held = other.mutex(&silent).unwrap().lock().await.unwrap();
+    let held = other.lock_all([&path, &silent]).await.unwrap();
+    let permit = other.semaphore(&permits, 2).unwrap().acquire().await.unwrap();
     let mut calls = JoinSet::new();
     for mutex in [without.mutex(&silent).unwrap(), client.mutex(&path).unwrap(), client.mutex(&path).unwrap()]
     {
-        calls.spawn(async move { mutex.lock().await.unwrap().release().await });
+        calls.spawn(async move { mutex.lock().await.map(drop) });
     }
-    let lines = || logged(&path);
-    until(async || !lines().is_empty(), "the wait is logged").await;
+    for _ in 0..50 {
+        let semaphore = client.semaphore(&permits, 2).unwrap();
+        calls.spawn(async move { semaphore.acquire_many(2).await.map(drop) });
+    }
+    until(async || [&path, &permits].iter().all(|at| !logged(at).is_empty()), "the waits are logged").await;
     sleep(3 * AFTER).await;
-    let lines = lines();
-    let [line] = &lines[..] else { panic!("one wait is the longest: {lines:?}") };
+    let (lines, of_permits) = (logged(&path), logged(&permits));
+    let ([line], [of_permits]) = (&lines[..], &of_permits[..]) else { panic!("{lines:?} {of_permits:?}") };
     for part in ["a call has waited long for its lock", "phase=Queued", "held by \"billing-7\"", "calls=2"] {
         assert!(line.contains(part), "{line}");
     }
+    assert!(of_permits.contains("calls=50"), "{of_permits}");
     assert_eq!(logged(&silent), [""; 0]);
     held.release().await.unwrap();
-    silently_held.release().await.unwrap();
+    permit.release().await.unwrap();
     while let Some(call) = soon(calls.join_next()).await {
         call.unwrap().unwrap();
     }
-}
-
-#[tokio::test]
-async fn calls_for_several_permits_are_logged_once_together() {
-    Loud::listen();
-    let space = Space::new();
-    let path = format!("{}-permits", space.namespace);
-    let _held = space.client().await.semaphore(&path, 2).unwrap().acquire().await.unwrap();
-    let client = space.config().warn_after(AFTER).connect().await.unwrap();
-    let mut calls = JoinSet::new();
-    for _ in 0..50 {
-        let semaphore = client.semaphore(&path, 2).unwrap();
-        calls.spawn(async move { semaphore.acquire_many(2).await.map(drop) });
-    }
-    until(async || !logged(&path).is_empty(), "the wait is logged").await;
-    sleep(3 * AFTER).await;
-    let lines = logged(&path);
-    let [line] = &lines[..] else { panic!("one wait is the longest: {lines:?}") };
-    assert!(line.contains("calls=50"), "{line}");
-    calls.shutdown().await;
 }

@@ -11,7 +11,7 @@ use zklock::{
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
 
-use crate::support::{self, Server, Space, soon, spawn_lock_of, until, until_in_line, until_leads};
+use crate::support::{self, Server, Space, lead, soon, spawn_lock_of, until, until_in_line, until_leads};
 
 /// A session timeout so long that neither a heartbeat nor a ping is sent within the time of a test, if a server
 /// may be silent for a third of it.
@@ -256,8 +256,7 @@ async fn client_asks_who_leads_and_skips_the_calls_of_a_follower_without_a_reque
     let (leads, follows) = (quiet_client(&server).await, quiet_client(&server).await);
     until_leads(&leads, "/cost/7").await;
     assert!(!follows.leader("/cost/7").unwrap().join().await.unwrap());
-    let first = leads.leader_latch("/latch").unwrap();
-    soon(first.leadership()).await.unwrap();
+    let (first, _term) = lead(&leads, "/latch").await;
     let second = follows.leader_latch("/latch").unwrap();
     // In each election the leader watches its own node or the queue. The follower watches the leader's node.
     until(|| async { server.watch_count() == 4 }, "all watches are there").await;

@@ -36,19 +36,6 @@ fn listen(guard: &MutexGuard) -> oneshot::Receiver<()> {
 }
 
 #[tokio::test]
-async fn the_request_is_curators_message_in_the_data_of_the_node() {
-    let (space, client) = Space::with_client().await;
-    let guard = lock(&client, PATH).await;
-    let own = holder(&client).await;
-    client.revoke(&own).await.unwrap();
-    let node = space.full(&format!("{PATH}/{}", own.node));
-    let (data, stat) = space.outsider().await.get_data(&node).await.unwrap();
-    // The first version is that of the transaction that created the queue.
-    assert_eq!((data, stat.version), (MESSAGE.to_vec(), 2));
-    guard.verify().await.unwrap();
-}
-
-#[tokio::test]
 async fn curators_message_is_heard_and_other_data_is_not() {
     let (space, client) = Space::with_client().await;
     let guard = lock(&client, PATH).await;
@@ -189,34 +176,6 @@ async fn a_request_that_comes_while_the_holder_is_cut_off_is_heard() {
         guard.verify().await.unwrap();
         guard.release().await.unwrap();
     }
-}
-
-#[tokio::test]
-async fn both_sides_of_a_read_write_lock_are_asked_for_themselves() {
-    let space = Space::new();
-    let (rwlock, other) =
-        (space.client().await.rwlock(PATH).unwrap(), space.client().await.rwlock(PATH).unwrap());
-    let client = space.client().await;
-    let (first, second) = (rwlock.read().await.unwrap(), other.read().await.unwrap());
-    let (called, is_called) = oneshot::channel();
-    second.on_revoke(move || called.send(()).unwrap());
-    let asked = rwlock.participants().await.unwrap();
-    client.revoke(&asked[1]).await.unwrap();
-    soon(second.revoked()).await;
-    soon(is_called).await.unwrap();
-    let mut revoked = Box::pin(first.revoked());
-    tokio::select! {
-        biased;
-        () = &mut revoked => panic!("the other one was asked"),
-        verified = first.verify() => verified.unwrap(),
-    }
-    client.revoke(&asked[0]).await.unwrap();
-    soon(revoked).await;
-    first.release().await.unwrap();
-    second.release().await.unwrap();
-    let writer = rwlock.write().await.unwrap();
-    client.revoke(&rwlock.participants().await.unwrap()[0]).await.unwrap();
-    soon(writer.revoked()).await;
 }
 
 #[tokio::test]

@@ -16,7 +16,8 @@ use zklock::{
 use zklock_testkit::wire::Opcode;
 
 use crate::attributes::Tracer;
-use crate::support::{SOON, Server, Space, TICK, failed, soon, until, until_in_line, until_leads};
+use crate::contract::face::Face;
+use crate::support::{SOON, Server, Space, TICK, failed, lead, soon, until, until_in_line, until_leads};
 
 const PATH: &str = "/service";
 
@@ -181,14 +182,12 @@ macro_rules! bodies {
 
 #[rustfmt::skip]
 const LOCKED: &[(&str, Body)] = &bodies![
-    locked, locked_to_end, locked_blocking, locked_once, locked_again, locked_for_task, locked_by_heir, reading, writing,
-    permitted, together, guarded, downgraded,
+    locked, locked_to_end, locked_blocking, locked_once, locked_again, locked_for_task, locked_by_heir, guarded, downgraded,
 ];
 
 #[rustfmt::skip]
 const LED: &[(&str, Body)] = &bodies![
-    led, led_to_end, led_blocking, led_once, led_again, led_for_task, by_term, by_term_to_end,
-    by_term_blocking, by_shared_term, selected,
+    led, led_to_end, led_blocking, led_once, led_again, led_for_task, by_term, selected,
 ];
 
 #[distributed_lock(path = PATH, client = client)]
@@ -236,26 +235,6 @@ async fn locked_by_heir(client: Client, work: Work) -> Result<u8, LockError> {
     let mutex = client.mutex(PATH)?;
     let heir = mutex.run(async |_| zklock::spawn(locked(client, work))).await?;
     heir.await.unwrap()
-}
-
-#[distributed_lock(path = PATH, client = client, mode = read)]
-async fn reading(client: Client, work: Work) -> Result<u8, LockError> {
-    work.perform().await
-}
-
-#[distributed_lock(path = PATH, client = client, mode = write)]
-async fn writing(client: Client, work: Work) -> Result<u8, LockError> {
-    work.perform().await
-}
-
-#[distributed_lock(path = PATH, client = client, permits = 1, of = 3)]
-async fn permitted(client: Client, work: Work) -> Result<u8, LockError> {
-    work.perform().await
-}
-
-#[distributed_lock(path = [PATH, "/other"], client = client)]
-async fn together(client: Client, work: Work) -> Result<u8, LockError> {
-    work.perform().await
 }
 
 async fn guarded(client: Client, work: Work) -> Result<u8, LockError> {
@@ -320,21 +299,6 @@ async fn by_term(client: Client, work: Work) -> Result<u8, LockError> {
     latch.leadership().await?.run(work.perform()).await?
 }
 
-async fn by_term_to_end(client: Client, work: Work) -> Result<u8, LockError> {
-    let latch = client.leader_latch(PATH)?;
-    latch.leadership().await?.run_to_end(work.perform()).await?
-}
-
-async fn by_term_blocking(client: Client, work: Work) -> Result<u8, LockError> {
-    let latch = client.leader_latch(PATH)?;
-    let term = latch.leadership().await?;
-    spawn_blocking(move || term.run_blocking(|| work.perform_blocking())).await.unwrap()?
-}
-
-async fn by_shared_term(client: Client, work: Work) -> Result<u8, LockError> {
-    client.leader(PATH)?.leadership().await?.run(work.perform()).await?
-}
-
 /// Leads with a callback that performs the work. The outcome of one that is dropped is that of its term.
 async fn select(client: &Client, work: Work) -> (LeaderSelector, Result<u8, LockError>) {
     let ((begin, begun), (done, outcome)) = (oneshot::channel(), oneshot::channel());
@@ -358,22 +322,40 @@ async fn selected(client: Client, work: Work) -> Result<u8, LockError> {
     outcome
 }
 
+/// Shuts a client down, and returns the result of a body that ends within the grace.
+async fn end_within_the_grace(client: &Client, running: Running) -> Result<u8, LockError> {
+    let shutdown = begin_shutdown(client, SOON).await;
+    // The outcome of a body that was dropped says so.
+    running.end.send(()).ok();
+    let outcome = soon(running.call).await.unwrap();
+    soon(shutdown).await.unwrap();
+    outcome
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_body_that_runs_at_a_shutdown_has_its_grace_and_its_result_is_returned() {
     let mut others = Vec::new();
     for (name, body) in LOCKED.iter().chain(LED) {
         let client = Space::new().client().await;
         let running = Running::begin(&client, body).await;
-        let shutdown = begin_shutdown(&client, SOON).await;
-        // The outcome of a body that was dropped says so.
-        running.end.send(()).ok();
-        match soon(running.call).await.unwrap() {
+        match end_within_the_grace(&client, running).await {
             Ok(7) => {}
             other => others.push((name, other)),
         }
-        soon(shutdown).await.unwrap();
     }
     assert!(others.is_empty(), "{others:#?}");
+}
+
+#[rstest::rstest]
+#[tokio::test]
+async fn a_body_under_any_lock_has_its_grace(
+    #[values(Face::Exclusive, Face::Reader, Face::Writer, Face::Permits, Face::Multi, Face::Leader)]
+    face: Face,
+) {
+    let client = Space::new().client().await;
+    let body = |client: Client, work: Work| async move { face.of(&client, PATH).run(work.perform()).await? };
+    let running = Running::begin(&client, body).await;
+    assert_eq!(end_within_the_grace(&client, running).await.unwrap(), 7);
 }
 
 /// Begins to run for the office, and returns once the candidate waits. The call tells whether the body of the leader
@@ -452,8 +434,7 @@ async fn a_leader_without_bodies_resigns_at_once_although_the_shutdown_waits_for
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_whose_body_has_its_grace_leads_on_and_refuses_new_calls() {
     let client = Space::new().client().await;
-    let latch = client.leader_latch("/latch").unwrap();
-    let term = soon(latch.leadership()).await.unwrap();
+    let (latch, term) = lead(&client, "/latch").await;
     let (end, ends) = oneshot::channel();
     let under_latch = tokio::spawn(async move { term.run(ends).await });
     let running = Running::begin(&client, led).await;
@@ -516,8 +497,7 @@ async fn a_call_whose_period_begins_during_a_shutdown_runs() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_candidate_that_is_closed_during_the_grace_drops_its_body() {
     let client = Space::new().client().await;
-    let latch = client.leader_latch(PATH).unwrap();
-    let term = soon(latch.leadership()).await.unwrap();
+    let (latch, term) = lead(&client, PATH).await;
     let (begun, has_begun) = oneshot::channel();
     let body = tokio::spawn(async move {
         let body = async {

@@ -5,16 +5,16 @@ pub(crate) mod recorder;
 use std::thread;
 use std::time::Duration;
 
+use fastrand::Rng;
 use tokio::task::JoinSet;
 use tracing::{Instrument, info, info_span};
-use zklock::{Client, FencingToken, Guard, Leadership, LockError, LossReason, distributed_lock, leader_only};
+use zklock::{Client, Guard, Leadership, LockError, LossReason, distributed_lock, leader_only};
 use zklock_testkit::How;
 use zookeeper_client::Permission as P;
 
 use self::recorder::{Recorded, Recorder};
 use crate::events::sums::call;
-use crate::support::random::Random;
-use crate::support::{Space, failed, soon, until};
+use crate::support::{Space, failed, lead, soon, until};
 
 const PATH: &str = "/jobs/1";
 
@@ -34,7 +34,8 @@ pub(crate) fn only_wait(recorder: &Recorder) -> Recorded {
 }
 
 /// Runs a body under a lock, and checks the spans of the call.
-async fn check<K>((guard, token): (Guard<K>, FencingToken), recorder: &Recorder, kind: &'static str) {
+async fn check<K>(guard: Guard<K>, recorder: &Recorder, kind: &'static str) {
+    let token = guard.fencing_token();
     guard.run(async { info!("the body under {kind}") }).await.unwrap();
     assert!(recorder.spans().iter().any(|span| span.name == "zklock.hold" && !span.is_closed));
     guard.release().await.unwrap();
@@ -52,19 +53,13 @@ async fn a_call_has_a_span_for_its_wait_and_one_around_its_body() {
     let (recorder, _listening) = Recorder::listen();
     let client = Space::new().client().await;
     let calls = async {
-        let guard = client.mutex(PATH).unwrap().named("jobs").lock().await.unwrap();
-        let token = guard.fencing_token();
-        check((guard, token), &recorder, "exclusive").await;
+        let mutex = client.mutex(PATH).unwrap().named("jobs");
+        check(mutex.lock().await.unwrap(), &recorder, "exclusive").await;
         let lock = client.rwlock(PATH).unwrap().named("jobs");
-        let guard = lock.read().await.unwrap();
-        let token = guard.fencing_token();
-        check((guard, token), &recorder, "read").await;
-        let guard = lock.write().await.unwrap();
-        let token = guard.fencing_token();
-        check((guard, token), &recorder, "write").await;
-        let guard = client.semaphore(PATH, 3).unwrap().named("jobs").acquire_many(2).await.unwrap();
-        let token = guard.fencing_token();
-        check((guard, token), &recorder, "permit").await;
+        check(lock.read().await.unwrap(), &recorder, "read").await;
+        check(lock.write().await.unwrap(), &recorder, "write").await;
+        let semaphore = client.semaphore(PATH, 3).unwrap().named("jobs");
+        check(semaphore.acquire_many(2).await.unwrap(), &recorder, "permit").await;
     };
     calls.instrument(info_span!("request")).await;
 }
@@ -137,7 +132,7 @@ async fn each_lock_of_several_has_spans_of_its_own() {
 async fn spans_are_opened_filled_and_closed_on_the_threads_of_their_callers() {
     let (recorder, _listening) = Recorder::listen();
     let (proxy, client) = Space::new().proxied().await;
-    let mut random = Random::new(7);
+    let mut random = Rng::with_seed(7);
     let mut tasks = JoinSet::new();
     for _ in 0..10 {
         let (client, mut random) = (client.clone(), random.fork());
@@ -157,8 +152,7 @@ async fn spans_are_opened_filled_and_closed_on_the_threads_of_their_callers() {
         _ = tasks.join_all() => {}
         () = faults => {}
     }
-    let latch = client.leader_latch("/leader").unwrap();
-    let term = soon(latch.leadership()).await.unwrap();
+    let (latch, term) = lead(&client, "/leader").await;
     term.run(async {}).await.unwrap();
     let lost = client.mutex("/lost").unwrap().lock().await.unwrap();
     soon(client.shutdown(Duration::ZERO)).await;
@@ -285,8 +279,7 @@ const OFFICE: &str = "/sweeper";
 async fn a_call_that_waits_to_lead_has_a_span_and_so_has_each_body_under_the_term() {
     let (recorder, _listening) = Recorder::listen();
     let (space, [first, second]) = Space::with_clients().await;
-    let latch = first.leader_latch(OFFICE).unwrap();
-    let term = soon(latch.leadership()).await.unwrap();
+    let (_latch, term) = lead(&first, OFFICE).await;
     let token = term.fencing_token().to_string();
     term.run(async { info!("under the term") }).await.unwrap();
     assert_eq!(recorder.around("under the term"), Some("zklock.hold"));

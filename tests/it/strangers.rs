@@ -1,11 +1,9 @@
-//! Contenders of other client libraries. Those of kazoo count for locks that name them.
-
-use std::time::Duration;
+//! Contenders of kazoo, which count for locks that name them. Those of Curator have the names of zklock's own.
 
 use zklock::{Mode, Standing};
 use zookeeper_client as zk;
 
-use crate::support::{Space, sequential, soon, spawn_lock_of, until};
+use crate::support::{Space, sequential, soon, spawn_lock_of};
 
 const PATH: &str = "/jobs/1";
 const KAZOO: [&str; 2] = ["__lock__", "__rlock__"];
@@ -63,39 +61,4 @@ async fn readers_share_with_kazoos_readers_and_writers_wait_for_them() {
     assert!(lock.try_read().await.unwrap().is_none());
     outsider.delete(&writer, None).await.unwrap();
     lock.write().await.unwrap().release().await.unwrap();
-}
-
-#[tokio::test]
-async fn readers_and_writers_of_curator_are_waited_for() {
-    let space = Space::new();
-    let (client, outsider) = with_parent(&space).await;
-    let lock = client.rwlock(PATH).unwrap();
-    let reader = enter(&space, &outsider, "_c_6ba7b810-9dad-41d1-80b4-00c04fd430c8-__READ__").await;
-    lock.read().await.unwrap().release().await.unwrap();
-    assert!(lock.try_write().await.unwrap().is_none());
-    let writer = enter(&space, &outsider, "_c_6ba7b810-9dad-41d1-80b4-00c04fd430c8-__WRIT__").await;
-    assert!(lock.try_read().await.unwrap().is_none());
-    let reading = tokio::spawn(async move { lock.read_timeout(Duration::MAX).await.unwrap() });
-    until(async || space.is_watching(&client, PATH), "the reader waits for the writer").await;
-    outsider.delete(&reader, None).await.unwrap();
-    outsider.delete(&writer, None).await.unwrap();
-    soon(reading).await.unwrap().release().await.unwrap();
-}
-
-#[tokio::test]
-async fn permits_and_contenders_at_the_gate_of_curator_are_waited_for() {
-    for (foreign, permits, at_the_gate) in [("leases/{}-lease-", 3, 1), ("locks/{}-lock-", 0, 2)] {
-        let space = Space::new();
-        let (client, outsider) = (space.client().await, space.outsider().await);
-        let semaphore = client.semaphore(PATH, 2).unwrap();
-        semaphore.acquire().await.unwrap().release().await.unwrap();
-        let foreign = foreign.replace("{}", "_c_6ba7b810-9dad-41d1-80b4-00c04fd430c8");
-        let node = enter(&space, &outsider, &foreign).await;
-        let waiting = tokio::spawn(async move { semaphore.acquire_many_timeout(2, Duration::MAX).await });
-        space.until_queued(&format!("{PATH}/leases"), permits).await;
-        space.until_queued(&format!("{PATH}/locks"), at_the_gate).await;
-        assert!(!waiting.is_finished());
-        outsider.delete(&node, None).await.unwrap();
-        soon(waiting).await.unwrap().unwrap().release().await.unwrap();
-    }
 }

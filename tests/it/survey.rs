@@ -78,6 +78,7 @@ async fn nodes_beyond_the_bounds_or_denied_are_counted_and_not_looked_at() {
     assert_eq!((deep.locks.len(), deep.left_out), (0, 1));
     let few = client.survey("/").unwrap().nodes(2).take().await.unwrap();
     assert_eq!((few.locks.len(), few.left_out), (0, 1));
+    assert_eq!(client.survey("/").unwrap().nodes(0).take().await.unwrap().left_out, 1);
     // The namespace, `/a`, `/a/b` and the lock.
     let enough = client.survey("/").unwrap().nodes(4).depth(3).take().await.unwrap();
     assert_eq!((enough.locks.len(), enough.left_out), (1, 0));
@@ -87,6 +88,12 @@ async fn nodes_beyond_the_bounds_or_denied_are_counted_and_not_looked_at() {
     let denied = client.survey("/").unwrap().take().await.unwrap();
     assert_eq!((denied.locks.len(), denied.left_out), (1, 1));
     assert!(matches!(denied.denied, Some(LockError::Denied { path, .. }) if path == "/denied"));
+    for path in ["/many/1", "/many/2", "/many/3"] {
+        outsider.mkdir(&space.full(path), &persistent()).await.unwrap();
+    }
+    // The node itself, and one of the three below it.
+    let many = client.survey("/many").unwrap().nodes(2).take().await.unwrap();
+    assert_eq!((many.locks.len(), many.left_out), (0, 2), "each is counted once");
 }
 
 #[tokio::test]
@@ -101,20 +108,6 @@ async fn a_lock_whose_contender_may_not_be_read_is_counted_and_so_are_those_belo
     let expected = [("/a", LockKind::Mutex, 1, 0), ("/a/below", LockKind::Mutex, 1, 0)];
     assert_eq!((summary(&surveyed.locks), surveyed.left_out), (expected.to_vec(), 0));
     assert!(surveyed.locks[0].participants.is_empty() && surveyed.locks[1].participants.len() == 1);
-}
-
-#[tokio::test]
-async fn nodes_beyond_the_bound_are_counted_once() {
-    let space = Space::new();
-    let (client, outsider) = (space.client().await, space.outsider().await);
-    for path in ["/a/1", "/a/2", "/a/3", "/b/1", "/b/2", "/b/3"] {
-        outsider.mkdir(&space.full(path), &persistent()).await.unwrap();
-    }
-    // The namespace, `/a` and `/b`, and one of the six below them.
-    let surveyed = client.survey("/").unwrap().nodes(4).take().await.unwrap();
-    assert_eq!((surveyed.locks.len(), surveyed.left_out), (0, 5));
-    let none = client.survey("/").unwrap().nodes(0).take().await.unwrap();
-    assert_eq!(none.left_out, 1);
 }
 
 #[tokio::test]

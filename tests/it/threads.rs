@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use zklock::{Ended, Leadership, MutexGuard, Verdict};
+use zklock::{Ended, MutexGuard, Verdict};
 
-use crate::support::{Space, failed, soon, until};
+use crate::support::{Space, failed, lead, soon, until};
 
 const PATH: &str = "/sweeper";
 /// The name of the thread of a client, which sends the heartbeats.
@@ -144,7 +144,9 @@ async fn a_callback_whose_term_or_runtime_ends_is_dropped_elsewhere() {
     until(|| async { record.threads("callback").len() == 2 }, "it runs again").await;
     runtime.shutdown_background();
     assert!(matches!(soon(selector.ended()).await, Ended::Closed));
+    assert!(!selector.has_leadership());
     record.until_taken_elsewhere(["drop of the callback"]).await;
+    space.until_empty(PATH).await;
 }
 
 #[derive(Debug)]
@@ -183,18 +185,6 @@ async fn a_callback_of_a_revocation_is_called_and_dropped_elsewhere() {
     let (space, record) = (Space::new(), Record::default());
     let client = space.client().await;
     let mutex = client.mutex(PATH).unwrap();
-    let guard = mutex.lock().await.unwrap();
-    listen(&guard, &record);
-    client.revoke(&mutex.participants().await.unwrap()[0]).await.unwrap();
-    record.until_taken_elsewhere(["callback", "drop of the callback"]).await;
-    assert_eq!(record.threads("callback"), ["zklock-revoked"]);
-}
-
-#[tokio::test]
-async fn a_callback_of_a_revocation_that_is_not_called_is_dropped_elsewhere() {
-    let (space, record) = (Space::new(), Record::default());
-    let client = space.client().await;
-    let mutex = client.mutex(PATH).unwrap();
     let dropped = |times| {
         let record = &record;
         async move {
@@ -211,13 +201,19 @@ async fn a_callback_of_a_revocation_that_is_not_called_is_dropped_elsewhere() {
     listen(&guard, &record);
     drop(guard);
     dropped(2).await;
+    assert!(record.threads("callback").is_empty());
+    let guard = mutex.lock().await.unwrap();
+    listen(&guard, &record);
+    client.revoke(&mutex.participants().await.unwrap()[0]).await.unwrap();
+    dropped(3).await;
+    assert_eq!(record.threads("callback"), ["zklock-revoked"]);
+    guard.release().await.unwrap();
     let guard = mutex.lock().await.unwrap();
     listen(&guard, &record);
     soon(client.shutdown(Duration::ZERO)).await;
     record.until_taken_elsewhere([]).await;
     drop(guard);
-    dropped(3).await;
-    assert!(record.threads("callback").is_empty());
+    dropped(4).await;
 }
 
 struct Data(Value);
@@ -243,8 +239,7 @@ async fn bodies_and_data_under_a_lock_or_a_term_are_used_and_dropped_elsewhere()
     let (space, record) = (Space::new(), Record::default());
     let client = space.client().await;
     let guard = client.mutex("/held").unwrap().lock().await.unwrap();
-    let latch = client.leader_latch(PATH).unwrap();
-    let term: Leadership = soon(latch.leadership()).await.unwrap();
+    let (latch, term) = lead(&client, PATH).await;
     guard.create("/data", Data(record.value("drop of the data"))).await.unwrap();
     guard.set_data("/data", Data(record.value("drop of the data"))).await.unwrap();
     term.set_data("/data", Data(record.value("drop of the data"))).await.unwrap();

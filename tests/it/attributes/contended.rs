@@ -191,49 +191,6 @@ async fn another_failure_than_contention_is_neither_skipped_nor_replaced() {
     assert_ne!(failed(closure().await).kind(), io::ErrorKind::ResourceBusy);
 }
 
-/// Declares a function that skips under one kind of lock, and the other calls that its test needs.
-macro_rules! skips {
-    ($name:ident, $blocking:ident, $($argument:tt)*) => {
-        #[distributed_lock(path = PATH, skip, $($argument)*)]
-        async fn $name() -> Result<Option<u8>, LockError> {
-            Ok(Some(7))
-        }
-
-        #[distributed_lock(path = PATH, client = client, otherwise = |_| Ok(0), $($argument)*)]
-        fn $blocking(client: &Client) -> Result<u8, LockError> {
-            Ok(7)
-        }
-    };
-}
-
-skips!(skips_reading, reads_or_not, mode = read);
-skips!(skips_writing, writes_or_not, mode = write);
-skips!(skips_permits, permits_or_not, permits = 2, of = 3);
-
-#[tokio::test]
-async fn every_kind_of_lock_can_be_skipped() {
-    let (space, [client, other]) = Space::with_clients().await;
-    let blocked = async |call: fn(&Client) -> Result<u8, LockError>| {
-        let client = client.clone();
-        soon(spawn_blocking(move || call(&client))).await.unwrap().unwrap()
-    };
-    let reader = other.rwlock(PATH).unwrap().read().await.unwrap();
-    let calls = async { (skips_reading().await.unwrap(), skips_writing().await.unwrap()) };
-    assert_eq!(soon(zklock::scope(client.clone(), calls)).await, (Some(7), None));
-    assert_eq!((blocked(reads_or_not).await, blocked(writes_or_not).await), (7, 0));
-    reader.release().await.unwrap();
-    let writer = other.rwlock(PATH).unwrap().write().await.unwrap();
-    let calls = async { (skips_reading().await.unwrap(), skips_writing().await.unwrap()) };
-    assert_eq!(soon(zklock::scope(client.clone(), calls)).await, (None, None));
-    writer.release().await.unwrap();
-    space.until_empty(PATH).await;
-    let held = other.semaphore(PATH, 3).unwrap().acquire_many(2).await.unwrap();
-    assert_eq!(soon(zklock::scope(client.clone(), skips_permits())).await.unwrap(), None);
-    held.release().await.unwrap();
-    assert_eq!(soon(zklock::scope(client.clone(), skips_permits())).await.unwrap(), Some(7));
-    assert_eq!(blocked(permits_or_not).await, 7);
-}
-
 #[distributed_lock(path = [PATH, ..others], skip, once_per = "1h")]
 async fn once(others: &[&str]) -> Result<Option<u8>, LockError> {
     Ok(Some(7))

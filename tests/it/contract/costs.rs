@@ -16,7 +16,6 @@ const NEW: [(u64, [u64; 3]); 4] = [(2, [1, 0, 1]), (4, [0, 1, 1]), (2, [0, 1, 1]
 const MET: [(u64, [u64; 3]); 4] = [(4, [1, 1, 1]), (4, [0, 1, 1]), (2, [0, 1, 1]), (2, [0, 1, 1])];
 
 #[apply(every_reentrant_lock)]
-#[tokio::test]
 async fn free_lock_costs_two_requests_at_a_new_path_and_again_and_nothing_inside(face: Face) {
     let server = Server::start_granting(PATIENCE);
     let ((proxy, client), other) = (quiet_proxied(&server).await, quiet_client(&server).await);

@@ -15,10 +15,10 @@ use zklock::{
 use crate::support::{Space, soon, until, until_waiting_here};
 
 /// A time that no test outlasts.
-pub(super) const LONG: Duration = Duration::from_secs(3_600);
+pub(crate) const LONG: Duration = Duration::from_secs(3_600);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Face {
+pub(crate) enum Face {
     Mutex,
     /// The mutex that is not reentrant.
     Exclusive,
@@ -35,7 +35,7 @@ pub(super) enum Face {
 }
 
 impl Face {
-    pub(super) fn of(self, client: &Client, path: &str) -> Lock {
+    pub(crate) fn of(self, client: &Client, path: &str) -> Lock {
         match self {
             Self::Mutex => Lock::Mutex(client.mutex(path).unwrap()),
             Self::Exclusive => Lock::Mutex(client.exclusive(path).unwrap()),
@@ -52,7 +52,7 @@ impl Face {
     }
 
     /// Waits until an outsider sees this many contenders, including the holder.
-    pub(super) async fn until_contending(self, space: &Space, path: &str, count: usize) {
+    pub(crate) async fn until_contending(self, space: &Space, path: &str, count: usize) {
         let expected = match self {
             // One of the waiters is inside the gate and has nodes among the permits too.
             Self::Exclusive | Self::Semaphore => vec![count.min(2), count.saturating_sub(1)],
@@ -71,7 +71,7 @@ impl Face {
         until(are_contending, "all contenders are in the queue").await;
     }
 
-    pub(super) async fn until_waiting(self, space: &Space, path: &str, client: &Client) {
+    pub(crate) async fn until_waiting(self, space: &Space, path: &str, client: &Client) {
         self.until_contending(space, path, 2).await;
         // A server names no watches on a list, as those who wait for permits have.
         if !matches!(self, Self::Exclusive | Self::Semaphore | Self::Permits) {
@@ -79,11 +79,11 @@ impl Face {
         }
     }
 
-    pub(super) fn rival(self) -> Self {
+    pub(crate) fn rival(self) -> Self {
         if self == Self::Reader { Self::Writer } else { self }
     }
 
-    pub(super) fn mode(self) -> Mode {
+    pub(crate) fn mode(self) -> Mode {
         match self {
             Self::Mutex | Self::Exclusive | Self::Multi => Mode::Exclusive,
             Self::Reader => Mode::Read,
@@ -94,7 +94,7 @@ impl Face {
     }
 
     /// Returns the parents of all nodes of contenders. Holders have theirs below the first one.
-    pub(super) fn parents(self, path: &str) -> Vec<String> {
+    pub(crate) fn parents(self, path: &str) -> Vec<String> {
         match self {
             Self::Mutex | Self::Reader | Self::Writer | Self::Leader => vec![path.to_owned()],
             Self::Multi => vec![path.to_owned(), format!("{path}-too")],
@@ -105,19 +105,19 @@ impl Face {
     }
 
     /// Returns the parent of the nodes that the lock stands on.
-    pub(super) fn parent_of_nodes(self, path: &str) -> String {
+    pub(crate) fn parent_of_nodes(self, path: &str) -> String {
         self.parents(path).swap_remove(0)
     }
 
     /// Asserts that one holder has the lock, and that nobody waits.
-    pub(super) async fn assert_held_once(self, space: &Space, path: &str) {
+    pub(crate) async fn assert_held_once(self, space: &Space, path: &str) {
         let nodes = space.children(&self.parent_of_nodes(path)).await;
         assert_eq!(nodes.len(), if self == Self::Permits { 2 } else { 1 }, "{nodes:?}");
     }
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Lock {
+pub(crate) enum Lock {
     Mutex(Mutex),
     Reader(RwLock),
     Writer(RwLock),
@@ -130,7 +130,7 @@ pub(super) enum Lock {
 }
 
 impl Lock {
-    pub(super) async fn lock(&self) -> Result<Held, LockError> {
+    pub(crate) async fn lock(&self) -> Result<Held, LockError> {
         match self {
             Self::Mutex(lock) => lock.lock().await.map(Held::Mutex),
             Self::Reader(lock) => lock.read().await.map(Held::Reader),
@@ -144,7 +144,7 @@ impl Lock {
         }
     }
 
-    pub(super) async fn lock_timeout(&self, wait: Duration) -> Result<Held, LockError> {
+    pub(crate) async fn lock_timeout(&self, wait: Duration) -> Result<Held, LockError> {
         match self {
             Self::Mutex(lock) => lock.lock_timeout(wait).await.map(Held::Mutex),
             Self::Reader(lock) => lock.read_timeout(wait).await.map(Held::Reader),
@@ -160,7 +160,7 @@ impl Lock {
         }
     }
 
-    pub(super) async fn try_lock(&self) -> Result<Option<Held>, LockError> {
+    pub(crate) async fn try_lock(&self) -> Result<Option<Held>, LockError> {
         Ok(match self {
             Self::Mutex(lock) => lock.try_lock().await?.map(Held::Mutex),
             Self::Reader(lock) => lock.try_read().await?.map(Held::Reader),
@@ -178,7 +178,7 @@ impl Lock {
         })
     }
 
-    pub(super) async fn run<F: Future>(&self, body: F) -> Result<F::Output, LockError> {
+    pub(crate) async fn run<F: Future>(&self, body: F) -> Result<F::Output, LockError> {
         match self {
             Self::Mutex(lock) => lock.run(async |_| body.await).await,
             Self::Reader(lock) => lock.run_read(async |_| body.await).await,
@@ -189,16 +189,16 @@ impl Lock {
     }
 
     /// Takes the lock, however long that takes.
-    pub(super) async fn take(&self) -> Held {
+    pub(crate) async fn take(&self) -> Held {
         soon(self.lock_timeout(Duration::MAX)).await.unwrap()
     }
 
-    pub(super) fn spawn(&self) -> JoinHandle<Result<Held, LockError>> {
+    pub(crate) fn spawn(&self) -> JoinHandle<Result<Held, LockError>> {
         let lock = self.clone();
         tokio::spawn(async move { lock.lock_timeout(Duration::MAX).await })
     }
 
-    pub(super) async fn participants(&self) -> Vec<Participant> {
+    pub(crate) async fn participants(&self) -> Vec<Participant> {
         let participants = match self {
             Self::Mutex(lock) | Self::Multi(_, lock) => lock.participants().await,
             Self::Reader(lock) | Self::Writer(lock) => lock.participants().await,
@@ -209,13 +209,13 @@ impl Lock {
     }
 
     /// Waits until this many calls of the lock's client wait in its line.
-    pub(super) async fn until_in_line(&self, count: u32) {
+    pub(crate) async fn until_in_line(&self, count: u32) {
         until_waiting_here(async || Ok(self.participants().await), count).await;
     }
 }
 
 #[derive(Debug)]
-pub(super) enum Held {
+pub(crate) enum Held {
     Mutex(MutexGuard),
     Reader(ReadGuard),
     Writer(WriteGuard),
@@ -247,35 +247,35 @@ impl Deref for Held {
 }
 
 impl Held {
-    pub(super) async fn release(self) -> Result<(), LockError> {
+    pub(crate) async fn release(self) -> Result<(), LockError> {
         on!(self, guard => guard.release().await, (latch, term) => {
             let held = term.verify().await;
             latch.close().await.and(held)
         })
     }
 
-    pub(super) async fn downgrade(self) -> Result<Self, LockError> {
+    pub(crate) async fn downgrade(self) -> Result<Self, LockError> {
         let Self::Writer(guard) = self else { panic!("{self:?} is no writer") };
         guard.downgrade().await.map(Held::Reader)
     }
 
-    pub(super) async fn revoked(&self) {
+    pub(crate) async fn revoked(&self) {
         on!(self, guard => guard.revoked().await, (_, term) => panic!("{term:?} is not revoked"))
     }
 
-    pub(super) async fn scope<F: Future>(&self, future: F) -> F::Output {
+    pub(crate) async fn scope<F: Future>(&self, future: F) -> F::Output {
         on!(self, guard => guard.scope(future).await, (_, term) => term.run(future).await.unwrap())
     }
 
-    pub(super) async fn run<F: Future>(&self, body: F) -> Result<F::Output, LockError> {
+    pub(crate) async fn run<F: Future>(&self, body: F) -> Result<F::Output, LockError> {
         on!(self, guard => guard.run(body).await, (_, term) => term.run(body).await)
     }
 
-    pub(super) async fn run_to_end<F: Future>(&self, body: F) -> Result<F::Output, LockError> {
+    pub(crate) async fn run_to_end<F: Future>(&self, body: F) -> Result<F::Output, LockError> {
         on!(self, guard => guard.run_to_end(body).await, (_, term) => term.run_to_end(body).await)
     }
 
-    pub(super) fn run_blocking<T>(&self, body: impl FnOnce() -> T) -> Result<T, LockError> {
+    pub(crate) fn run_blocking<T>(&self, body: impl FnOnce() -> T) -> Result<T, LockError> {
         on!(self, guard => guard.run_blocking(body), (_, term) => term.run_blocking(body))
     }
 }

@@ -140,7 +140,6 @@ impl Scene {
 }
 
 #[apply(every_lock_and_readers)]
-#[tokio::test]
 async fn call_dropped_at_any_frame_leaves_no_node(
     face: Face,
     #[values(Call::LockNew, Call::Lock, Call::Try, Call::Wait, Call::Release)] call: Call,
@@ -169,7 +168,6 @@ async fn drop_at_any_frame(face: Face, call: Call, frame: Frame) {
 }
 
 #[apply(every_lock_and_readers)]
-#[tokio::test]
 async fn call_cut_off_at_any_frame_has_the_lock_once_and_hands_it_on(
     face: Face,
     #[values(Call::Lock, Call::Wait, Call::Release)] call: Call,

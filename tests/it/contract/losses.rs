@@ -70,8 +70,12 @@ impl Scene {
         self.space.outsider().await.delete(&self.space.full(&path), None).await.unwrap();
     }
 
+    /// Lets the rival wait for a lock that it has tried to take before.
     async fn held_before_rival(&self) -> (Held, JoinHandle<Result<Held, LockError>>) {
         let guard = self.lock.take().await;
+        for _ in 0..3 {
+            assert!(self.rival.try_lock().await.unwrap().is_none());
+        }
         let waiting = self.rival.spawn();
         self.face.until_contending(&self.space, PATH, 2).await;
         (guard, waiting)
@@ -97,6 +101,10 @@ impl Scene {
         let guard = soon(waiting).await.unwrap().unwrap();
         guard.verify().await.unwrap();
         self.face.assert_held_once(&self.space, PATH).await;
+        self.end(guard).await;
+    }
+
+    async fn end(&self, guard: Held) {
         guard.release().await.unwrap();
         self.until_nothing_is_left().await;
     }
@@ -114,7 +122,6 @@ async fn told(guard: &Held, cause: LossReason) -> LossReason {
 }
 
 #[apply(every_lock_and_readers)]
-#[tokio::test]
 async fn holder_that_loses_its_lock_is_told_and_writes_nothing_while_the_next_has_it(
     face: Face,
     #[values(LossReason::NodeDeleted, LossReason::SessionEnded)] cause: LossReason,
@@ -155,24 +162,10 @@ async fn holder_that_loses_its_lock_is_told_and_writes_nothing_while_the_next_ha
     next.verify().await.unwrap();
     assert!(scene.nodes().await.iter().all(|node| before.contains(node)), "it has the node it waited with");
     assert!(next.fencing_token() > token);
-    next.release().await.unwrap();
-    scene.until_nothing_is_left().await;
+    scene.end(next).await;
 }
 
 #[apply(every_lock_and_readers)]
-#[tokio::test]
-async fn holder_is_told_although_other_contenders_came_and_went(face: Face) {
-    let scene = Scene::new(face).await;
-    let guard = scene.lock.take().await;
-    for _ in 0..3 {
-        assert!(scene.rival.try_lock().await.unwrap().is_none());
-    }
-    scene.lose(LossReason::NodeDeleted).await;
-    assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
-}
-
-#[apply(every_lock_and_readers)]
-#[tokio::test]
 async fn next_lock_of_a_client_whose_session_ended_is_in_its_next_session(face: Face) {
     let scene = Scene::new(face).await;
     let (guard, session) = (scene.lock.take().await, scene.client.session_id());
@@ -185,12 +178,10 @@ async fn next_lock_of_a_client_whose_session_ended_is_in_its_next_session(face: 
     assert_eq!(Some(holder.session_id), scene.client.session_id());
     assert!(failed(guard.release().await).is_lost());
     assert!(next.is_held(), "the end of an old guard does not touch the new lock");
-    next.release().await.unwrap();
-    scene.until_nothing_is_left().await;
+    scene.end(next).await;
 }
 
 #[apply(every_lock_and_readers)]
-#[tokio::test]
 async fn waiter_whose_session_ends_waits_again_in_the_next_one(face: Face) {
     let scene = Scene::new(face).await;
     let (held, waiting) = scene.waits_behind_rival().await;
@@ -208,7 +199,6 @@ async fn waiter_whose_session_ends_waits_again_in_the_next_one(face: Face) {
 }
 
 #[apply(every_lock_and_readers)]
-#[tokio::test]
 async fn waiter_whose_node_is_deleted_takes_the_lock_with_another_node(face: Face) {
     let scene = Scene::new(face).await;
     let (held, waiting) = scene.waits_behind_rival().await;
@@ -222,12 +212,10 @@ async fn waiter_whose_node_is_deleted_takes_the_lock_with_another_node(face: Fac
     guard.verify().await.unwrap();
     assert!(!scene.nodes().await.contains(deleted[0]));
     face.assert_held_once(&scene.space, PATH).await;
-    guard.release().await.unwrap();
-    scene.until_nothing_is_left().await;
+    scene.end(guard).await;
 }
 
 #[apply(every_lock_and_readers)]
-#[tokio::test]
 async fn body_is_dropped_before_its_loss_is_returned(face: Face) {
     let scene = Scene::new(face).await;
     let ((started, has_started), (tracer, is_dropped)) = (oneshot::channel(), Tracer::new());
@@ -249,7 +237,6 @@ async fn body_is_dropped_before_its_loss_is_returned(face: Face) {
 }
 
 #[apply(every_lock_and_readers)]
-#[tokio::test]
 async fn body_that_ends_after_the_loss_is_no_success(face: Face) {
     let scene = Scene::new(face).await;
     let guard = scene.lock.take().await;
@@ -266,7 +253,6 @@ async fn body_that_ends_after_the_loss_is_no_success(face: Face) {
 }
 
 #[apply(every_lock_and_readers)]
-#[tokio::test]
 async fn node_that_is_deleted_while_its_holder_is_cut_off_is_lost(face: Face) {
     let scene = Scene::new(face).await;
     let guard = scene.lock.take().await;
@@ -279,7 +265,6 @@ async fn node_that_is_deleted_while_its_holder_is_cut_off_is_lost(face: Face) {
 }
 
 #[apply(every_lock_and_readers)]
-#[tokio::test]
 async fn holder_that_goes_while_the_waiter_is_cut_off_is_noticed(face: Face) {
     let scene = Scene::new(face).await;
     let (held, waiting) = scene.waits_behind_rival().await;
@@ -288,7 +273,6 @@ async fn holder_that_goes_while_the_waiter_is_cut_off_is_noticed(face: Face) {
 }
 
 #[apply(every_lock_and_readers)]
-#[tokio::test]
 async fn lease_of_a_holder_that_is_cut_off_ends_before_its_session(face: Face) {
     let scene = Scene::of(Space::quick(), face).await;
     let (guard, waiting) = scene.held_before_rival().await;
@@ -308,12 +292,10 @@ async fn lease_of_a_holder_that_is_cut_off_ends_before_its_session(face: Face) {
     next.release().await.unwrap();
     let again = scene.lock.take().await;
     assert_eq!(guard.state(), LeaseState::Lost(LossReason::LeaseExpired), "a loss is permanent");
-    again.release().await.unwrap();
-    scene.until_nothing_is_left().await;
+    scene.end(again).await;
 }
 
 #[apply(every_lock_and_readers)]
-#[tokio::test]
 async fn node_of_the_last_session_is_waited_for_like_that_of_another_client(face: Face) {
     let scene = Scene::new(face).await;
     let guard = scene.lock.take().await;
@@ -332,8 +314,7 @@ async fn node_of_the_last_session_is_waited_for_like_that_of_another_client(face
     let holder = &lock.participants().await[0];
     assert_eq!(Some(holder.session_id), scene.client.session_id());
     assert_eq!(holder.fencing_token, again.fencing_token());
-    again.release().await.unwrap();
-    scene.until_nothing_is_left().await;
+    scene.end(again).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -53,6 +53,11 @@ impl Line {
         of_locks.map(|opcode| self.proxy.requests(opcode))
     }
 
+    async fn end(&self, guard: Held) {
+        guard.release().await.unwrap();
+        self.until_nothing_is_left().await;
+    }
+
     async fn until_nothing_is_left(&self) {
         self.face.until_contending(&self.space, PATH, 0).await;
     }
@@ -75,7 +80,6 @@ async fn yield_often() {
 }
 
 #[apply(every_passed_lock)]
-#[tokio::test]
 async fn calls_are_served_in_their_order_under_one_node_without_a_request(face: Face) {
     let line = Line::new(face).await;
     let mut events = line.client.events();
@@ -93,8 +97,7 @@ async fn calls_are_served_in_their_order_under_one_node_without_a_request(face: 
         tokens.push(token);
     }
     assert_eq!(line.requests(), before);
-    guard.release().await.unwrap();
-    line.until_nothing_is_left().await;
+    line.end(guard).await;
     line.client.shutdown(Duration::ZERO).await;
     drop((line.lock, line.client));
     let (mut queued, mut acquired, mut given) = (Vec::new(), Vec::new(), Vec::new());
@@ -115,7 +118,6 @@ async fn calls_are_served_in_their_order_under_one_node_without_a_request(face: 
 }
 
 #[apply(every_passed_lock)]
-#[tokio::test]
 async fn try_after_a_release_finds_no_contender_of_a_call_that_was_served(face: Face) {
     let line = Line::new(face).await;
     for _ in 0..5 {
@@ -129,7 +131,6 @@ async fn try_after_a_release_finds_no_contender_of_a_call_that_was_served(face: 
 }
 
 #[apply(every_passed_lock)]
-#[tokio::test]
 async fn write_under_way_delays_the_next_holder_until_it_is_answered(face: Face) {
     let line = Line::new(face).await;
     let (first, [second, waiting]) = line.held_before().await;
@@ -148,12 +149,10 @@ async fn write_under_way_delays_the_next_holder_until_it_is_answered(face: Face)
     assert_eq!((guard.fencing_token().zxid(), guard.fencing_token().handoff()), (token.zxid(), 2));
     let data = line.space.outsider().await.get_data(&line.space.full(DATA)).await.unwrap().0;
     assert_eq!(data, b"second", "it was applied before the next holder began");
-    guard.release().await.unwrap();
-    line.until_nothing_is_left().await;
+    line.end(guard).await;
 }
 
 #[apply(every_passed_lock)]
-#[tokio::test]
 async fn write_of_unknown_outcome_makes_the_next_holder_take_another_node(face: Face) {
     let line = Line::new(face).await;
     let (guard, [waiting]) = line.held_before().await;
@@ -166,12 +165,10 @@ async fn write_of_unknown_outcome_makes_the_next_holder_take_another_node(face: 
     guard.release().await.unwrap();
     let guard = soon(waiting).await.unwrap().unwrap();
     assert!(guard.fencing_token().zxid() > token.zxid());
-    guard.release().await.unwrap();
-    line.until_nothing_is_left().await;
+    line.end(guard).await;
 }
 
 #[apply(every_passed_lock)]
-#[tokio::test]
 async fn nothing_is_passed_on_while_the_connection_is_broken(face: Face) {
     let line = Line::new(face).await;
     let (guard, [waiting]) = line.held_before().await;
@@ -187,12 +184,10 @@ async fn nothing_is_passed_on_while_the_connection_is_broken(face: Face) {
     let guard = soon(waiting).await.unwrap().unwrap();
     soon(releasing).await.unwrap().unwrap();
     assert_eq!((guard.fencing_token().zxid(), guard.fencing_token().handoff()), (token.zxid(), 1));
-    guard.release().await.unwrap();
-    line.until_nothing_is_left().await;
+    line.end(guard).await;
 }
 
 #[apply(every_passed_lock)]
-#[tokio::test]
 async fn loss_is_told_to_the_holder_once_and_the_line_is_served_afterwards(
     face: Face,
     #[values(LossReason::NodeDeleted, LossReason::SessionEnded)] cause: LossReason,
@@ -230,7 +225,6 @@ async fn loss_is_told_to_the_holder_once_and_the_line_is_served_afterwards(
 }
 
 #[apply(every_passed_lock)]
-#[tokio::test]
 async fn holder_that_is_asked_to_release_passes_nothing_on(face: Face) {
     let line = Line::new(face).await;
     let (guard, [waiting]) = line.held_before().await;
@@ -242,12 +236,10 @@ async fn holder_that_is_asked_to_release_passes_nothing_on(face: Face) {
     let guard = soon(waiting).await.unwrap().unwrap();
     assert!(guard.fencing_token().zxid() > token.zxid(), "another node, at the tail of the queue");
     assert!(guard.revoked().now_or_never().is_none());
-    guard.release().await.unwrap();
-    line.until_nothing_is_left().await;
+    line.end(guard).await;
 }
 
 #[apply(every_passed_lock)]
-#[tokio::test]
 async fn calls_dropped_in_line_are_skipped_and_cost_no_request(face: Face) {
     let line = Line::new(face).await;
     let (guard, []) = line.held_before().await;
@@ -264,12 +256,10 @@ async fn calls_dropped_in_line_are_skipped_and_cost_no_request(face: Face) {
     let guard = soon(last).await.unwrap().unwrap();
     assert_eq!(guard.fencing_token().handoff(), 1);
     assert_eq!(line.requests(), requests);
-    guard.release().await.unwrap();
-    line.until_nothing_is_left().await;
+    line.end(guard).await;
 }
 
 #[apply(every_passed_lock)]
-#[tokio::test]
 async fn last_call_dropped_in_line_takes_the_node_with_it(face: Face) {
     let line = Line::new(face).await;
     let guard = face.of(&line.space.client().await, PATH).lock().await.unwrap();
@@ -285,7 +275,6 @@ async fn last_call_dropped_in_line_takes_the_node_with_it(face: Face) {
 }
 
 #[apply(every_passed_lock)]
-#[tokio::test]
 async fn call_whose_time_is_over_in_line_says_so_and_the_others_stay(face: Face) {
     let line = Line::new(face).await;
     let (guard, [waiting]) = line.held_before().await;
@@ -296,12 +285,10 @@ async fn call_whose_time_is_over_in_line_says_so_and_the_others_stay(face: Face)
     guard.release().await.unwrap();
     let guard = soon(waiting).await.unwrap().unwrap();
     assert_eq!((guard.fencing_token().zxid(), guard.fencing_token().handoff()), (token.zxid(), 1));
-    guard.release().await.unwrap();
-    line.until_nothing_is_left().await;
+    line.end(guard).await;
 }
 
 #[apply(every_passed_lock)]
-#[tokio::test]
 async fn shutdown_refuses_the_line_and_passes_nothing_on(
     face: Face,
     #[values(Duration::ZERO, LONG)] grace: Duration,
@@ -326,7 +313,6 @@ async fn shutdown_refuses_the_line_and_passes_nothing_on(
 }
 
 #[apply(every_passed_lock)]
-#[tokio::test]
 async fn lock_that_waits_to_be_passed_on_is_released_when_its_client_is_shut_down(face: Face) {
     let line = Line::new(face).await;
     let (guard, [waiting]) = line.held_before().await;

@@ -14,7 +14,6 @@ use super::{PATH, SHORT};
 use crate::support::{SOON, Space, failed, soon, spawn_lock_of, until_in_line};
 
 #[apply(every_reentrant_lock)]
-#[tokio::test]
 async fn lock_is_entered_again_with_its_node_and_token_and_the_last_hold_frees_it(
     face: Face,
     #[values([0, 1, 2], [2, 1, 0], [1, 0, 2])] order: [usize; 3],
@@ -53,7 +52,6 @@ async fn enter(lock: &Lock, inside: &AtomicUsize, readers: &Barrier) -> usize {
 }
 
 #[apply(every_reentrant_lock)]
-#[tokio::test]
 async fn siblings_and_strangers_that_share_a_task_exclude_each_other_or_read_together(face: Face) {
     let space = Space::new();
     let lock = face.of(&space.client().await, PATH);
@@ -69,7 +67,6 @@ async fn siblings_and_strangers_that_share_a_task_exclude_each_other_or_read_tog
 }
 
 #[apply(every_reentrant_lock)]
-#[tokio::test]
 async fn sibling_that_waits_in_vain_says_what_for(face: Face) {
     // Readers do not wait for each other.
     let outer = if face == Face::Reader { Face::Writer } else { face };
@@ -78,14 +75,16 @@ async fn sibling_that_waits_in_vain_says_what_for(face: Face) {
     let guard = outer.lock().await.unwrap();
     let busy = guard.scope(face.of(&client, PATH).lock()).await.unwrap();
     let late = failed(guard.scope(lock.lock_timeout(SHORT)).await);
-    assert!(matches!(late, LockError::Timeout { phase: Phase::Sibling, .. }), "{late}");
+    let LockError::Timeout { phase: Phase::Sibling, holder: Some(holder), .. } = &late else {
+        panic!("{late}")
+    };
+    assert!(holder.is_this_client() && late.is_contended());
     assert!(guard.scope(lock.try_lock()).await.unwrap().is_none());
     busy.release().await.unwrap();
     guard.scope(lock.lock()).await.unwrap().release().await.unwrap();
 }
 
 #[apply(every_reentrant_lock)]
-#[tokio::test]
 async fn lost_lock_is_not_entered_again(face: Face) {
     let space = Space::new();
     let lock = face.of(&space.client().await, PATH);
@@ -99,7 +98,6 @@ async fn lost_lock_is_not_entered_again(face: Face) {
 }
 
 #[apply(every_reentrant_lock)]
-#[tokio::test]
 async fn another_task_does_not_enter_with_the_handle_of_a_holder_that_entered_twice(face: Face) {
     let client = Space::new().client().await;
     let lock = face.of(&client, PATH);

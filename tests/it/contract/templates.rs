@@ -22,6 +22,7 @@ pub(super) fn every_lock(
 // Runs a test for each lock, and for the one that readers share.
 #[template]
 #[rstest::rstest]
+#[tokio::test]
 pub(super) fn every_lock_and_readers(
     #[values(
         Face::Mutex,
@@ -40,6 +41,7 @@ pub(super) fn every_lock_and_readers(
 // Runs a test for each lock that a call may enter again, and for the one that readers share.
 #[template]
 #[rstest::rstest]
+#[tokio::test]
 pub(super) fn every_reentrant_lock(
     #[values(Face::Mutex, Face::Reader, Face::Writer, Face::Multi)] face: Face,
 ) {
@@ -48,6 +50,7 @@ pub(super) fn every_reentrant_lock(
 // Runs a test for each lock that a client passes on from one of its calls to the next.
 #[template]
 #[rstest::rstest]
+#[tokio::test]
 pub(super) fn every_passed_lock(
     #[values(Face::Mutex, Face::Exclusive, Face::Writer, Face::Semaphore)] face: Face,
 ) {

@@ -2,39 +2,39 @@
 
 use std::time::Duration;
 
+use fastrand::Rng;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 use zklock::{Client, Guard, LockError, Member};
 use zklock_testkit::How;
 
 use super::Listener;
-use crate::support::random::Random;
 use crate::support::session_end::end_session;
-use crate::support::{Space, polled, soon, until};
+use crate::support::{Space, lead, polled, soon, until};
 
 const LOCKS: [&str; 4] = ["/sums/mutex", "/sums/alone", "/sums/shelf", "/sums/room"];
 const TASKS: u64 = 20;
 const CALLS: u64 = 50;
 
-async fn end<K>(guard: Guard<K>, random: &mut Random) {
-    if random.once_in(3) {
-        sleep(Duration::from_millis(random.below(10))).await;
+async fn end<K>(guard: Guard<K>, random: &mut Rng) {
+    if random.u32(..3) == 0 {
+        sleep(Duration::from_millis(random.u64(..10))).await;
     }
-    match random.below(5) {
+    match random.u64(..5) {
         0 => drop(guard),
         1 => drop(guard.release().await),
         2 => drop(guard.run(sleep(Duration::from_millis(2))).await),
         3 => guard.finish().await,
-        _ => drop(polled(guard.release(), 1 + random.below(2)).await),
+        _ => drop(polled(guard.release(), 1 + random.u64(..2)).await),
     }
 }
 
 /// Makes one call at one of the locks. Any error will do.
-pub(crate) async fn call(client: &Client, random: &mut Random) -> Result<(), LockError> {
-    let wait = Duration::from_millis(if random.once_in(3) { 1 + random.below(8) } else { 20_000 });
+pub(crate) async fn call(client: &Client, random: &mut Rng) -> Result<(), LockError> {
+    let wait = Duration::from_millis(if random.u32(..3) == 0 { 1 + random.u64(..8) } else { 20_000 });
     let (mutex, alone) = (client.mutex(LOCKS[0])?, client.exclusive(LOCKS[1])?);
     let (shelf, room) = (client.rwlock(LOCKS[2])?, client.semaphore(LOCKS[3], 3)?);
-    match random.below(11) {
+    match random.u64(..11) {
         0 => {
             if let Some(guard) = mutex.try_lock().await? {
                 end(guard, random).await;
@@ -65,9 +65,9 @@ pub(crate) async fn call(client: &Client, random: &mut Random) -> Result<(), Loc
     Ok(())
 }
 
-async fn work(client: Client, mut random: Random) {
+async fn work(client: Client, mut random: Rng) {
     for _ in 0..CALLS {
-        let polls = if random.once_in(5) { 1 + random.below(5) } else { u64::MAX };
+        let polls = if random.u32(..5) == 0 { 1 + random.u64(..5) } else { u64::MAX };
         let mut calls = random.fork();
         polled(call(&client, &mut calls), polls).await;
     }
@@ -77,7 +77,7 @@ async fn work(client: Client, mut random: Random) {
 async fn each_of_a_thousand_attempts_begins_and_ends_once() {
     let (space, proxy, client) = Space::with_proxy().await;
     let listener = Listener::start(&client);
-    let mut random = Random::new(7);
+    let mut random = Rng::with_seed(7);
     let mut tasks = JoinSet::new();
     for _ in 0..TASKS {
         tasks.spawn(work(client.clone(), random.fork()));
@@ -85,10 +85,10 @@ async fn each_of_a_thousand_attempts_begins_and_ends_once() {
     let faults = async {
         // Slow enough for a reconnect in between, even on a busy machine.
         loop {
-            sleep(Duration::from_millis(50 + random.below(100))).await;
-            match random.below(8) {
+            sleep(Duration::from_millis(50 + random.u64(..100))).await;
+            match random.u64(..8) {
                 0..4 => proxy.cut(How::Rst),
-                4..7 => delete_a_child(&space, LOCKS[random.below(3) as usize]).await,
+                4..7 => delete_a_child(&space, LOCKS[random.u64(..3) as usize]).await,
                 _ => {
                     let session = client.session_id();
                     let server = space.server().address();
@@ -158,8 +158,7 @@ async fn each_term_of_many_candidates_begins_and_ends_once() {
         _ = candidates.join_all() => {}
         () = faults => {}
     }
-    let latch = client.leader_latch("/sums/lost").unwrap();
-    let term = soon(latch.leadership()).await.unwrap();
+    let (latch, term) = lead(&client, "/sums/lost").await;
     space.delete_children("/sums/lost").await;
     soon(term.lost()).await;
     // A term keeps its client.

@@ -29,7 +29,7 @@ async fn a_frame_that_is_no_answer_ends_its_connection_and_not_the_hold() {
     let victim = Victim::new().await;
     for (wrong, bytes) in broken_frames() {
         let before = victim.relay.connections();
-        victim.relay.inject(&bytes);
+        victim.relay.inject(&bytes).await;
         // A ping may be under way, to which the last frame is an answer.
         if !wrong.contains("ping") {
             until(async || victim.relay.connections() > before, wrong).await;
@@ -99,7 +99,7 @@ async fn an_event_of_any_type_and_state_neither_ends_a_hold_nor_the_client() {
     for kind in TYPES {
         for state in [CONNECTED, -1, 0, 1, 4, 5, 6, 99] {
             for path in paths {
-                victim.relay.inject(&event(kind, state, path));
+                victim.relay.inject(&event(kind, state, path)).await;
             }
             // An unknown event breaks the connection.
             until(async || victim.guard.verify().await.is_ok(), "the lock is verified").await;
@@ -119,7 +119,7 @@ async fn endless_events_keep_no_request_from_its_answer() {
     });
     // So many that the client, built without optimizations, has time left on a busy machine.
     let pause = Duration::from_millis(if cfg!(soak) { 1 } else { 10 });
-    let attack = victim.relay.attack(kinds.concat(), pause, Answers::Arrive);
+    let attack = victim.relay.attack(&[], kinds.concat(), pause, Answers::Arrive).await;
     until(async || attack.written() > 0, "the attack has begun").await;
     for _ in 0..50 {
         let other = soon(victim.client.mutex(OTHER).unwrap().lock()).await.unwrap();

@@ -35,7 +35,7 @@ impl Victim {
 /// Attacks a holder, and checks that leases and deadlines end as if the server were silent.
 async fn attacked(first: &[u8], again: Vec<u8>, pause: Duration) {
     let victim = Victim::new().await;
-    let attack = victim.relay.attack_after(first, again, pause, Answers::Vanish);
+    let attack = victim.relay.attack(first, again, pause, Answers::Vanish).await;
     victim.assert_calls_end().await;
     assert_eq!(victim.told().await, LossReason::LeaseExpired);
     assert!(!victim.guard.is_held());
@@ -58,7 +58,7 @@ async fn events_instead_of_answers_extend_no_lease() {
 async fn a_flood_that_stops_the_thread_of_the_client_extends_no_lease() {
     let victim = Victim::new().await;
     let events = event(3, CONNECTED, "/unknown/node").repeat(1_000);
-    let attack = victim.relay.attack(events, Duration::ZERO, Answers::Vanish);
+    let attack = victim.relay.attack(&[], events, Duration::ZERO, Answers::Vanish).await;
     let ended = timeout(Duration::from_secs(10) + STALL, async {
         while victim.guard.is_held() {
             sleep(Duration::from_millis(5)).await;
@@ -73,7 +73,7 @@ async fn a_flood_that_stops_the_thread_of_the_client_extends_no_lease() {
 
 #[tokio::test]
 async fn a_flood_within_one_frame_extends_no_lease() {
-    attacked(&i32::MAX.to_be_bytes(), vec![0; 1 << 10], Duration::from_micros(100)).await;
+    attacked(&i32::MAX.to_be_bytes(), vec![0; 10 << 10], Duration::from_millis(1)).await;
 }
 
 type Change = fn(&mut ConnectResponse);

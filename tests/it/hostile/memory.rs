@@ -48,13 +48,13 @@ fn memory() -> u64 {
 /// Attacks a client with these bytes until it has taken so many of them, and returns the growth of its memory in KiB.
 async fn growth(first: &[u8], again: Vec<u8>, pause: Duration, taken: u64) -> u64 {
     let server = Server::start_granting(SESSION);
-    let relay = Relay::start(server.address());
+    let relay = Relay::start(server.address()).await;
     let mut process = Process::start_at(VICTIM, (&relay.connect_string(), "/memory"), []);
     let lines = BufReader::new(process.output()).lines().map_while(Result::ok);
     let mut lines = lines.filter_map(|line| Some(line.split_once("victim: ")?.1.to_owned()));
     assert_eq!(lines.next().as_deref(), Some("held"));
     let several = 3 * again.len() as u64;
-    let attack = relay.attack_after(first, again, pause, Answers::Arrive);
+    let attack = relay.attack(first, again, pause, Answers::Arrive).await;
     until_written(&attack, taken).await;
     process.tell("report");
     let grown = lines.next().expect("the client tells its memory").parse().unwrap();
@@ -72,7 +72,7 @@ async fn until_written(attack: &Attack, bytes: u64) {
     tokio::time::timeout(STALL * 5, is_written).await.expect("the client takes the bytes");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_frame_takes_no_memory_for_the_length_that_it_claims() {
     let (claim, again, pause) = (i32::MAX, vec![0; 1 << 16], Duration::from_millis(1));
     // More than the buffers of both sockets have, so that the client has read a part of the frame.
@@ -82,7 +82,7 @@ async fn a_frame_takes_no_memory_for_the_length_that_it_claims() {
 }
 
 #[cfg(soak)]
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn endless_events_take_no_memory() {
     let events = [1, 2, 3, 4].map(|kind| event(kind, CONNECTED, "/unknown/node")).concat().repeat(10);
     // Slowly enough that a busy server answers the requests that each of them causes.

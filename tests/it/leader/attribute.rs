@@ -1,6 +1,5 @@
 //! Functions that only one replica of a fleet runs.
 
-use std::cell::RefCell;
 use std::future::pending;
 use std::io;
 use std::pin::pin;
@@ -37,31 +36,6 @@ async fn two_replicas(space: &Space, path: &str) -> (Client, Client) {
     assert!(!follower.leader(path).unwrap().join().await.unwrap());
     space.until_queued(path, 2).await;
     (leader, follower)
-}
-
-#[tokio::test]
-async fn one_of_three_replicas_runs_and_another_one_when_its_session_has_ended() {
-    let space = Space::new();
-    let replicas = [space.client().await, space.client().await, space.client().await];
-    until_leads(&replicas[0], PATH).await;
-    let first = epochs(&replicas).await;
-    assert!(matches!(first[..], [Some(_), None, None]), "{first:?}");
-    space.end_session_of(&replicas[0]);
-    until(|| async { epochs(&replicas[1..]).await.iter().any(Option::is_some) }, "another leads").await;
-    // A session that is ended by force is over before its client is told.
-    until(|| async { epochs(&replicas[..1]).await == [None] }, "the first is told").await;
-    let next = RefCell::new(Vec::new());
-    let leads = async || {
-        let epochs = epochs(&replicas).await;
-        let is_one_led = epochs.iter().any(Option::is_some);
-        next.replace(epochs);
-        is_one_led
-    };
-    until(leads, "one leads").await;
-    let next = next.into_inner();
-    let led: Vec<_> = next.iter().flatten().collect();
-    assert_eq!(led.len(), 1, "{next:?}");
-    assert!(next[0].is_none() && *led[0] > first[0].unwrap());
 }
 
 #[leader_only(path = "/ticks")]

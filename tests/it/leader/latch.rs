@@ -1,36 +1,14 @@
 //! Candidates that lead until they are closed, as in Curator's `TestLeaderLatch`, also through outages.
 
-use std::future::pending;
 use std::time::Duration;
 
-use zklock::{Config, Health, LossReason, Policy, Readiness, Standing};
+use zklock::{Config, Health, LossReason, Policy, Readiness};
 use zklock_testkit::How;
 use zklock_testkit::wire::Opcode;
-use zookeeper_client as zk;
 
-use crate::recovery::expire_for_the_client_alone;
-use crate::support::session_end::end_session;
-use crate::support::{PATIENCE, Server, Space, TICK, failed, soon, until};
+use crate::support::{PATIENCE, Server, Space, TICK, failed, lead, soon, until};
 
 const PATH: &str = "/sweeper";
-
-#[tokio::test]
-async fn candidates_are_listed_by_their_ids_and_all_see_the_same_leader() {
-    let space = Space::new();
-    let candidate =
-        async |id: &str| space.client().await.election(PATH).unwrap().identity(id).unwrap().latch();
-    let first = candidate("first").await;
-    space.until_queued(PATH, 1).await;
-    assert_eq!(first.leader().await.unwrap().unwrap().identity, "first");
-    let second = candidate("second").await;
-    space.until_queued(PATH, 2).await;
-    for latch in [&first, &second] {
-        let seen = latch.participants().await.unwrap();
-        let seen: Vec<_> = seen.iter().map(|one| (one.identity.as_str(), one.standing)).collect();
-        assert_eq!(seen, [("first", Standing::Holds), ("second", Standing::Waits)]);
-        assert_eq!(latch.leader().await.unwrap().unwrap().identity, "first");
-    }
-}
 
 #[tokio::test]
 async fn a_candidate_without_a_server_waits_for_its_first_answer_and_has_it_later() {
@@ -72,8 +50,7 @@ async fn an_outage_ends_a_term_or_not_by_the_policy_and_the_node_stays() {
 async fn a_leader_and_a_follower_that_run_again_at_once_never_both_lead() {
     let space = Space::new();
     let ((leading, one), (following, other)) = (space.proxied().await, space.proxied().await);
-    let first = one.leader_latch(PATH).unwrap();
-    let term = soon(first.leadership()).await.unwrap();
+    let (first, term) = lead(&one, PATH).await;
     let second = other.leader_latch(PATH).unwrap();
     soon(second.settled()).await.unwrap();
     let nobody_leads = || !first.is_leader() && !second.is_leader();
@@ -108,73 +85,6 @@ async fn a_leader_and_a_follower_that_run_again_at_once_never_both_lead() {
     assert!(last.is_leading() && !next.is_leading() && !first.is_leader());
     second.close().await.unwrap();
     soon(first.leadership()).await.unwrap();
-}
-
-#[tokio::test]
-async fn two_candidates_whose_predecessors_go_behind_the_back_of_their_lists_keep_their_nodes() {
-    let space = Space::new();
-    let first = space.client().await.leader_latch(PATH).unwrap();
-    soon(first.leadership()).await.unwrap();
-    let ((one, a), (other, b)) = (space.proxied().await, space.proxied().await);
-    let lists = [&one, &other].map(|proxy| proxy.on_reply(Opcode::GET_CHILDREN).hold());
-    let second = a.leader_latch(PATH).unwrap();
-    space.until_queued(PATH, 2).await;
-    let third = b.leader_latch(PATH).unwrap();
-    space.until_queued(PATH, 3).await;
-    for list in &lists {
-        soon(list.struck()).await;
-    }
-    let nodes = space.children(PATH).await.len();
-    first.close().await.unwrap();
-    // The last candidate gets its list first, and the list is outdated.
-    lists.iter().rev().for_each(|list| list.release());
-    soon(second.leadership()).await.unwrap();
-    assert!(!third.is_leader());
-    assert_eq!([&one, &other].map(|proxy| proxy.requests(Opcode::CREATE2)), [1, 1]);
-    until(|| async { space.children(PATH).await.len() == nodes - 1 }, "no node was added").await;
-    second.close().await.unwrap();
-    soon(third.leadership()).await.unwrap();
-    assert_eq!(other.requests(Opcode::CREATE2), 1);
-}
-
-async fn children(server: &Server) -> usize {
-    match server.outsider().await.list_children(PATH).await {
-        Err(zk::Error::NoNode) => 0,
-        listed => listed.expect("the server lists").len(),
-    }
-}
-
-#[tokio::test]
-async fn an_interruption_during_an_outage_leaves_no_node_afterwards() {
-    let server = Server::start_granting(PATIENCE);
-    let client = server.client(PATIENCE).await;
-    let election = client.election(PATH).unwrap().policy(Policy::GiveUpWhenLost);
-    let selector = election.select(|_| pending::<()>());
-    until(|| async { selector.has_leadership() }, "it leads").await;
-    server.kill().unwrap();
-    until(|| async { client.health() == Health::Suspended }, "the client notices").await;
-    assert!(selector.has_leadership());
-    selector.interrupt();
-    assert!(!selector.has_leadership());
-    server.restart().unwrap();
-    until(|| async { children(&server).await == 0 }, "the node is gone").await;
-}
-
-#[tokio::test]
-async fn ten_candidates_lose_their_leader_with_the_server_and_have_one_when_it_is_back() {
-    let server = Server::start_granting(PATIENCE);
-    let mut latches = Vec::new();
-    for _ in 0..10 {
-        let election = server.client(PATIENCE).await.election(PATH).unwrap();
-        latches.push(election.policy(Policy::GiveUpWhenSuspended).latch());
-    }
-    let leaders = || latches.iter().filter(|latch| latch.is_leader()).count();
-    until(|| async { leaders() == 1 && children(&server).await == 10 }, "one leads").await;
-    server.kill().unwrap();
-    until(|| async { leaders() == 0 }, "nobody leads").await;
-    server.restart().unwrap();
-    until(|| async { leaders() == 1 }, "one leads again").await;
-    assert_eq!(children(&server).await, 10);
 }
 
 #[tokio::test]
@@ -228,20 +138,4 @@ async fn a_leader_whose_node_is_deleted_while_it_is_cut_off_runs_again_with_one_
     let again = soon(latch.leadership()).await.unwrap();
     assert!(again.fencing_token().zxid() > term.fencing_token().zxid(), "with another node");
     assert_eq!(space.children(PATH).await.len(), 1);
-}
-
-#[tokio::test]
-async fn a_leader_does_not_lead_with_the_node_of_its_last_session() {
-    let (space, proxy, client) = Space::with_proxy().await;
-    let latch = client.leader_latch(PATH).unwrap();
-    let term = soon(latch.leadership()).await.unwrap();
-    let old = expire_for_the_client_alone(&proxy, &client).await;
-    assert!(!latch.is_leader() && !term.is_leading());
-    space.until_queued(PATH, 2).await;
-    let listed = latch.participants().await.unwrap();
-    assert_eq!((listed[0].session_id, Some(listed[1].session_id)), (old, client.session_id()));
-    assert!(!latch.is_leader(), "the old node is the head");
-    end_session(space.server().address(), old);
-    let next = soon(latch.leadership()).await.unwrap();
-    assert_eq!(next.fencing_token(), listed[1].fencing_token);
 }

@@ -3,27 +3,15 @@
 use std::future::pending;
 use std::time::{Duration, Instant};
 
-use zklock::{Client, Ended, LeaderLatch, LockError, Standing};
+use zklock::{Client, Ended, LeaderLatch, LockError, Permission, Standing};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
 use super::select;
-use crate::support::{SOON, Space, failed, soon, until, until_leads};
+use crate::support::{SOON, Space, failed, lead, soon, until};
 
 const PATH: &str = "/sweeper";
-
-#[tokio::test]
-async fn client_that_joins_twice_runs_one_candidate() {
-    let (space, client) = Space::with_client().await;
-    let (leader, again) = (client.leader(PATH).unwrap(), client.leader(PATH).unwrap());
-    let (one, other) = soon(async { tokio::join!(leader.join(), again.join()) }).await;
-    one.and(other).unwrap();
-    until_leads(&client, PATH).await;
-    assert!(leader.join().await.unwrap() && again.join().await.unwrap());
-    assert!(leader.is_leader() && again.is_leader());
-    assert_eq!(space.children(PATH).await.len(), 1);
-}
 
 #[tokio::test]
 async fn selector_that_is_requeued_twice_runs_once_more() {
@@ -37,8 +25,7 @@ async fn selector_that_is_requeued_twice_runs_once_more() {
     selector.interrupt();
     // A candidate that runs again would be back by the time another one has led.
     space.until_empty(PATH).await;
-    let other = space.client().await.leader_latch("/other").unwrap();
-    soon(other.leadership()).await.unwrap();
+    let _leads = lead(&space.client().await, "/other").await;
     assert_eq!(space.children(PATH).await, [""; 0]);
     assert!(terms.try_recv().is_err());
     assert!(matches!(selector.close().await.unwrap(), Ended::Closed));
@@ -47,8 +34,7 @@ async fn selector_that_is_requeued_twice_runs_once_more() {
 #[tokio::test]
 async fn two_latches_of_one_client_are_two_candidates() {
     let client = Space::new().client().await;
-    let first = client.leader_latch(PATH).unwrap();
-    soon(first.leadership()).await.unwrap();
+    let (first, _term) = lead(&client, PATH).await;
     let second = client.leader_latch(PATH).unwrap();
     soon(second.settled()).await.unwrap();
     assert!(first.is_leader() && !second.is_leader());
@@ -137,7 +123,8 @@ async fn a_latch_that_was_denied_leads_once_it_is_permitted() {
     let owner = close_path(&space).await;
     let latch = space.client().await.leader_latch(CLOSED).unwrap();
     for _ in 0..2 {
-        assert!(matches!(failed(soon(latch.leadership()).await), LockError::Denied { .. }));
+        let error = failed(soon(latch.leadership()).await);
+        assert!(matches!(error, LockError::Denied { permission: Some(Permission::Create), .. }), "{error}");
         assert!(matches!(failed(soon(latch.settled()).await), LockError::Denied { .. }));
     }
     assert!(matches!(latch.failure(), Some(LockError::Denied { .. })));
@@ -171,19 +158,6 @@ async fn a_shared_candidate_that_was_denied_leads_once_it_is_permitted() {
     assert!(leader.failure().is_none());
     assert!(client.leader(CLOSED).unwrap().join().await.unwrap());
     assert_eq!(space.children(CLOSED).await.len(), 1);
-}
-
-#[tokio::test]
-async fn a_candidate_leads_once_the_contender_of_another_recipe_is_gone() {
-    let space = Space::new();
-    let guard = space.client().await.mutex("/shared").unwrap().lock().await.unwrap();
-    let leader = space.client().await.leader("/shared").unwrap();
-    for _ in 0..2 {
-        assert!(matches!(failed(soon(leader.term()).await), LockError::MixedRecipes { .. }));
-    }
-    assert!(guard.is_held());
-    guard.release().await.unwrap();
-    until(|| async { leader.term().await.is_ok_and(|term| term.is_some()) }, "it leads").await;
 }
 
 #[tokio::test]

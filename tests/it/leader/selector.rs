@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc;
-use zklock::{Ended, Leadership, LockError};
+use zklock::{Ended, LockError};
 
 use super::select;
 use crate::support::{SOON, Space, failed, soon, until};
@@ -46,36 +45,6 @@ async fn selectors_list_the_candidates_of_their_election_and_see_the_same_leader
         assert_eq!(listed.iter().map(|one| &*one.identity).collect::<Vec<_>>(), ["first", "second"]);
         assert_eq!(selector.leader().await.unwrap().unwrap().identity, "first");
     }
-}
-
-#[tokio::test]
-async fn candidates_lead_in_turn_with_rising_epochs() {
-    let space = Space::new();
-    let (told, mut led) = mpsc::unbounded_channel();
-    let mut selectors = Vec::new();
-    for index in 0..4 {
-        let told = told.clone();
-        let election = space.client().await.election(PATH).unwrap().auto_requeue();
-        selectors.push(election.select(move |term: Leadership| {
-            told.send((index, term.fencing_token())).unwrap();
-            async {}
-        }));
-        space.client().await;
-    }
-    let each_has_its_turns = async {
-        let (mut last, mut counts) = (None, [0; 4]);
-        while counts.iter().any(|count| *count < 5) {
-            let (index, epoch): (usize, _) = led.recv().await.unwrap();
-            assert!(Some(epoch) > last, "epochs rise");
-            last = Some(epoch);
-            counts[index] += 1;
-        }
-    };
-    soon(each_has_its_turns).await;
-    for selector in selectors {
-        selector.close().await.unwrap();
-    }
-    space.until_empty(PATH).await;
 }
 
 #[tokio::test]

@@ -11,8 +11,7 @@ use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
-use super::select;
-use crate::support::{Space, failed, soon, until};
+use crate::support::{Space, failed, lead, soon, until};
 
 const PATH: &str = "/sweeper";
 /// In the soak, this is longer than the grace period of a body that is no longer polled.
@@ -45,27 +44,9 @@ async fn a_callback_whose_term_ended_before_its_runtime_came_to_it_never_runs() 
 }
 
 #[tokio::test]
-async fn a_selector_whose_runtime_ended_leaves_the_election() {
-    let space = Space::new();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
-    let election = space.client().await.election(PATH).unwrap().auto_requeue();
-    let (selector, mut led) = {
-        let _inside = runtime.enter();
-        select(election)
-    };
-    let term = soon(led.recv()).await.unwrap();
-    runtime.shutdown_background();
-    assert!(matches!(soon(selector.ended()).await, Ended::Closed));
-    assert!(!selector.has_leadership() && !term.is_leading());
-    soon(term.lost()).await;
-    space.until_empty(PATH).await;
-}
-
-#[tokio::test]
 async fn a_term_is_over_in_the_moment_in_which_it_is_resigned_and_has_one_end() {
     let (space, client) = Space::with_client().await;
-    let latch = client.leader_latch(PATH).unwrap();
-    let term = soon(latch.leadership()).await.unwrap();
+    let (latch, term) = lead(&client, PATH).await;
     term.resign();
     assert!(!term.is_leading());
     assert!(term.cancellation_token().is_cancelled());
@@ -113,8 +94,7 @@ async fn an_elected_candidate_waits_for_the_hand_over_and_leaves_meanwhile_when_
 }
 
 async fn leader_and_follower(space: &Space) -> (LeaderLatch, Leadership, LeaderLatch) {
-    let first = space.client().await.leader_latch(PATH).unwrap();
-    let term = soon(first.leadership()).await.unwrap();
+    let (first, term) = lead(&space.client().await, PATH).await;
     let second = space.client().await.leader_latch(PATH).unwrap();
     space.until_queued(PATH, 2).await;
     (first, term, second)
@@ -159,8 +139,7 @@ async fn a_body_that_nobody_polls_any_more_does_not_keep_the_office_for_ever() {
 async fn a_candidate_closed_at_any_time_is_gone_when_its_close_returns() {
     let space = Space::new();
     let (client, outsider) = (space.client().await, space.outsider().await);
-    let leader = space.client().await.leader_latch(PATH).unwrap();
-    soon(leader.leadership()).await.unwrap();
+    let (leader, _term) = lead(&space.client().await, PATH).await;
     for round in 0..200 {
         let latch = client.leader_latch(PATH).unwrap();
         // Latches and selectors must not share a path.
@@ -206,8 +185,7 @@ fn heartbeats(proxy: &Proxy) -> u64 {
 /// One that is under way may be sent in the first two of three such periods.
 async fn assert_no_heartbeats(space: &Space, proxy: &Proxy) {
     let (witness, other) = space.proxied().await;
-    let latch = other.leader_latch("/witness").unwrap();
-    soon(latch.leadership()).await.unwrap();
+    let _leads = lead(&other, "/witness").await;
     let mut sent = Vec::new();
     while sent.len() < 3 && sent.last() != Some(&0) {
         let (before, seen) = (heartbeats(proxy), heartbeats(&witness));
@@ -218,27 +196,20 @@ async fn assert_no_heartbeats(space: &Space, proxy: &Proxy) {
 }
 
 #[tokio::test]
-async fn a_term_that_is_kept_after_its_latch_was_closed_costs_no_heartbeats() {
+async fn a_term_or_a_guard_that_is_kept_after_its_end_costs_no_heartbeats() {
     let space = Space::quick();
     let (proxy, client) = space.proxied().await;
-    let latch = client.leader_latch(PATH).unwrap();
-    let term = soon(latch.leadership()).await.unwrap();
+    let (latch, term) = lead(&client, PATH).await;
     latch.close().await.unwrap();
     assert_no_heartbeats(&space, &proxy).await;
     assert_eq!(soon(term.lost()).await, LossReason::Resigned);
-}
-
-#[tokio::test]
-async fn a_guard_that_is_kept_after_its_node_was_deleted_costs_no_heartbeats() {
-    let space = Space::quick();
-    let (proxy, client) = space.proxied().await;
-    let guard = client.mutex(PATH).unwrap().lock().await.unwrap();
+    let guard = client.mutex("/deleted").unwrap().lock().await.unwrap();
     // One that listens looks at its node again and again.
     guard.on_revoke(|| ());
-    space.delete_children(PATH).await;
+    space.delete_children("/deleted").await;
     assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted);
     assert_no_heartbeats(&space, &proxy).await;
-    assert!(!guard.is_held());
+    assert!(!guard.is_held() && !term.is_leading());
 }
 
 #[tokio::test]
@@ -247,8 +218,7 @@ async fn a_term_that_is_kept_after_its_latch_was_closed_does_not_delay_a_shutdow
     let mut fastest = Duration::MAX;
     for _ in 0..3 {
         let client = space.client().await;
-        let latch = client.leader_latch(PATH).unwrap();
-        let term = soon(latch.leadership()).await.unwrap();
+        let (latch, term) = lead(&client, PATH).await;
         latch.close().await.unwrap();
         let started = Instant::now();
         soon(client.shutdown(Duration::ZERO)).await;

@@ -1,53 +1,47 @@
-//! Calls in a random order, polled by an executor that chooses at random.
+//! Calls in a random order on several threads, dropped at any poll, while connections break.
 
-use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
-use std::task::{Context, Wake, Waker};
+use std::future::poll_fn;
+use std::iter::repeat_n;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
-use std::thread::Thread;
 use std::time::Duration;
 
+use fastrand::Rng;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 use zklock::{Client, FencingToken, Guard, LockError};
 use zklock_testkit::{How, Proxy};
 
-use crate::support::random::Random;
 use crate::support::{Space, polled};
 
 /// The number of schedules on each server.
 const SEEDS: u64 = if cfg!(soak) { 12 } else { 4 };
-/// The number of threads, each with an executor of its own.
-const THREADS: u64 = 3;
-const TASKS: u64 = 12;
+/// The number of tasks that share a client.
+const TASKS: usize = 12;
 /// A time that is much longer than one schedule takes.
 const LONG: Duration = Duration::from_secs(60);
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn calls_exclude_each_other_in_any_order_and_leave_nothing() {
     for seed in 1..=SEEDS {
-        let space = Space::new();
-        let (proxy, shared) = space.proxied().await;
-        let proxy = Arc::new(proxy);
-        let clients = [shared.clone(), shared, space.client().await];
-        let desk = Arc::new(Desk::default());
-        let (ended, ends) = mpsc::channel();
-        for (thread, client) in (0..THREADS).zip(clients.clone()) {
-            let (desk, ended, random) = (desk.clone(), ended.clone(), Random::new(seed * THREADS + thread));
-            thread::spawn(move || {
-                run_tasks(&client, &desk, random);
-                ended.send(()).ok();
-            });
+        let (space, proxy, shared) = Space::with_proxy().await;
+        let (desk, mut random, mut tasks) = (Arc::new(Desk::default()), Rng::with_seed(seed), JoinSet::new());
+        // Two of three groups of tasks share the client whose connection breaks.
+        for client in [shared.clone(), shared, space.client().await] {
+            for client in repeat_n(client, TASKS) {
+                let work = desk.clone().work(client, random.fork());
+                tasks.spawn(restless(work, random.fork()));
+            }
         }
-        drop(ended);
-        let is_over = Arc::new(AtomicBool::new(false));
-        // Half of the schedules have no fault.
-        let faults = (seed % 2 == 0).then(|| spawn_faults(proxy.clone(), Random::new(seed), is_over.clone()));
-        let all = tokio::task::spawn_blocking(move || (0..THREADS).all(|_| ends.recv_timeout(LONG).is_ok()));
-        assert!(all.await.unwrap(), "a thread of schedule {seed} failed, or does not end");
-        is_over.store(true, Ordering::SeqCst);
-        if let Some(faults) = faults {
-            tokio::task::spawn_blocking(move || faults.join().unwrap()).await.unwrap();
-        }
+        let all = async {
+            tokio::select! {
+                _ = tasks.join_all() => {}
+                () = break_connections(&proxy, random), if seed % 2 == 0 => {}
+            }
+        };
+        timeout(LONG, all).await.unwrap_or_else(|_| panic!("schedule {seed} does not end"));
         assert!(desk.sections() > 100, "schedule {seed}: {} sections", desk.sections());
         for lock in LOCKS {
             space.until_empty(lock).await;
@@ -55,81 +49,27 @@ async fn calls_exclude_each_other_in_any_order_and_leave_nothing() {
     }
 }
 
-fn run_tasks(client: &Client, desk: &Arc<Desk>, mut random: Random) {
-    let mut executor = Executor::new(random.fork());
-    for _ in 0..TASKS {
-        executor.spawn(desk.clone().work(client.clone(), random.fork()));
+async fn break_connections(proxy: &Proxy, mut random: Rng) {
+    loop {
+        // Slow enough for a reconnect in between, even on a busy machine.
+        sleep(Duration::from_millis(50 + random.u64(..150))).await;
+        proxy.cut(How::Rst);
     }
-    executor.run();
 }
 
-fn spawn_faults(proxy: Arc<Proxy>, mut random: Random, is_over: Arc<AtomicBool>) -> thread::JoinHandle<()> {
-    thread::spawn(move || {
-        while !is_over.load(Ordering::SeqCst) {
-            // Slow enough for a reconnect in between, even on a busy machine.
-            thread::sleep(Duration::from_millis(50 + random.below(150)));
-            proxy.cut(How::Rst);
+/// Polls a future also when nobody has woken it, and lets other threads get ahead of it, wherever it stands.
+async fn restless<F: Future>(future: F, mut random: Rng) -> F::Output {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        if random.u32(..16) == 0 {
+            context.waker().wake_by_ref();
         }
+        if random.u32(..8) == 0 {
+            thread::sleep(Duration::from_micros(random.u64(..300)));
+        }
+        future.as_mut().poll(context)
     })
-}
-
-struct Executor {
-    tasks: Vec<Task>,
-    random: Random,
-}
-
-struct Task {
-    future: Pin<Box<dyn Future<Output = ()>>>,
-    woken: Arc<Woken>,
-}
-
-struct Woken {
-    is_woken: AtomicBool,
-    thread: Thread,
-}
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        self.is_woken.store(true, Ordering::SeqCst);
-        self.thread.unpark();
-    }
-}
-
-impl Executor {
-    fn new(random: Random) -> Self {
-        Self { tasks: Vec::new(), random }
-    }
-
-    fn spawn(&mut self, task: impl Future<Output = ()> + 'static) {
-        let woken = Woken { is_woken: AtomicBool::new(true), thread: thread::current() };
-        self.tasks.push(Task { future: Box::pin(task), woken: Arc::new(woken) });
-    }
-
-    fn run(mut self) {
-        while !self.tasks.is_empty() {
-            let next = self.random.below(self.tasks.len() as u64) as usize;
-            let task = &mut self.tasks[next];
-            if !task.woken.is_woken.swap(false, Ordering::SeqCst) && !self.random.once_in(16) {
-                self.rest();
-                continue;
-            }
-            let waker = Waker::from(task.woken.clone());
-            if task.future.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
-                drop(self.tasks.swap_remove(next));
-            }
-            // Another thread gets ahead of this one, wherever it stands.
-            if self.random.once_in(8) {
-                thread::sleep(Duration::from_micros(self.random.below(300)));
-            }
-        }
-    }
-
-    /// Waits for a wake-up if no task is woken.
-    fn rest(&self) {
-        if !self.tasks.iter().any(|task| task.woken.is_woken.load(Ordering::SeqCst)) {
-            thread::park_timeout(Duration::from_millis(1));
-        }
-    }
+    .await
 }
 
 const LOCKS: [&str; 2] = ["/stress/mutex", "/stress/shelf"];
@@ -152,60 +92,45 @@ impl Desk {
         self.sections.load(Ordering::SeqCst)
     }
 
-    async fn work(self: Arc<Self>, client: Client, mut random: Random) {
+    async fn work(self: Arc<Self>, client: Client, mut random: Rng) {
         for _ in 0..CALLS {
-            let polls = if random.once_in(5) { random.below(5) } else { u64::MAX };
-            let call = self.call(&client, random.fork());
-            polled(call, polls).await;
+            let polls = if random.u32(..5) == 0 { random.u64(..5) } else { u64::MAX };
+            if let Some(Err(error)) = polled(self.call(&client, random.fork()), polls).await {
+                assert!(matches!(error, LockError::Timeout { .. }), "{error}");
+            }
         }
     }
 
-    async fn call(&self, client: &Client, mut random: Random) {
-        let wait = Duration::from_millis(if random.once_in(5) { 1 + random.below(8) } else { 60_000 });
-        let (mutex, shelf) = (client.mutex(LOCKS[0]).unwrap(), client.rwlock(LOCKS[1]).unwrap());
-        let ended = match random.below(6) {
-            0 => match mutex.try_lock().await {
-                Ok(Some(guard)) => self.exclusive((0, guard.fencing_token()), guard, random).await,
-                Ok(None) => Ok(()),
-                Err(error) => Err(error),
+    async fn call(&self, client: &Client, mut random: Rng) -> Result<(), LockError> {
+        let wait = Duration::from_millis(if random.u32(..5) == 0 { 1 + random.u64(..8) } else { 60_000 });
+        let (mutex, shelf) = (client.mutex(LOCKS[0])?, client.rwlock(LOCKS[1])?);
+        match random.u64(..6) {
+            0 => match mutex.try_lock().await? {
+                Some(guard) => self.exclusive(0, guard, random).await,
+                None => Ok(()),
             },
-            1 | 2 => match mutex.lock_timeout(wait).await {
-                Ok(guard) => self.exclusive((0, guard.fencing_token()), guard, random).await,
-                Err(error) => Err(error),
-            },
-            3 => match shelf.write_timeout(wait).await {
-                Ok(guard) => self.exclusive((1, guard.fencing_token()), guard, random).await,
-                Err(error) => Err(error),
-            },
-            _ => match shelf.read_timeout(wait).await {
-                Ok(guard) => {
-                    self.section(1, 1, &mut random).await;
-                    end(guard, random).await
-                }
-                Err(error) => Err(error),
-            },
-        };
-        if let Err(error) = ended {
-            assert!(matches!(error, LockError::Timeout { .. }), "{error}");
+            1 | 2 => self.exclusive(0, mutex.lock_timeout(wait).await?, random).await,
+            3 => self.exclusive(1, shelf.write_timeout(wait).await?, random).await,
+            _ => {
+                let guard = shelf.read_timeout(wait).await?;
+                self.section(1, 1, &mut random).await;
+                end(guard, random).await
+            }
         }
     }
 
     /// Holds the lock alone, with a greater token than all before.
-    async fn exclusive<L>(
-        &self,
-        (lock, token): (usize, FencingToken),
-        guard: Guard<L>,
-        mut random: Random,
-    ) -> Result<(), LockError> {
+    async fn exclusive<L>(&self, lock: usize, guard: Guard<L>, mut random: Rng) -> Result<(), LockError> {
+        let token = guard.fencing_token();
         let last = self.last[lock].lock().unwrap().replace(token);
         assert!(last < Some(token), "{last:?} came before {token}");
         self.section(lock, WRITER, &mut random).await;
         end(guard, random).await
     }
 
-    async fn section(&self, lock: usize, weight: u32, random: &mut Random) {
+    async fn section(&self, lock: usize, weight: u32, random: &mut Rng) {
         let section = Section::begin(&self.inside[lock], weight);
-        for _ in 0..random.below(4) {
+        for _ in 0..random.u64(..4) {
             tokio::task::yield_now().await;
         }
         drop(section);
@@ -234,13 +159,13 @@ impl Drop for Section<'_> {
     }
 }
 
-async fn end<L>(guard: Guard<L>, mut random: Random) -> Result<(), LockError> {
-    match random.below(4) {
+async fn end<L>(guard: Guard<L>, mut random: Rng) -> Result<(), LockError> {
+    match random.u64(..4) {
         0 => drop(guard),
         1 => guard.finish().await,
         2 => guard.release().await?,
         // The release goes on although nobody waits for it.
-        _ => drop(polled(guard.release(), random.below(3)).await),
+        _ => drop(polled(guard.release(), random.u64(..3)).await),
     }
     Ok(())
 }

@@ -176,17 +176,6 @@ async fn functions_count_for_themselves_unless_they_name_one_tick() {
     assert_eq!(ticks, ["x", "y"]);
 }
 
-#[tokio::test]
-async fn a_period_of_nothing_is_an_error_and_leaves_nothing() {
-    let space = Space::new();
-    let error = failed(zklock::scope(space.client().await, named(Duration::ZERO, "x")).await);
-    assert!(matches!(error, LockError::InvalidConfig { setting: "once_per", .. }), "{error}");
-    let error = failed(zklock::scope(space.client().await, named(HOUR, "")).await);
-    assert_eq!(error.to_string(), "invalid path \"/ticks/{name}\": a value is empty");
-    space.until_empty("/a").await;
-    assert!(space.children("/ticks").await.is_empty());
-}
-
 struct Invoices(Client);
 struct Reports<T>(Client, T);
 

@@ -332,17 +332,6 @@ async fn check_read_and_hand_on(
 }
 
 #[tokio::test]
-async fn a_downgrade_that_is_cut_off_again_and_again_takes_place_once() {
-    let scene = Scene::new().await;
-    let (writer, node, waiting) = write_and_let_wait(&scene).await;
-    let first = scene.proxy.on_request(Opcode::MULTI).times(2).cut(How::Fin);
-    let second = scene.proxy.on_reply(Opcode::MULTI).times(2).cut(How::Rst);
-    let reader = soon(writer.downgrade()).await.unwrap();
-    assert_eq!((first.hits(), second.hits()), (2, 2));
-    check_read_and_hand_on(&scene, &node, (reader, waiting)).await;
-}
-
-#[tokio::test]
 async fn a_node_that_is_deleted_while_its_downgrade_is_cut_off_is_lost() {
     for is_applied in [false, true] {
         let scene = Scene::new().await;

@@ -1,34 +1,11 @@
-//! The gate, which contenders pass one by one: the first one is served first, whatever it wants and loses.
+//! The gate, which contenders pass one by one, and the contenders that lose their nodes there or behind it.
 
 use std::time::Duration;
 
 use zklock_testkit::wire::Opcode;
 
-use super::{GATE, LEASES, Waiting, held_before, semaphore, spawn_take, take, until_nothing_is_left};
+use super::{GATE, LEASES, held_before, semaphore, spawn_take, take, until_nothing_is_left};
 use crate::support::{Space, failed, soon, until};
-
-#[tokio::test]
-async fn first_contender_is_served_first_whatever_it_wants() {
-    let space = Space::new();
-    let (first, large) = held_before(&space, 3, [2, 3]).await;
-    let mut waiting = Vec::new();
-    for place in 2..=4 {
-        waiting.push(spawn_take(&semaphore(&space.client().await, 3), 1));
-        space.until_queued(GATE, place).await;
-    }
-    first.release().await.unwrap();
-    let large = soon(large).await.unwrap().unwrap();
-    assert!(waiting.iter().all(|waiting| !waiting.is_finished()));
-    let mut last = large.fencing_token();
-    large.release().await.unwrap();
-    for waiting in waiting {
-        let guard = soon(waiting).await.unwrap().unwrap();
-        assert!(guard.fencing_token() > last);
-        last = guard.fencing_token();
-        guard.release().await.unwrap();
-    }
-    until_nothing_is_left(&space).await;
-}
 
 #[tokio::test]
 async fn groups_whose_gate_is_deleted_under_them_do_not_wait_for_each_other_in_a_circle() {
@@ -132,30 +109,5 @@ async fn a_waiter_that_loses_a_permit_it_had_already_takes_all_of_them_anew() {
     space.until_queued(LEASES, 3).await;
     assert!(!space.children(LEASES).await.contains(&own[0]));
     all.release().await.unwrap();
-    until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
-async fn waiters_whose_session_ends_enter_both_queues_again() {
-    let (space, [client, other]) = Space::with_clients().await;
-    let guard = take(&semaphore(&client, 2), 2).await;
-    space.until_empty(GATE).await;
-    let inside = spawn_take(&semaphore(&other, 2), 2);
-    space.until_queued(LEASES, 3).await;
-    let at_the_gate = spawn_take(&semaphore(&other, 2), 1);
-    space.until_queued(GATE, 2).await;
-    let (gate, leases) = (space.children(GATE).await, space.children(LEASES).await);
-    space.end_session_of(&other);
-    let are_again = async || {
-        let (now, taken) = (space.children(GATE).await, space.children(LEASES).await);
-        let are_others = now.len() == 2 && now.iter().all(|name| !gate.contains(name));
-        are_others && taken.len() == 3 && taken != leases
-    };
-    until(are_again, "both are in their queues again").await;
-    assert!(guard.is_held());
-    guard.release().await.unwrap();
-    // The contender that came back first is served first, and makes room for the other.
-    let release = async |waiting: Waiting| soon(waiting).await.unwrap().unwrap().release().await.unwrap();
-    tokio::join!(release(inside), release(at_the_gate));
     until_nothing_is_left(&space).await;
 }

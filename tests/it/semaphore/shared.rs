@@ -120,18 +120,7 @@ async fn assert_waits(space: &Space, waiting: &JoinHandle<Result<SemaphoreGuard,
 }
 
 #[tokio::test]
-async fn more_than_there_are_now_are_waited_for() {
-    let space = Space::new();
-    let semaphore = semaphore(&space.client().await, 1);
-    let waiting = spawn_take(&semaphore, 3);
-    space.until_queued(LEASES, 2).await;
-    semaphore.set_permits(3).await.unwrap();
-    let _guard = soon(waiting).await.unwrap().unwrap();
-    assert_eq!(space.children(LEASES).await.len(), 3);
-}
-
-#[tokio::test]
-async fn a_number_of_zero_lets_nobody_in_until_it_rises() {
+async fn a_number_of_zero_lets_nobody_in_and_one_that_is_too_small_not_all_until_it_rises() {
     let space = Space::new();
     let semaphore = semaphore(&space.client().await, 0);
     assert!(semaphore.try_acquire().await.unwrap().is_none());
@@ -141,6 +130,11 @@ async fn a_number_of_zero_lets_nobody_in_until_it_rises() {
     space.until_queued(LEASES, 1).await;
     semaphore.set_permits(1).await.unwrap();
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
+    let waiting = spawn_take(&semaphore, 3);
+    space.until_queued(LEASES, 2).await;
+    semaphore.set_permits(3).await.unwrap();
+    let _guard = soon(waiting).await.unwrap().unwrap();
+    assert_eq!(space.children(LEASES).await.len(), 3);
 }
 
 #[tokio::test]
@@ -217,13 +211,4 @@ async fn participants_that_share_the_number_and_those_that_give_one_find_out_abo
     guard.release().await.unwrap();
     take(&shared, 1).await.release().await.unwrap();
     until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
-async fn a_shared_semaphore_at_the_path_of_a_mutex_is_refused() {
-    let client = Space::new().client().await;
-    let held = client.mutex(PATH).unwrap().lock().await.unwrap();
-    let error = failed(soon(semaphore(&client, 3).acquire()).await);
-    assert!(matches!(error, LockError::MixedRecipes { .. }), "{error}");
-    assert!(held.is_held());
 }

@@ -4,8 +4,10 @@ use std::fmt::{self, Write};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Record};
-use tracing::{Event, Id, Level, Metadata, Subscriber};
+use tracing::{Event, Level, Metadata, Subscriber};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+use tracing_subscriber::registry;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// A subscriber that keeps the warnings and errors of this process, and all that annotated functions tell. It panics at
 /// those with [`PANICS`] in them.
@@ -23,16 +25,16 @@ impl Loud {
     pub(crate) fn listen() {
         static ONCE: Once = Once::new();
         // For the whole process, because sessions have their own threads.
-        ONCE.call_once(|| tracing::subscriber::set_global_default(Self).expect("no other subscriber is set"));
+        ONCE.call_once(|| registry().with(Self).init());
     }
 }
 
-impl Subscriber for Loud {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+impl<S: Subscriber> Layer<S> for Loud {
+    fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
         *metadata.level() <= Level::WARN || metadata.target() == "zklock"
     }
 
-    fn event(&self, event: &Event<'_>) {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         struct Line(String);
         impl Visit for Line {
             fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
@@ -45,18 +47,6 @@ impl Subscriber for Loud {
         lines().push(line.0);
         assert!(!panics, "the subscriber panics on purpose");
     }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
 }
 
 pub(crate) fn logged(path: &str) -> Vec<String> {

@@ -4,7 +4,6 @@ pub(crate) mod diagnosis;
 pub(crate) mod frames;
 pub(crate) mod logs;
 pub(crate) mod process;
-pub(crate) mod random;
 mod server;
 pub(crate) mod session_end;
 mod waiting;
@@ -19,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::RwLock;
 use tokio::task::JoinHandle;
-use zklock::{Client, Config, LockError, Mutex, MutexGuard, Participant};
+use zklock::{Client, Config, LeaderLatch, Leadership, LockError, Mutex, MutexGuard, Participant};
 use zklock_testkit::Proxy;
 use zookeeper_client as zk;
 
@@ -294,6 +293,13 @@ pub(crate) fn assert_waited(error: &LockError, wait: &str, path: &str) {
 
 pub(crate) async fn lock(client: &Client, path: &str) -> MutexGuard {
     soon(client.mutex(path).unwrap().lock_timeout(Duration::MAX)).await.unwrap()
+}
+
+/// Returns a candidate that leads, and its term.
+pub(crate) async fn lead(client: &Client, path: &str) -> (LeaderLatch, Leadership) {
+    let latch = client.leader_latch(path).unwrap();
+    let term = soon(latch.leadership()).await.unwrap();
+    (latch, term)
 }
 
 pub(crate) fn spawn_lock(client: &Client, path: &str) -> JoinHandle<MutexGuard> {

@@ -1,21 +1,16 @@
 //! Identities, and what a server does only if it is configured to.
 
 use bytes::Bytes;
+use rstest_reuse::apply;
 use zklock_testkit::conversation::Message;
 use zklock_testkit::wire::{Acl, Create, CreateFlags, ErrorCode, Id, Opcode, Request, Writer, permissions};
 
-use crate::case::cases;
 use crate::client::{Client, world};
-use crate::server::Server;
+use crate::on_both_kinds;
+use crate::server::{Kind, Server};
 
-cases! {
-    an_acl_is_kept_in_its_order,
-    a_failed_proof_ends_the_connection_but_not_the_session,
-    an_identity_counts_for_what_follows,
-    times_to_live_and_the_superuser_are_absent_unless_configured,
-}
-
-async fn an_acl_is_kept_in_its_order(server: &Server) {
+#[apply(on_both_kinds)]
+async fn an_acl_is_kept_in_its_order(server: Server) {
     let mut client = server.client().await;
     let acl = vec![
         Acl::new(permissions::READ, Id::new("ip", "10.0.0.0/8")),
@@ -31,7 +26,8 @@ fn auth(scheme: &str, auth: Option<&'static str>) -> Request {
     Request::Auth { scheme: scheme.into(), auth: auth.map(Bytes::from) }
 }
 
-async fn a_failed_proof_ends_the_connection_but_not_the_session(server: &Server) {
+#[apply(on_both_kinds)]
+async fn a_failed_proof_ends_the_connection_but_not_the_session(server: Server) {
     let mut client = server.client().await;
     client.make_as(&server.path("/a"), CreateFlags::EPHEMERAL).await;
     let mut null_scheme = Writer::default();
@@ -51,7 +47,8 @@ async fn a_failed_proof_ends_the_connection_but_not_the_session(server: &Server)
 }
 
 /// The server may answer it before earlier requests, so that only its effect has an order.
-async fn an_identity_counts_for_what_follows(server: &Server) {
+#[apply(on_both_kinds)]
+async fn an_identity_counts_for_what_follows(server: Server) {
     let mut client = server.client().await;
     // `base64(sha1("user:password"))`.
     let user = Id::new("digest", "user:tpUq/4Pn5A64fVZyQ0gOJ8ZWqkY=");
@@ -70,7 +67,8 @@ async fn an_identity_counts_for_what_follows(server: &Server) {
     assert!(outcomes.contains(&(before, false)) && outcomes.contains(&(after, true)), "{outcomes:?}");
 }
 
-async fn times_to_live_and_the_superuser_are_absent_unless_configured(server: &Server) {
+#[apply(on_both_kinds)]
+async fn times_to_live_and_the_superuser_are_absent_unless_configured(server: Server) {
     let mut client = server.client().await;
     for flags in [CreateFlags::PERSISTENT_WITH_TTL, CreateFlags::PERSISTENT_SEQUENTIAL_WITH_TTL] {
         let create = || Create::new(server.path("/a"), "", flags);

@@ -2,6 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{SinkExt, StreamExt};
+use rstest_reuse::apply;
 use tokio::net::TcpStream;
 use tokio_util::codec::Framed;
 use zklock_testkit::wire::{
@@ -9,18 +10,9 @@ use zklock_testkit::wire::{
     SetData, Writer, frames,
 };
 
-use crate::case::cases;
 use crate::client::{Client, created};
-use crate::server::{Options, Server};
-
-cases! {
-    a_bad_request_ends_the_connection_but_not_the_session,
-    a_request_may_come_byte_by_byte,
-    requests_may_come_with_the_greeting,
-    the_largest_frame_is_taken,
-    the_largest_frame_can_be_set,
-    a_greeting_must_be_whole_and_not_too_long,
-}
+use crate::on_both_kinds;
+use crate::server::{Kind, Options, Server};
 
 /// Returns a frame with this length, of which only the length is sent.
 fn length(length: i32) -> Vec<u8> {
@@ -32,21 +24,22 @@ fn zeros(length: u8) -> Vec<u8> {
     [vec![0, 0, 0, length], vec![0; length.into()]].concat()
 }
 
-async fn a_bad_request_ends_the_connection_but_not_the_session(server: &Server) {
+#[apply(on_both_kinds)]
+async fn a_bad_request_ends_the_connection_but_not_the_session(server: Server) {
     let mut client = server.client().await;
     client.make_as(&server.path("/a"), CreateFlags::EPHEMERAL).await;
     for opcode in [0, 10, 23, 99, 110, 12345, -2, i32::MAX, i32::MIN] {
         let unknown = Request::Unknown { opcode: Opcode(opcode), body: Bytes::new() };
         let reply = client.full(unknown).await;
         assert_eq!((reply.zxid, reply.outcome), (-1, Err(ErrorCode::UNIMPLEMENTED)), "{opcode}");
-        client = assert_closed(client, server).await;
+        client = assert_closed(client, &server).await;
     }
     client.send(Request::Unknown { opcode: Opcode::AUTH, body: Bytes::from_static(&[0; 6]) }).await.unwrap();
-    client = assert_closed(client, server).await;
+    client = assert_closed(client, &server).await;
     let too_long = i32::try_from(MAX_FRAME + 1).unwrap();
     for frame in [zeros(0), zeros(1), zeros(4), zeros(7), length(too_long), length(-1), length(i32::MIN)] {
         client.send_bytes(&frame).await.unwrap();
-        client = assert_closed(client, server).await;
+        client = assert_closed(client, &server).await;
     }
     let owner = client.stat(&server.path("/a")).await.unwrap().ephemeral_owner;
     assert_eq!(owner, client.session_id());
@@ -65,7 +58,8 @@ fn frame(xid: i32, request: &Request) -> Bytes {
     frame.finish()
 }
 
-async fn a_request_may_come_byte_by_byte(server: &Server) {
+#[apply(on_both_kinds)]
+async fn a_request_may_come_byte_by_byte(server: Server) {
     let mut client = server.client().await;
     let frame = frame(77, &Request::Create(Create::new(server.path("/a"), "", CreateFlags::PERSISTENT)));
     let length = u32::try_from(frame.len()).unwrap().to_be_bytes();
@@ -77,7 +71,8 @@ async fn a_request_may_come_byte_by_byte(server: &Server) {
     assert_eq!(client.event().await.unwrap(), created(server.path("/a")));
 }
 
-async fn requests_may_come_with_the_greeting(server: &Server) {
+#[apply(on_both_kinds)]
+async fn requests_may_come_with_the_greeting(server: Server) {
     let stream = TcpStream::connect(server.address()).await.unwrap();
     let mut stream = Framed::new(stream, frames(MAX_FRAME));
     stream.feed(ConnectRequest::default().to_bytes()).await.unwrap();
@@ -103,17 +98,19 @@ fn of_length(server: &Server, length: usize) -> Request {
     set(length - frame(0, &set(0)).len())
 }
 
-async fn the_largest_frame_is_taken(server: &Server) {
+#[apply(on_both_kinds)]
+async fn the_largest_frame_is_taken(server: Server) {
     let mut client = server.client().await;
-    client.ask(of_length(server, MAX_FRAME)).await.unwrap();
+    client.ask(of_length(&server, MAX_FRAME)).await.unwrap();
 }
 
-async fn the_largest_frame_can_be_set(server: &Server) {
+#[apply(on_both_kinds)]
+async fn the_largest_frame_can_be_set(server: Server) {
     let own = server.own(&Options { max_buffer: 2000, ..Options::default() });
     let mut client = own.client().await;
     client.make(&server.path("")).await;
-    assert!(client.ask(of_length(server, 2000)).await.is_ok());
-    client.send(of_length(server, 2001)).await.unwrap();
+    assert!(client.ask(of_length(&server, 2000)).await.is_ok());
+    client.send(of_length(&server, 2001)).await.unwrap();
     client.is_closed().await;
 }
 
@@ -128,14 +125,15 @@ async fn answer_to(server: &Server, bytes: &[u8]) -> Vec<u8> {
     answer
 }
 
-async fn a_greeting_must_be_whole_and_not_too_long(server: &Server) {
+#[apply(on_both_kinds)]
+async fn a_greeting_must_be_whole_and_not_too_long(server: Server) {
     let greeting = ConnectRequest::default().to_bytes();
     for end in [0, 4, greeting.len() - 2] {
         let length = u32::try_from(end).unwrap().to_be_bytes();
         let frame = [&length[..], &greeting[..end]].concat();
-        assert_eq!(answer_to(server, &frame).await, b"", "cut at {end}");
+        assert_eq!(answer_to(&server, &frame).await, b"", "cut at {end}");
     }
     for bad in [i32::try_from(MAX_FRAME + 1).unwrap(), -1, i32::MIN, i32::MAX] {
-        assert_eq!(answer_to(server, &length(bad)).await, b"", "{bad}");
+        assert_eq!(answer_to(&server, &length(bad)).await, b"", "{bad}");
     }
 }

@@ -12,30 +12,25 @@
 //! the same path, and persistent watches are removed and checked by types of their own; a `check` outside of
 //! a multi is an unknown request instead of the end of the server; and a `create2` in a multi returns a stat.
 
-mod case;
-mod client;
-mod server;
-
 mod access;
+mod client;
 mod frames;
 mod random;
 mod reaped;
 mod restart;
+mod server;
 mod sessions;
 mod words;
 
-use case::Case;
-use libtest_mimic::Arguments;
-use server::Kind;
+use rstest_reuse::template;
 
-const THEMES: &[&[Case]] =
-    &[access::CASES, frames::CASES, reaped::CASES, restart::CASES, sessions::CASES, words::CASES];
-
-fn main() {
-    // The longest test comes first.
-    let mut trials = vec![random::trial()];
-    for kind in Kind::ALL {
-        trials.extend(THEMES.iter().copied().flatten().map(|case| case.on(kind)));
-    }
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+// Runs a case on each kind of server.
+#[template]
+#[rstest::rstest]
+#[tokio::test]
+fn on_both_kinds(
+    #[future(awt)]
+    #[values(Server::of_case(Kind::Real), Server::of_case(Kind::Embedded))]
+    server: Server,
+) {
 }

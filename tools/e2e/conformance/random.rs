@@ -11,7 +11,6 @@ mod view;
 
 use std::time::Duration;
 
-use libtest_mimic::{Failed, Trial};
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
 use crate::server::{Extras, Kind, Options, Running};
@@ -22,11 +21,8 @@ use view::Zxids;
 /// The number of runs, with three sessions or more each.
 const RUNS: u32 = 2_600;
 
-pub(crate) fn trial() -> Trial {
-    Trial::test("random::embedded_against_real", compare)
-}
-
-fn compare() -> Result<(), Failed> {
+#[test]
+fn embedded_and_real_servers_answer_scripts_alike() {
     // Only the sessions of a run may cause transactions.
     let options = Options {
         container_check_interval: Duration::from_secs(36_000),
@@ -34,7 +30,7 @@ fn compare() -> Result<(), Failed> {
         ..Options::default()
     };
     let servers = [Kind::Embedded, Kind::Real].map(|kind| kind.start(&options));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut differences = Vec::new();
     let compared = fixed::SUBJECTS.map(|subject| (subject, Zxids::Compared));
     for ((subject, turns), zxids) in compared.into_iter().chain([(fixed::MALFORMED, Zxids::Hidden)]) {
@@ -42,12 +38,10 @@ fn compare() -> Result<(), Failed> {
         let result = runtime.block_on(run(&servers, &script));
         differences.extend(result.err().map(|difference| format!("{subject}: {difference}")));
     }
-    if !differences.is_empty() {
-        return Err(differences.join("\n").into());
-    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
     let config = Config { cases: RUNS, failure_persistence: None, ..Config::default() };
     let run = |script| runtime.block_on(run(&servers, &script)).map_err(TestCaseError::fail);
-    TestRunner::new(config).run(&script::scripts(), run).map_err(|error| error.to_string().into())
+    TestRunner::new(config).run(&script::scripts(), run).unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// Plays a script on both servers, and returns the first difference as an error.

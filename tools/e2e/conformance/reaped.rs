@@ -1,19 +1,11 @@
 //! Nodes that the server deletes by itself: containers after their last child, and nodes with a time to live.
 
+use rstest_reuse::apply;
 use zklock_testkit::wire::{Create, CreateFlags, Op, Request};
 
-use crate::case::cases;
 use crate::client::{Client, children_changed, deleted};
-use crate::server::Server;
-
-cases! {
-    containers_go_after_their_last_child,
-    a_container_goes_after_an_ephemeral_child,
-    containers_go_from_the_inside_out,
-    a_container_that_went_is_created_again,
-    nodes_go_after_their_time_to_live,
-    a_node_with_children_stays_until_they_are_gone,
-}
+use crate::on_both_kinds;
+use crate::server::{Kind, Server};
 
 fn container(path: &str) -> Request {
     Request::CreateContainer(Create::new(path, "", CreateFlags::CONTAINER))
@@ -46,7 +38,8 @@ async fn until_all_are_checked(client: &mut Client, server: &Server) {
 }
 
 /// Only the opcode decides the kind of the new node, and in a transaction only the flag.
-async fn containers_go_after_their_last_child(server: &Server) {
+#[apply(on_both_kinds)]
+async fn containers_go_after_their_last_child(server: Server) {
     let mut client = server.reaper_client().await;
     let create = |name, flags| Create::new(server.path(name), "", flags);
     for (name, flags) in [("/go-1", CreateFlags::CONTAINER), ("/go-2", CreateFlags::EPHEMERAL)] {
@@ -63,12 +56,13 @@ async fn containers_go_after_their_last_child(server: &Server) {
         use_once(&mut client, &server.path(name)).await;
     }
     client.created(container(&server.path("/stay-unused"))).await.unwrap();
-    until_all_are_checked(&mut client, server).await;
+    until_all_are_checked(&mut client, &server).await;
     let left = ["stay-1", "stay-2", "stay-3", "stay-4", "stay-unused"].map(str::to_owned);
     assert_eq!(client.children(&server.path("")).await, Ok(left.into()));
 }
 
-async fn a_container_goes_after_an_ephemeral_child(server: &Server) {
+#[apply(on_both_kinds)]
+async fn a_container_goes_after_an_ephemeral_child(server: Server) {
     let (mut one, mut other) = (server.reaper_client().await, server.reaper_client().await);
     one.created(container(&server.path("/a"))).await.unwrap();
     one.make_as(&server.path("/a/b"), CreateFlags::EPHEMERAL).await;
@@ -76,7 +70,8 @@ async fn a_container_goes_after_an_ephemeral_child(server: &Server) {
     until_gone(&mut other, &server.path("/a")).await;
 }
 
-async fn containers_go_from_the_inside_out(server: &Server) {
+#[apply(on_both_kinds)]
+async fn containers_go_from_the_inside_out(server: Server) {
     let mut client = server.reaper_client().await;
     let paths = ["/a", "/a/b", "/a/b/c"].map(|path| server.path(path));
     for path in &paths {
@@ -93,7 +88,8 @@ async fn containers_go_from_the_inside_out(server: &Server) {
     assert_eq!(client.event().await.unwrap(), children_changed(server.path("")));
 }
 
-async fn a_container_that_went_is_created_again(server: &Server) {
+#[apply(on_both_kinds)]
+async fn a_container_that_went_is_created_again(server: Server) {
     let mut client = server.reaper_client().await;
     for _ in 0..2 {
         client.created(container(&server.path("/a"))).await.unwrap();
@@ -104,7 +100,8 @@ async fn a_container_that_went_is_created_again(server: &Server) {
 }
 
 /// A transaction ignores a time to live that the flags do not ask for.
-async fn nodes_go_after_their_time_to_live(server: &Server) {
+#[apply(on_both_kinds)]
+async fn nodes_go_after_their_time_to_live(server: Server) {
     let mut client = server.reaper_client().await;
     let nodes = [
         ("/go", CreateFlags::PERSISTENT_WITH_TTL, 1),
@@ -116,20 +113,21 @@ async fn nodes_go_after_their_time_to_live(server: &Server) {
     client.ask(Request::Multi(ops.into())).await.unwrap();
     until_gone(&mut client, &server.path("/go")).await;
     until_gone(&mut client, &server.path("/go-0000000001")).await;
-    until_all_are_checked(&mut client, server).await;
+    until_all_are_checked(&mut client, &server).await;
     client.close().await;
     let left = server.reaper_client().await.children(&server.path("")).await;
     assert_eq!(left, Ok(vec!["stay-1".into(), "stay-2".into()]));
 }
 
 /// The node and its child are created at once, because the server may delete a node without children at any time.
-async fn a_node_with_children_stays_until_they_are_gone(server: &Server) {
+#[apply(on_both_kinds)]
+async fn a_node_with_children_stays_until_they_are_gone(server: Server) {
     let mut client = server.reaper_client().await;
     let (path, child) = (server.path("/a"), server.path("/a/b"));
     let node = with_ttl(&path, CreateFlags::PERSISTENT_WITH_TTL, 1);
     let ops = vec![node, Op::Create(Create::new(&child, "", CreateFlags::PERSISTENT))];
     client.ask(Request::Multi(ops)).await.unwrap();
-    until_all_are_checked(&mut client, server).await;
+    until_all_are_checked(&mut client, &server).await;
     client.watch_data(&path).await;
     client.watch_children(&server.path("")).await;
     client.delete(&child).await.unwrap();

@@ -1,19 +1,14 @@
 //! The state that a server keeps when it is killed: nodes, sessions, counters and statistics.
 
+use rstest_reuse::apply;
 use zklock_testkit::wire::{Acl, ConnectRequest, Create, CreateFlags, ErrorCode, Id, Request, permissions};
 
-use crate::case::cases;
 use crate::client::{Client, deleted};
-use crate::server::{Options, Server};
+use crate::on_both_kinds;
+use crate::server::{Kind, Options, Server};
 
-cases! {
-    a_restart_changes_nothing,
-    sessions_have_their_timeout_again_after_a_restart,
-    a_restart_keeps_the_statistics,
-    the_counter_of_sequential_names_has_32_bits,
-}
-
-async fn a_restart_changes_nothing(server: &Server) {
+#[apply(on_both_kinds)]
+async fn a_restart_changes_nothing(server: Server) {
     let own = server.own(&Options::default());
     let mut client = own.client().await;
     assert_eq!(client.zxid().await, 1, "the first transaction is the session");
@@ -49,7 +44,8 @@ async fn a_restart_changes_nothing(server: &Server) {
     assert!(own.client().await.children("/a").await.unwrap() == ["s-0000000002"]);
 }
 
-async fn sessions_have_their_timeout_again_after_a_restart(server: &Server) {
+#[apply(on_both_kinds)]
+async fn sessions_have_their_timeout_again_after_a_restart(server: Server) {
     let own = server.own(&Options::default());
     let mut client = Client::connect(own.address(), ConnectRequest::with_timeout(4_000)).await;
     client.make_as("/a", CreateFlags::EPHEMERAL).await;
@@ -64,7 +60,8 @@ async fn sessions_have_their_timeout_again_after_a_restart(server: &Server) {
     assert!(matches!(gone, zklock_testkit::conversation::ConversationError::NoSession(_)), "{gone:?}");
 }
 
-async fn a_restart_keeps_the_statistics(server: &Server) {
+#[apply(on_both_kinds)]
+async fn a_restart_keeps_the_statistics(server: Server) {
     let own = server.own(&Options::default());
     let mut client = own.client().await;
     let quota = "/zookeeper/quota/a";
@@ -83,7 +80,8 @@ async fn a_restart_keeps_the_statistics(server: &Server) {
 }
 
 /// A client that relies on unique names, or on their order, must stop before the greatest value.
-async fn the_counter_of_sequential_names_has_32_bits(server: &Server) {
+#[apply(on_both_kinds)]
+async fn the_counter_of_sequential_names_has_32_bits(server: Server) {
     const NEXT: CreateFlags = CreateFlags::PERSISTENT_SEQUENTIAL;
     let own = server.own(&Options::default());
     own.client().await.make("/q").await;

@@ -1,4 +1,3 @@
-use std::fmt;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
@@ -21,8 +20,6 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 2] = [Self::Real, Self::Embedded];
-
     pub(crate) fn start(self, options: &Options) -> Running {
         match self {
             Self::Real => Running::Real(options.real()),
@@ -40,15 +37,6 @@ impl Kind {
     fn reaper(self) -> &'static Running {
         static REAPERS: [OnceLock<Running>; 2] = [const { OnceLock::new() }; 2];
         REAPERS[self as usize].get_or_init(|| self.start(&Options::reaper()))
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Real => "real",
-            Self::Embedded => "embedded",
-        })
     }
 }
 

@@ -3,24 +3,13 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use rstest_reuse::apply;
 use zklock_testkit::conversation::{ConversationError, Message, Reply};
 use zklock_testkit::wire::{ConnectRequest, ConnectResponse, Create, CreateFlags, Request, Response};
 
-use crate::case::cases;
 use crate::client::{Client, children_changed, deleted, refusal};
-use crate::server::Server;
-
-cases! {
-    a_new_session_is_described,
-    a_timeout_is_kept_within_the_limits,
-    the_end_of_the_own_session_is_told_before_its_answer,
-    a_wrong_password_gives_no_session_and_ends_the_connection,
-    a_session_that_never_was_or_was_closed_is_expired,
-    a_server_that_is_behind_refuses,
-    requests_after_a_close_are_not_done,
-    an_abandoned_or_silent_session_expires_after_its_timeout,
-    requests_keep_a_session,
-}
+use crate::on_both_kinds;
+use crate::server::{Kind, Server};
 
 /// A timeout that is short enough to wait for, and long enough for some requests on a busy machine.
 const BRIEF: i32 = 3_000;
@@ -49,7 +38,8 @@ async fn assert_expired(server: &Server, session: &ConnectResponse) {
 }
 
 /// Old clients say nothing of read-only servers.
-async fn a_new_session_is_described(server: &Server) {
+#[apply(on_both_kinds)]
+async fn a_new_session_is_described(server: Server) {
     let mut seen = vec![none().session_id];
     let mut passwords = vec![none().password];
     let request = ConnectRequest::default;
@@ -74,7 +64,8 @@ async fn a_new_session_is_described(server: &Server) {
     }
 }
 
-async fn a_timeout_is_kept_within_the_limits(server: &Server) {
+#[apply(on_both_kinds)]
+async fn a_timeout_is_kept_within_the_limits(server: Server) {
     let timeouts = [
         (i32::MIN, 400),
         (0, 400),
@@ -100,7 +91,8 @@ async fn a_timeout_is_kept_within_the_limits(server: &Server) {
     }
 }
 
-async fn the_end_of_the_own_session_is_told_before_its_answer(server: &Server) {
+#[apply(on_both_kinds)]
+async fn the_end_of_the_own_session_is_told_before_its_answer(server: Server) {
     let mut client = server.client().await;
     client.make_as(&server.path("/a"), CreateFlags::EPHEMERAL).await;
     client.watch_data(&server.path("/a")).await;
@@ -120,12 +112,13 @@ fn wrong(session: &ConnectResponse) -> [Option<Bytes>; 4] {
 }
 
 /// The server closes the session's connection before it checks the password.
-async fn a_wrong_password_gives_no_session_and_ends_the_connection(server: &Server) {
+#[apply(on_both_kinds)]
+async fn a_wrong_password_gives_no_session_and_ends_the_connection(server: Server) {
     let mut client = server.client().await;
     client.make_as(&server.path("/a"), CreateFlags::EPHEMERAL).await;
     let session = client.session().clone();
     for password in wrong(&session) {
-        assert_expired(server, &ConnectResponse { password, ..session.clone() }).await;
+        assert_expired(&server, &ConnectResponse { password, ..session.clone() }).await;
         client.is_closed().await;
         client = Client::attach(server.address(), &session).await;
         assert_eq!(*client.session(), session);
@@ -133,14 +126,15 @@ async fn a_wrong_password_gives_no_session_and_ends_the_connection(server: &Serv
     assert!(client.stat(&server.path("/a")).await.is_ok());
 }
 
-async fn a_session_that_never_was_or_was_closed_is_expired(server: &Server) {
+#[apply(on_both_kinds)]
+async fn a_session_that_never_was_or_was_closed_is_expired(server: Server) {
     let client = server.client().await;
     let session = client.session().clone();
     for session_id in [1, -1, i64::MIN, i64::MAX] {
-        assert_expired(server, &ConnectResponse { session_id, ..session.clone() }).await;
+        assert_expired(&server, &ConnectResponse { session_id, ..session.clone() }).await;
     }
     client.close().await;
-    assert_expired(server, &session).await;
+    assert_expired(&server, &session).await;
 }
 
 async fn assert_refused(server: &Server, request: ConnectRequest) {
@@ -148,12 +142,13 @@ async fn assert_refused(server: &Server, request: ConnectRequest) {
     assert!(matches!(refusal, ConversationError::Closed), "{refusal:?}");
 }
 
-async fn a_server_that_is_behind_refuses(server: &Server) {
+#[apply(on_both_kinds)]
+async fn a_server_that_is_behind_refuses(server: Server) {
     let mut client = server.client().await;
     let session = client.session().clone();
     for last_zxid_seen in [i64::MAX, 1 << 40] {
-        assert_refused(server, ConnectRequest { last_zxid_seen, ..ConnectRequest::default() }).await;
-        assert_refused(server, ConnectRequest { last_zxid_seen, ..ConnectRequest::attach(&session) }).await;
+        assert_refused(&server, ConnectRequest { last_zxid_seen, ..ConnectRequest::default() }).await;
+        assert_refused(&server, ConnectRequest { last_zxid_seen, ..ConnectRequest::attach(&session) }).await;
     }
     for last_zxid_seen in [client.zxid().await, -1, i64::MIN] {
         let request = ConnectRequest { last_zxid_seen, ..ConnectRequest::default() };
@@ -161,7 +156,8 @@ async fn a_server_that_is_behind_refuses(server: &Server) {
     }
 }
 
-async fn requests_after_a_close_are_not_done(server: &Server) {
+#[apply(on_both_kinds)]
+async fn requests_after_a_close_are_not_done(server: Server) {
     let mut client = server.client().await;
     let before = Create::new(server.path("/before"), "", CreateFlags::PERSISTENT);
     let before = client.send(Request::Create(before)).await.unwrap();
@@ -178,10 +174,11 @@ async fn requests_after_a_close_are_not_done(server: &Server) {
     assert_eq!(server.client().await.children(&server.path("")).await, Ok(vec!["before".into()]));
 }
 
-async fn an_abandoned_or_silent_session_expires_after_its_timeout(server: &Server) {
+#[apply(on_both_kinds)]
+async fn an_abandoned_or_silent_session_expires_after_its_timeout(server: Server) {
     let mut other = server.client().await;
     let start = Instant::now();
-    let (mut abandoned, mut silent) = (brief(server).await, brief(server).await);
+    let (mut abandoned, mut silent) = (brief(&server).await, brief(&server).await);
     let paths = ["/1", "/2", "/3"].map(|name| server.path(name));
     for path in &paths {
         let client = if *path == paths[0] { &mut abandoned } else { &mut silent };
@@ -197,14 +194,16 @@ async fn an_abandoned_or_silent_session_expires_after_its_timeout(server: &Serve
     }
     events.sort_by(|one, other| one.path.cmp(&other.path));
     assert_eq!(events, paths.map(deleted));
-    assert_expired(server, &session).await;
+    assert_expired(&server, &session).await;
     silent.is_closed().await;
     assert_eq!(other.children(&server.path("")).await, Ok(vec!["b".into()]));
 }
 
 /// A ping, another request, and a new connection keep a session beyond its timeout.
-async fn requests_keep_a_session(server: &Server) {
-    let (mut pings, mut reads, mut moves) = (brief(server).await, brief(server).await, brief(server).await);
+#[apply(on_both_kinds)]
+async fn requests_keep_a_session(server: Server) {
+    let (mut pings, mut reads, mut moves) =
+        (brief(&server).await, brief(&server).await, brief(&server).await);
     for (client, name) in [(&mut pings, "/1"), (&mut reads, "/2"), (&mut moves, "/3")] {
         client.make_as(&server.path(name), CreateFlags::EPHEMERAL).await;
     }

@@ -3,20 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use rstest_reuse::apply;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use zklock_testkit::wire::CreateFlags;
 
-use crate::case::cases;
-use crate::server::{Options, Server};
-
-cases! {
-    words_are_told_by_their_first_letters,
-    the_server_tells_its_version_settings_and_sizes,
-    numbers_are_those_of_the_server,
-    sessions_are_told_with_their_nodes_and_watches,
-    numbers_are_set_back,
-}
+use crate::on_both_kinds;
+use crate::server::{Kind, Options, Server};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -35,7 +28,8 @@ async fn table(server: std::net::SocketAddr, word: &str, separator: char) -> BTr
     lines.map(|(key, value)| (key.to_owned(), value.trim().to_owned())).collect()
 }
 
-async fn words_are_told_by_their_first_letters(server: &Server) {
+#[apply(on_both_kinds)]
+async fn words_are_told_by_their_first_letters(server: Server) {
     for (word, answer) in [("ruok", "imok"), ("ruok\n", "imok"), ("isro", "rw")] {
         assert_eq!(ask(server.address(), word).await, answer);
     }
@@ -43,7 +37,8 @@ async fn words_are_told_by_their_first_letters(server: &Server) {
 }
 
 /// kazoo reads the version that it adapts to from the answer to `envi`.
-async fn the_server_tells_its_version_settings_and_sizes(server: &Server) {
+#[apply(on_both_kinds)]
+async fn the_server_tells_its_version_settings_and_sizes(server: Server) {
     let zxid = server.client().await.zxid().await;
     let of_srvr = table(server.address(), "srvr", ':').await;
     assert_eq!(of_srvr["Mode"], "standalone");
@@ -77,7 +72,8 @@ async fn the_server_tells_its_version_settings_and_sizes(server: &Server) {
     assert_eq!(limits, ["200", "400", "60000"]);
 }
 
-async fn numbers_are_those_of_the_server(server: &Server) {
+#[apply(on_both_kinds)]
+async fn numbers_are_those_of_the_server(server: Server) {
     let own = server.own(&Options::default());
     let before = table(own.address(), "mntr", '\t').await;
     assert_eq!(before["zk_znode_count"], "5", "the root under two names, and the server's own nodes");
@@ -114,7 +110,8 @@ async fn packets_of_requests_are_counted(server: std::net::SocketAddr, mut clien
     assert_eq!(received().await, before + 11);
 }
 
-async fn sessions_are_told_with_their_nodes_and_watches(server: &Server) {
+#[apply(on_both_kinds)]
+async fn sessions_are_told_with_their_nodes_and_watches(server: Server) {
     let own = server.own(&Options::default());
     for word in ["wchp", "wchc"] {
         assert_eq!(ask(own.address(), word).await, "\n");
@@ -148,7 +145,8 @@ async fn sessions_are_told_with_their_nodes_and_watches(server: &Server) {
     assert_eq!(by_path.lines().count(), 5, "{by_path}");
 }
 
-async fn numbers_are_set_back(server: &Server) {
+#[apply(on_both_kinds)]
+async fn numbers_are_set_back(server: Server) {
     let own = server.own(&Options::default());
     let mut client = own.client().await;
     for _ in 0..20 {

@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::Mutex;
 
-use crate::newcomers::{ATTEMPTS, inside, meet, path_of};
+use crate::newcomers::{ATTEMPTS, inside, meet, path_of, read_or_write};
 use crate::python::python_with_kazoo;
 use crate::record::Record;
 use crate::support::{Space, soon};
@@ -75,10 +75,7 @@ async fn newcomers_in_python_take_turns_at_read_write_locks() {
     for modes in [["read", "write"], ["write", "read"]] {
         meet(&space, 2, kazoo(&space, &modes).await, async |client, path, diary, turn| {
             let lock = client.rwlock(path).unwrap().also_behind(["__lock__", "__rlock__"]);
-            match turn % 3 {
-                0 => inside(lock.write().await.unwrap(), diary, "write").await,
-                _ => inside(lock.read().await.unwrap(), diary, "read").await,
-            }
+            read_or_write(lock, diary, turn).await;
         })
         .await;
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::time::sleep;
-use zklock::{Client, Guard};
+use zklock::{Client, Guard, RwLock};
 
 use crate::record::{Diary, Record};
 use crate::support::{Space, soon};
@@ -63,7 +63,15 @@ pub(crate) async fn inside<K>(guard: Guard<K>, diary: &Diary, mode: &str) {
     guard.release().await.unwrap();
 }
 
-pub(crate) async fn mutex_round(client: &Client, path: &str, diary: &Diary, _: usize) {
+/// Writes in every third turn, and reads in the others.
+pub(crate) async fn read_or_write(lock: RwLock, diary: &Diary, turn: usize) {
+    match turn % 3 {
+        0 => inside(lock.write().await.unwrap(), diary, "write").await,
+        _ => inside(lock.read().await.unwrap(), diary, "read").await,
+    }
+}
+
+async fn mutex_round(client: &Client, path: &str, diary: &Diary, _: usize) {
     inside(client.mutex(path).unwrap().lock().await.unwrap(), diary, "exclusive").await;
 }
 
@@ -87,11 +95,7 @@ async fn newcomers_in_java_take_turns_at_read_write_locks() {
     let space = Space::new();
     for modes in [["read", "write"], ["write", "read"]] {
         meet(&space, 2, java(&space, "rwlock", &modes), async |client, path, diary, turn| {
-            let lock = client.rwlock(path).unwrap();
-            match turn % 3 {
-                0 => inside(lock.write().await.unwrap(), diary, "write").await,
-                _ => inside(lock.read().await.unwrap(), diary, "read").await,
-            }
+            read_or_write(client.rwlock(path).unwrap(), diary, turn).await;
         })
         .await;
     }

@@ -36,37 +36,18 @@ fn lacks(error: &LockError) -> Option<Permission> {
 }
 
 #[tokio::test]
-async fn a_lock_is_taken_and_a_replica_leads_with_create_read_and_delete() {
+async fn create_read_and_delete_are_enough_to_hold_and_lead_and_for_a_number_of_permits_that_is_stated() {
     let scene = Scene::new("crd").await;
-    soon(scene.worker.mutex("/a").unwrap().lock()).await.unwrap().release().await.unwrap();
+    let held = soon(scene.worker.mutex("/a").unwrap().lock()).await.unwrap();
+    held.create("/data", b"").await.unwrap();
+    held.delete("/data").await.unwrap();
+    held.release().await.unwrap();
+    scene.owner.semaphore("/room", 3).unwrap().acquire().await.unwrap().release().await.unwrap();
+    soon(scene.worker.semaphore("/room", 3).unwrap().acquire()).await.unwrap().release().await.unwrap();
     soon(scene.worker.rwlock("/b").unwrap().read()).await.unwrap().release().await.unwrap();
     let latch = scene.worker.leader_latch("/leader").unwrap();
     soon(latch.leadership()).await.unwrap();
     soon(latch.close()).await.unwrap();
-}
-
-#[tokio::test]
-async fn a_call_without_create_read_or_delete_is_told_which_one_it_lacks() {
-    let scene = Scene::new("rd").await;
-    scene.owner.leader_latch("/leader").unwrap().close().await.unwrap();
-    // A missing lock is created below the namespace.
-    for path in ["/a", "/missing"] {
-        let error = failed(soon(scene.worker.mutex(path).unwrap().lock()).await.map(drop));
-        assert_eq!(lacks(&error), Some(Permission::Create), "{path}");
-    }
-    let latch = scene.worker.leader_latch("/leader").unwrap();
-    assert_eq!(lacks(&failed(soon(latch.leadership()).await.map(drop))), Some(Permission::Create));
-    let scene = Scene::new("cd").await;
-    let held = scene.owner.mutex("/a").unwrap().lock().await.unwrap();
-    let mutex = scene.worker.mutex("/a").unwrap();
-    assert_eq!(lacks(&failed(mutex.participants().await)), Some(Permission::Read));
-    assert_eq!(lacks(&failed(soon(mutex.lock()).await.map(drop))), Some(Permission::Read));
-    // The call that was denied has left nothing.
-    assert_eq!(scene.owner.mutex("/a").unwrap().participants().await.unwrap().len(), 1);
-    held.release().await.unwrap();
-    let scene = Scene::new("cr").await;
-    let held = soon(scene.worker.mutex("/a").unwrap().lock()).await.unwrap();
-    assert_eq!(lacks(&failed(held.release().await)), Some(Permission::Delete));
 }
 
 #[tokio::test]
@@ -128,27 +109,4 @@ async fn a_holder_is_asked_with_write_and_its_lock_is_broken_with_delete() {
         }
         assert_eq!(held.release().await.is_ok(), !breaks, "{permissions}");
     }
-}
-
-#[tokio::test]
-async fn a_permit_needs_the_same_as_a_lock_once_the_number_is_stated() {
-    let scene = Scene::new("crd").await;
-    scene.owner.semaphore("/room", 3).unwrap().acquire().await.unwrap().release().await.unwrap();
-    soon(scene.worker.semaphore("/room", 3).unwrap().acquire()).await.unwrap().release().await.unwrap();
-    // Another number has to be written.
-    let error = failed(soon(scene.worker.semaphore("/room", 4).unwrap().acquire()).await.map(drop));
-    assert_eq!(lacks(&error), Some(Permission::Write));
-}
-
-#[tokio::test]
-async fn a_guarded_write_needs_the_permission_of_its_kind() {
-    let scene = Scene::new("crd").await;
-    scene.owner.mutex("/x").unwrap().lock().await.unwrap().upsert("/data/a", b"").await.unwrap();
-    let held = soon(scene.worker.mutex("/a").unwrap().lock()).await.unwrap();
-    let error = failed(held.set_data("/data/a", b"1").await);
-    assert_eq!(lacks(&error), Some(Permission::Write));
-    assert!(matches!(&error, LockError::Denied { path, .. } if path == "/data/a"), "{error}");
-    held.create("/data/b", b"").await.unwrap();
-    held.delete("/data/b").await.unwrap();
-    held.release().await.unwrap();
 }

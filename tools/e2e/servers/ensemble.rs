@@ -24,55 +24,45 @@ async fn between(servers: [&ZooKeeper; 2]) -> ([Proxy; 2], Client) {
     ([near, far], client)
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_contender_that_was_created_is_found_by_way_of_a_server_that_lags_behind() {
-    let ensemble = Ensemble::builder().tick_time(TICK).sync_limit(SYNC_LIMIT).start().unwrap();
-    let (leader, follower) = (ensemble.leader().unwrap(), ensemble.followers().unwrap()[0]);
-    let ([near, far], client) = between([leader, follower]).await;
-
+/// Cuts a client off from the first of two servers while that creates a contender, and lets it find the contender at the
+/// other one. Some servers stand still until the client turns there. Returns the proxy of the other server.
+async fn assert_found(servers: [&ZooKeeper; 2], paused: &[&ZooKeeper], is_committed: bool) -> Proxy {
+    let ([near, far], client) = between(servers).await;
     let creates = || near.requests(Opcode::CREATE2) + far.requests(Opcode::CREATE2);
     let before = creates();
-    follower.pause().unwrap();
+    paused.iter().for_each(|server| server.pause().unwrap());
     let lost = near.on_reply(Opcode::CREATE2).cut(How::Fin);
     let locking = spawn_lock(&client, PATH);
-    soon(lost.struck()).await;
+    until(|| async { creates() > before && (lost.hits() > 0 || !is_committed) }, "it is being created").await;
     near.refuse();
     near.cut(How::Rst);
     far.heal();
-    until(|| async { far.requests(Opcode::CREATE_SESSION) > 0 }, "the client turns to the follower").await;
-    follower.resume().unwrap();
+    // A leader answers nothing in this session before it has committed the contender.
+    until(|| async { far.requests(Opcode::CREATE_SESSION) > 0 }, "the client turns to the other one").await;
+    paused.iter().for_each(|server| server.resume().unwrap());
 
     let guard = soon(locking).await.unwrap();
-    assert!(far.requests(Opcode::MULTI) > 0, "the follower was made to catch up");
     assert_eq!(creates() - before, 1, "no second node");
     assert_eq!(client.mutex(PATH).unwrap().participants().await.unwrap().len(), 1);
     guard.verify().await.unwrap();
     guard.release().await.unwrap();
+    far
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_contender_that_was_created_is_found_by_way_of_a_server_that_lags_behind() {
+    let ensemble = Ensemble::builder().tick_time(TICK).sync_limit(SYNC_LIMIT).start().unwrap();
+    let (leader, follower) = (ensemble.leader().unwrap(), ensemble.followers().unwrap()[0]);
+    let far = assert_found([leader, follower], &[follower], true).await;
+    assert!(far.requests(Opcode::MULTI) > 0, "the follower was made to catch up");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_contender_whose_creation_is_not_committed_yet_is_found_by_way_of_the_leader() {
     let ensemble = Ensemble::builder().servers(5).tick_time(TICK).sync_limit(SYNC_LIMIT).start().unwrap();
     let (leader, followers) = (ensemble.leader().unwrap(), ensemble.followers().unwrap());
-    let ([near, far], client) = between([followers[0], leader]).await;
-
     // Two of five servers are no quorum, so the leader proposes the contender, and cannot commit it.
-    let creates = || near.requests(Opcode::CREATE2) + far.requests(Opcode::CREATE2);
-    let before = creates();
-    followers[1..].iter().for_each(|follower| follower.pause().unwrap());
-    let locking = spawn_lock(&client, PATH);
-    until(|| async { creates() > before }, "the contender is being created").await;
-    near.refuse();
-    near.cut(How::Fin);
-    far.heal();
-    // The leader answers nothing in this session before it has committed the contender.
-    until(|| async { far.requests(Opcode::CREATE_SESSION) > 0 }, "the client turns to the leader").await;
-    followers[1..].iter().for_each(|follower| follower.resume().unwrap());
-
-    let guard = soon(locking).await.unwrap();
-    assert_eq!(creates() - before, 1, "no second node");
-    assert_eq!(client.mutex(PATH).unwrap().participants().await.unwrap().len(), 1);
-    guard.release().await.unwrap();
+    assert_found([followers[0], leader], &followers[1..], false).await;
 }
 
 /// Cuts the link between a holder and its server, a follower, or between that server and the leader, and returns once the

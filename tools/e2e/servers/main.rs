@@ -6,7 +6,6 @@ mod ensemble;
 mod fencing;
 #[cfg(soak)]
 mod late;
-mod quotas;
 mod reconnects;
 #[cfg(soak)]
 mod release;

@@ -106,7 +106,3 @@ pub fn bridge(id: u64, runtime: &tokio::runtime::Runtime) -> Outcome<u64> {
     let body = async { id + 1 };
     Ok(runtime.block_on(body))
 }
-
-pub fn calls() {
-    drop(generic::<Box<dyn std::error::Error + Send + Sync>>("7"));
-}

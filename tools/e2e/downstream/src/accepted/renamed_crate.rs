@@ -7,26 +7,22 @@ mod vendor {
 use vendor::locks::{LockError, distributed_lock};
 
 #[distributed_lock(path = "/bare", crate = crate::accepted::renamed_crate::vendor::locks)]
-async fn bare() -> Result<(), LockError> {
+pub async fn bare() -> Result<(), LockError> {
     Ok(())
 }
 
 #[distributed_lock(path = "/quoted", crate = "crate::accepted::renamed_crate::vendor::locks")]
-async fn quoted() -> Result<(), LockError> {
+pub async fn quoted() -> Result<(), LockError> {
     Ok(())
 }
 
 macro_rules! locked {
     ($name:ident) => {
         #[distributed_lock(path = "/generated", crate = $crate::accepted::renamed_crate::vendor::locks)]
-        async fn $name() -> Result<(), LockError> {
+        pub async fn $name() -> Result<(), LockError> {
             Ok(())
         }
     };
 }
 
 locked!(generated);
-
-pub fn calls() {
-    drop((bare(), quoted(), generated()));
-}
