@@ -35,12 +35,12 @@ impl Model {
         request: Request,
     ) -> Result<Response, ErrorCode> {
         match request {
-            Request::Create(_) | Request::Create2(_) | Request::CreateContainer(_) => {
-                self.write(connection, &request)
-            }
-            Request::CreateTtl { .. } | Request::Delete(_) | Request::SetData(_) => {
-                self.write(connection, &request)
-            }
+            Request::Create(_)
+            | Request::Create2(_)
+            | Request::CreateContainer(_)
+            | Request::CreateTtl { .. }
+            | Request::Delete(_)
+            | Request::SetData(_) => self.write(connection, &request),
             Request::Multi(ops) if ops.iter().any(is_read) => Err(ErrorCode::MARSHALLING_ERROR),
             Request::MultiRead(ops) if !ops.iter().all(is_read) => Err(ErrorCode::MARSHALLING_ERROR),
             Request::Multi(ops) => self.multi(connection, &ops).map(Response::Multi),

@@ -101,15 +101,15 @@ impl<'a> Reading<'a> {
 
     pub(super) fn check_watches(&self, path: &str, kind: WatcherType) -> Result<Response, ErrorCode> {
         let (data, child) = meant(kind)?;
-        let found = data.is_some_and(|mode| self.watches.data.contains(path, self.connection, mode))
-            || child.is_some_and(|mode| self.watches.child.contains(path, self.connection, mode));
+        let found = self.watches.data.contains(path, self.connection, data)
+            || self.watches.child.contains(path, self.connection, child);
         if found { Ok(Response::Empty) } else { Err(ErrorCode::NO_WATCHER) }
     }
 
     pub(super) fn remove_watches(&mut self, path: &str, kind: WatcherType) -> Result<Response, ErrorCode> {
         let (data, child) = meant(kind)?;
-        let data = data.is_some_and(|mode| self.watches.data.remove(path, self.connection, mode));
-        let child = child.is_some_and(|mode| self.watches.child.remove(path, self.connection, mode));
+        let data = self.watches.data.remove(path, self.connection, data);
+        let child = self.watches.child.remove(path, self.connection, child);
         if data || child { Ok(Response::Empty) } else { Err(ErrorCode::NO_WATCHER) }
     }
 
@@ -160,16 +160,15 @@ fn size_of_result(result: &OpResult) -> usize {
     }
 }
 
-/// The modes of data watches and of child watches that a [`WatcherType`] stands for; `Some(None)` means all.
-type Meant = (Option<Option<Mode>>, Option<Option<Mode>>);
-
-fn meant(kind: WatcherType) -> Result<Meant, ErrorCode> {
+/// Returns the modes of data watches and of child watches that a type stands for.
+fn meant(kind: WatcherType) -> Result<(&'static [Mode], &'static [Mode]), ErrorCode> {
+    const ALL: &[Mode] = &[Mode::OneShot, Mode::Persistent, Mode::Recursive];
     match kind {
-        WatcherType::CHILDREN => Ok((None, Some(Some(Mode::OneShot)))),
-        WatcherType::DATA => Ok((Some(Some(Mode::OneShot)), None)),
-        WatcherType::PERSISTENT => Ok((Some(Some(Mode::Persistent)), Some(Some(Mode::Persistent)))),
-        WatcherType::PERSISTENT_RECURSIVE => Ok((Some(Some(Mode::Recursive)), None)),
-        WatcherType::ANY => Ok((Some(None), Some(None))),
+        WatcherType::CHILDREN => Ok((&[], &[Mode::OneShot])),
+        WatcherType::DATA => Ok((&[Mode::OneShot], &[])),
+        WatcherType::PERSISTENT => Ok((&[Mode::Persistent], &[Mode::Persistent])),
+        WatcherType::PERSISTENT_RECURSIVE => Ok((&[Mode::Recursive], &[])),
+        WatcherType::ANY => Ok((ALL, ALL)),
         _ => Err(ErrorCode::MARSHALLING_ERROR),
     }
 }

@@ -27,26 +27,25 @@ impl Table {
         self.paths.entry(path.to_owned()).or_default().entry(connection).or_default().insert(mode);
     }
 
-    /// Removes the watches of a connection on a path, of one mode or all, and returns whether any were set.
-    pub(super) fn remove(&mut self, path: &str, connection: ConnectionId, mode: Option<Mode>) -> bool {
+    /// Removes the watches of a connection on a path that have one of these modes, and returns whether any were set.
+    pub(super) fn remove(&mut self, path: &str, connection: ConnectionId, modes: &[Mode]) -> bool {
         let Some(watchers) = self.paths.get_mut(path) else { return false };
-        let Some(modes) = watchers.get_mut(&connection) else { return false };
-        let removed = match mode {
-            Some(mode) => modes.remove(&mode),
-            None => !std::mem::take(modes).is_empty(),
-        };
-        if modes.is_empty() {
+        let Some(set) = watchers.get_mut(&connection) else { return false };
+        let before = set.len();
+        set.retain(|mode| !modes.contains(mode));
+        let is_less = set.len() < before;
+        if set.is_empty() {
             watchers.remove(&connection);
         }
         if watchers.is_empty() {
             self.paths.remove(path);
         }
-        removed
+        is_less
     }
 
-    pub(super) fn contains(&self, path: &str, connection: ConnectionId, mode: Option<Mode>) -> bool {
-        let modes = self.paths.get(path).and_then(|watchers| watchers.get(&connection));
-        modes.is_some_and(|modes| mode.is_none_or(|mode| modes.contains(&mode)))
+    pub(super) fn contains(&self, path: &str, connection: ConnectionId, modes: &[Mode]) -> bool {
+        let set = self.paths.get(path).and_then(|watchers| watchers.get(&connection));
+        set.is_some_and(|set| modes.iter().any(|mode| set.contains(mode)))
     }
 
     /// Returns the connections that watch this path, and removes their one-shot watches.
@@ -60,7 +59,7 @@ impl Table {
             }
         }
         for &connection in &told {
-            self.remove(path, connection, Some(Mode::OneShot));
+            self.remove(path, connection, &[Mode::OneShot]);
         }
         told
     }
