@@ -24,7 +24,7 @@ use crate::history::{Event, Process};
 use crate::injection::{Bell, Field, mend};
 use crate::journal::Chronicle;
 use crate::options::Options;
-use crate::orders::{CONTAINERS_MS, NAMESPACE, Orders, SESSION, SYNC_LIMIT, TICK};
+use crate::orders::{CONTAINERS_MS, NAMESPACE, Orders, SESSION, SYNC_LIMIT, TICK, Workload};
 use crate::outsider::Outsider;
 use crate::schedule::{Blow, Fault, Kind, Plan, Strike};
 use crate::service;
@@ -88,7 +88,7 @@ fn campaign(options: &Options) -> Outcome<bool> {
         ensemble,
         outsider: Outsider::new(servers.clone()),
         chronicle: chronicle.clone(),
-        workloads: options.workloads(),
+        queues: options.workloads().into_iter().flat_map(Workload::queues).collect(),
         runtime: runtime.handle().clone(),
         end: end.clone(),
     };

@@ -13,7 +13,7 @@ use zklock_testkit::{Conversation, Ensemble, Error, ZooKeeper};
 
 use crate::history::{Event, Process};
 use crate::journal::Chronicle;
-use crate::orders::{NAMESPACE, Workload};
+use crate::orders::NAMESPACE;
 use crate::outsider::{Outsider, children, delete, stat};
 use crate::schedule::{Fault, Strike, Target};
 
@@ -23,7 +23,8 @@ pub(crate) struct Field {
     pub(crate) ensemble: Arc<Ensemble>,
     pub(crate) outsider: Outsider,
     pub(crate) chronicle: Chronicle,
-    pub(crate) workloads: Vec<Workload>,
+    /// The locks, each with a node whose children are its contenders.
+    pub(crate) queues: Vec<(&'static str, &'static str)>,
     pub(crate) runtime: Handle,
     pub(crate) end: Bell,
 }
@@ -234,7 +235,7 @@ fn end_session(field: &Field, fault: &Fault, process: Process, sessions: &[i64])
 
 /// Deletes the node of one contender: the first one of its queue in half of the cases.
 fn delete_node(field: &Field, fault: &Fault, pick: u64) -> Outcome {
-    let queues: Vec<_> = field.workloads.iter().flat_map(|workload| workload.queues()).collect();
+    let queues = &field.queues;
     let first = usize::try_from(pick >> 16).unwrap_or_default();
     for nth in 0..queues.len() {
         let (lock, queue) = queues[(first + nth) % queues.len()];
@@ -270,8 +271,7 @@ fn ask<T>(field: &Field, question: impl AsyncFn(&mut Conversation) -> io::Result
 /// Deletes the queues without contenders, as the servers do with containers, but far more often.
 fn reap(field: &Field, fault: &Fault) -> Outcome {
     field.noted(fault, "", || {
-        let queues = field.workloads.iter().flat_map(|workload| workload.queues());
-        let paths: Vec<_> = queues.map(|(_, queue)| format!("{NAMESPACE}{queue}")).collect();
+        let paths: Vec<_> = field.queues.iter().map(|(_, queue)| format!("{NAMESPACE}{queue}")).collect();
         let deletions = field.runtime.block_on(field.outsider.reap(&paths, fault.lasts));
         field.chronicle.say(&format!("{deletions} empty queues were deleted"));
         Ok(())
