@@ -1,5 +1,5 @@
 use zklock_testkit::conversation::{Message, Reply};
-use zklock_testkit::wire::{OpResult, Response, Stat};
+use zklock_testkit::wire::{Response, Stat};
 
 /// Whether the zxids of both servers must be equal, seen from the start of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,20 +87,11 @@ impl View {
             }
             Response::Ephemerals(paths) => Response::Ephemerals(sorted(paths)),
             Response::Multi(results) => {
-                Response::Multi(results.into_iter().map(|result| self.result(result)).collect())
+                let shown = |outcome: Result<_, _>| outcome.map(|response| self.response(response));
+                Response::Multi(
+                    results.into_iter().map(|(opcode, outcome)| (opcode, shown(outcome))).collect(),
+                )
             }
-            other => other,
-        }
-    }
-
-    fn result(&self, result: OpResult) -> OpResult {
-        match result {
-            OpResult::Created2 { opcode, path, stat } => {
-                OpResult::Created2 { opcode, path, stat: self.stat(stat) }
-            }
-            OpResult::DataSet(stat) => OpResult::DataSet(self.stat(stat)),
-            OpResult::Data { data, stat } => OpResult::Data { data, stat: self.stat(stat) },
-            OpResult::Children(names) => OpResult::Children(sorted(names)),
             other => other,
         }
     }

@@ -6,7 +6,7 @@ use super::tree::{Txn, child_of, with_ancestors};
 use super::writes::{Author, Change, Form, Transaction};
 use super::{ConnectionId, Message, Model, Output};
 use crate::wire::{
-    ErrorCode, Op, OpResult, ReplyHeader, Request, Response, SetWatches, WatchEvent, permissions, xid,
+    ErrorCode, Op, OpResult, Opcode, ReplyHeader, Request, Response, SetWatches, WatchEvent, permissions, xid,
 };
 
 impl Model {
@@ -87,7 +87,7 @@ impl Model {
 
     fn write(&mut self, connection: ConnectionId, op: &Op) -> Result<Response, ErrorCode> {
         self.transaction(connection, Form::Single, |mut transaction| match transaction.apply(op) {
-            Ok(result) => (Ok(response_of(result)), transaction.commit()),
+            Ok((_, outcome)) => (outcome, transaction.commit()),
             Err(error) => (Err(error), Vec::new()),
         })
     }
@@ -242,16 +242,6 @@ fn is_read(op: &Op) -> bool {
     matches!(op, Op::GetData { .. } | Op::GetChildren { .. })
 }
 
-/// Returns the response to a single request that has this result.
-fn response_of(result: OpResult) -> Response {
-    match result {
-        OpResult::Created(path) => Response::Path(path),
-        OpResult::Created2 { path, stat, .. } => Response::Created { path, stat },
-        OpResult::DataSet(stat) => Response::Stat(stat),
-        _ => Response::Empty,
-    }
-}
-
 /// Returns the results of a multi in which the operation at index `failed` has failed.
 fn all_failed(count: usize, failed: usize, error: ErrorCode) -> Vec<OpResult> {
     let error_of = |index: usize| match index.cmp(&failed) {
@@ -259,5 +249,5 @@ fn all_failed(count: usize, failed: usize, error: ErrorCode) -> Vec<OpResult> {
         std::cmp::Ordering::Equal => error,
         std::cmp::Ordering::Greater => ErrorCode::RUNTIME_INCONSISTENCY,
     };
-    (0..count).map(|index| OpResult::Failed(error_of(index))).collect()
+    (0..count).map(|index| (Opcode::ERROR, Err(error_of(index)))).collect()
 }

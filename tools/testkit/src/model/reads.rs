@@ -7,7 +7,7 @@ use super::acl::Identities;
 use super::tree::{Node, Tree};
 use super::watches::{Mode, Table, Watches};
 use crate::wire::{
-    AddWatch, ErrorCode, EventType, Op, OpResult, Response, SetWatches, Stat, WatchEvent, WatcherType,
+    AddWatch, ErrorCode, EventType, Op, Opcode, Response, SetWatches, Stat, WatchEvent, WatcherType,
     permissions,
 };
 
@@ -64,30 +64,27 @@ impl<'a> Reading<'a> {
     ///
     /// A short request can ask for the same large data many times. An answer that is larger than
     /// [`LARGEST_ANSWER`] is refused, where a real server would run out of memory.
-    pub(super) fn all(&self, ops: &[Op]) -> Result<Response, ErrorCode> {
+    pub(super) fn all(&mut self, ops: &[Op]) -> Result<Response, ErrorCode> {
         let (mut results, mut size) = (Vec::new(), 0);
         for op in ops {
-            let result = self.one(op).unwrap_or_else(OpResult::Failed);
-            size += size_of_result(&result);
+            let outcome = match op {
+                Op::GetData { path, .. } => self.data(path, false),
+                Op::GetChildren { path, .. } => {
+                    self.children(path, false).map(|(names, _)| Response::Children(names))
+                }
+                _ => Err(ErrorCode::MARSHALLING_ERROR),
+            };
+            size += match &outcome {
+                Ok(Response::Data { data, .. }) => data.as_ref().map_or(0, Bytes::len),
+                Ok(Response::Children(names)) => names.iter().map(String::len).sum(),
+                _ => 0,
+            };
             if size > LARGEST_ANSWER {
                 return Err(ErrorCode::MARSHALLING_ERROR);
             }
-            results.push(result);
+            results.push((if outcome.is_ok() { op.opcode() } else { Opcode::ERROR }, outcome));
         }
         Ok(Response::Multi(results))
-    }
-
-    fn one(&self, op: &Op) -> Result<OpResult, ErrorCode> {
-        match op {
-            Op::GetData { path, .. } => {
-                let node = self.readable(path)?;
-                Ok(OpResult::Data { data: node.data.bytes.clone(), stat: node.stat() })
-            }
-            Op::GetChildren { path, .. } => {
-                Ok(OpResult::Children(self.readable(path)?.children.iter().cloned().collect()))
-            }
-            _ => Err(ErrorCode::MARSHALLING_ERROR),
-        }
     }
 
     pub(super) fn add_watch(&mut self, add: &AddWatch) -> Result<Response, ErrorCode> {
@@ -151,14 +148,6 @@ impl<'a> Reading<'a> {
 
 /// The limit on the data and names in the answer to a multi-read, in bytes.
 const LARGEST_ANSWER: usize = 64 << 20;
-
-fn size_of_result(result: &OpResult) -> usize {
-    match result {
-        OpResult::Data { data, .. } => data.as_ref().map_or(0, Bytes::len),
-        OpResult::Children(names) => names.iter().map(String::len).sum(),
-        _ => 0,
-    }
-}
 
 /// Returns the modes of data watches and of child watches that a type stands for.
 fn meant(kind: WatcherType) -> Result<(&'static [Mode], &'static [Mode]), ErrorCode> {

@@ -3,8 +3,8 @@
 use super::acl::Identities;
 use super::tree::{Kind, Node, Tree, Txn, Undo, child_of, name_of, parent_of, validate};
 use crate::wire::{
-    Acl, CheckVersion, Create, CreateFlags, Delete, ErrorCode, EventType, Op, OpResult, Opcode, SetAcl,
-    SetData, Stat, permissions,
+    Acl, CheckVersion, Create, CreateFlags, Delete, ErrorCode, EventType, Op, OpResult, Opcode, Response,
+    SetAcl, SetData, Stat, permissions,
 };
 
 /// A change that watches may report.
@@ -74,7 +74,9 @@ impl<'a> Transaction<'a> {
             Op::Create(create) if self.form == Form::Multi && create.flags == CreateFlags::CONTAINER => {
                 self.create2(create, By::CreateContainer)
             }
-            Op::Create(create) => Ok(OpResult::Created(self.create(create, By::Create)?.0)),
+            Op::Create(create) => {
+                Ok((Opcode::CREATE, Ok(Response::Path(self.create(create, By::Create)?.0))))
+            }
             Op::Create2(create) => self.create2(create, By::Create),
             Op::CreateContainer(create) => self.create2(create, By::CreateContainer),
             // A multi ignores a time to live that the flags do not ask for.
@@ -83,7 +85,7 @@ impl<'a> Transaction<'a> {
             }
             Op::CreateTtl { create, ttl } => self.create2(create, By::CreateTtl(*ttl)),
             Op::Delete(delete) => self.delete(delete),
-            Op::SetData(set) => Ok(OpResult::DataSet(self.set_data(set)?)),
+            Op::SetData(set) => Ok((Opcode::SET_DATA, Ok(Response::Stat(self.set_data(set)?)))),
             Op::Check(check) => self.check(check),
             _ => Err(ErrorCode::MARSHALLING_ERROR),
         }
@@ -91,7 +93,7 @@ impl<'a> Transaction<'a> {
 
     fn create2(&mut self, create: &Create, by: By) -> Result<OpResult, ErrorCode> {
         let (path, stat) = self.create(create, by)?;
-        Ok(OpResult::Created2 { opcode: Opcode::CREATE2, path, stat })
+        Ok((Opcode::CREATE2, Ok(Response::Created { path, stat })))
     }
 
     fn create(&mut self, create: &Create, by: By) -> Result<(String, Stat), ErrorCode> {
@@ -145,7 +147,7 @@ impl<'a> Transaction<'a> {
             return Err(ErrorCode::NOT_EMPTY);
         }
         self.remove(path);
-        Ok(OpResult::Deleted)
+        Ok((Opcode::DELETE, Ok(Response::Empty)))
     }
 
     /// Deletes an existing node without checking permissions.
@@ -179,7 +181,7 @@ impl<'a> Transaction<'a> {
         let node = self.tree.find(&check.path)?;
         self.author.identities.may(permissions::READ, &node.acl)?;
         check_version(node.data.version, check.version)?;
-        Ok(OpResult::Checked)
+        Ok((Opcode::CHECK, Ok(Response::Empty)))
     }
 
     /// Replaces an ACL, which is not an operation of multis.

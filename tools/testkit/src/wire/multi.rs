@@ -1,9 +1,7 @@
 //! The operations of multis and multi-reads, and their results.
 
-use bytes::Bytes;
-
-use super::jute::{records, variants};
-use super::{ErrorCode, Malformed, Opcode, Reader, Record, Request, Stat, Writer};
+use super::jute::records;
+use super::{ErrorCode, Malformed, Opcode, Reader, Record, Request, Response, Writer};
 
 /// One operation of a multi: a create, a delete, [`Request::SetData`] or [`Request::Check`]; or one of a multi-read:
 /// [`Request::GetData`] or [`Request::GetChildren`].
@@ -21,49 +19,9 @@ const OPS: [Opcode; 9] = [
     Opcode::GET_CHILDREN,
 ];
 
-/// The result of one operation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum OpResult {
-    /// A node was created at this path.
-    Created(String),
-    /// A node was created at this path, by one of the operations that return the stat.
-    Created2 {
-        /// The operation that created the node.
-        opcode: Opcode,
-        /// The node's path.
-        path: String,
-        /// The node's stat.
-        stat: Stat,
-    },
-    /// A node was deleted.
-    Deleted,
-    /// Data was replaced.
-    DataSet(Stat),
-    /// A version was the expected one.
-    Checked,
-    /// Data was read.
-    Data {
-        /// The data.
-        data: Option<Bytes>,
-        /// The node's stat.
-        stat: Stat,
-    },
-    /// Children were listed.
-    Children(Vec<String>),
-    /// The operation failed, or it was undone or not attempted because another one failed.
-    Failed(ErrorCode),
-}
-
-variants!(OpResult {
-    CREATE => Created(path),
-    DELETE => Deleted,
-    SET_DATA => DataSet(stat),
-    CHECK => Checked,
-    GET_DATA => Data { data, stat },
-    GET_CHILDREN => Children(names),
-    ERROR => Failed(error),
-});
+/// The operation of a multi or a multi-read, and the response to such a request; or [`Opcode::ERROR`], and the reason why
+/// the operation failed, or was undone or not attempted because another one failed.
+pub type OpResult = (Opcode, Result<Response, ErrorCode>);
 
 /// The header in front of each operation and each result, and at the end of the list.
 struct MultiHeader {
@@ -97,29 +55,19 @@ impl Record for Vec<Op> {
 impl Record for Vec<OpResult> {
     fn read(reader: &mut Reader) -> Result<Self, Malformed> {
         read_all(reader, "result of a multi", |opcode, reader| match opcode {
-            Opcode::CREATE2 | Opcode::CREATE_CONTAINER | Opcode::CREATE_TTL => {
-                let (path, stat) = (Record::read(reader)?, Record::read(reader)?);
-                Ok(Some(OpResult::Created2 { opcode, path, stat }))
-            }
-            _ => OpResult::read_listed(opcode, reader),
+            Opcode::ERROR => Ok(Some((opcode, Err(Record::read(reader)?)))),
+            _ if OPS.contains(&opcode) => Ok(Some((opcode, Ok(Response::read(opcode, reader)?)))),
+            _ => Ok(None),
         })
     }
 
     fn write(&self, writer: &mut Writer) {
-        for result in self {
-            let (opcode, error) = match result {
-                OpResult::Created2 { opcode, .. } => (*opcode, ErrorCode::OK),
-                OpResult::Failed(error) => (Opcode::ERROR, *error),
-                // All others are listed.
-                _ => (result.listed_opcode().unwrap_or(Opcode::ERROR), ErrorCode::OK),
-            };
-            MultiHeader { opcode, done: false, error }.write(writer);
-            match result {
-                OpResult::Created2 { path, stat, .. } => {
-                    path.write(writer);
-                    stat.write(writer);
-                }
-                _ => result.write_listed(writer),
+        for (opcode, outcome) in self {
+            let error = outcome.as_ref().err().copied().unwrap_or(ErrorCode::OK);
+            MultiHeader { opcode: *opcode, done: false, error }.write(writer);
+            match outcome {
+                Ok(response) => response.write(writer),
+                Err(error) => error.write(writer),
             }
         }
         MultiHeader::END.write(writer);

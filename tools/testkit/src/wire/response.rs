@@ -82,15 +82,19 @@ impl Response {
     /// Returns [`Malformed`] if the bytes do not encode such a response, or if bytes are left over.
     pub fn from_bytes(to: Opcode, body: Bytes) -> Result<Self, Malformed> {
         let mut reader = Reader::new(body);
-        let response = match to {
-            Opcode::ADD_WATCH => match reader.int()? {
-                0 => Self::Zero,
-                value => return Err(Malformed::Value { what: "answer to a watch", value }),
-            },
-            _ => Self::read_listed(to, &mut reader)?.unwrap_or(Self::Empty),
-        };
+        let response = Self::read(to, &mut reader)?;
         reader.end()?;
         Ok(response)
+    }
+
+    pub(super) fn read(to: Opcode, reader: &mut Reader) -> Result<Self, Malformed> {
+        match to {
+            Opcode::ADD_WATCH => match reader.int()? {
+                0 => Ok(Self::Zero),
+                value => Err(Malformed::Value { what: "answer to a watch", value }),
+            },
+            _ => Ok(Self::read_listed(to, reader)?.unwrap_or(Self::Empty)),
+        }
     }
 
     /// Encodes the response, without its header.

@@ -6,9 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use zklock_testkit::model::{ConnectionId, Message, Model, Output, Settings};
-use zklock_testkit::wire::{
-    Create, CreateFlags, Delete, ErrorCode, Op, OpResult, Request, Response, SetData,
-};
+use zklock_testkit::wire::{Create, CreateFlags, Delete, ErrorCode, Op, Request, Response, SetData};
 
 use crate::queue::acquisition::{Node, Replacement};
 use crate::queue::contender::{Contender, ContenderId};
@@ -137,7 +135,7 @@ impl Server {
         let Ok(Response::Multi(results)) = self.request(index, Request::Multi(transaction)) else {
             panic!("a transaction is answered");
         };
-        let [_, OpResult::Created2 { path, .. }, OpResult::DataSet(stat)] = &results[..] else {
+        let [_, (_, Ok(Response::Created { path, .. })), (_, Ok(Response::Stat(stat)))] = &results[..] else {
             panic!("a queue is created with its contender: {results:?}");
         };
         self.births.push(stat.czxid);
@@ -169,11 +167,9 @@ impl Server {
         let delete = Delete { path: path(&replacement.old.name), version: -1 };
         match self.request(index, Request::Multi(vec![Op::Create2(create), Op::Delete(delete)])) {
             Ok(Response::Multi(results)) => {
-                let failed = results.iter().find_map(|result| match result {
-                    OpResult::Failed(error) if *error != ErrorCode::OK => Some(*error),
-                    _ => None,
-                });
-                if let Some(OpResult::Created2 { stat, .. }) = results.first() {
+                let mut failed = results.iter().filter_map(|(_, outcome)| outcome.as_ref().err().copied());
+                let failed = failed.find(|error| *error != ErrorCode::OK);
+                if let Some((_, Ok(Response::Created { stat, .. }))) = results.first() {
                     self.births.push(stat.czxid);
                     self.view.take();
                 }
