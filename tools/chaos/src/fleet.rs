@@ -49,10 +49,10 @@ impl Fleet {
         skew: Option<Skew>,
         journal: &Journal,
         servers: &[SocketAddr],
-        processes: u32,
+        processes: usize,
     ) -> Result<Self, Error> {
         let mut members = Vec::new();
-        for number in 0..processes {
+        for number in (0..).take(processes) {
             let (links, process) = (Links::start(servers)?, Process { number, incarnation: 0 });
             members.push(Member { links, process, child: None, stops: Vec::new() });
         }

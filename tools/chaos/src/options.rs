@@ -35,8 +35,8 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(3..).map(usize::from))]
     pub(crate) servers: usize,
     /// The number of processes.
-    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=255))]
-    pub(crate) processes: u32,
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..).map(usize::from))]
+    pub(crate) processes: usize,
     /// The number of tasks of each process for each kind of work [default: 6, or 2 if there are several kinds]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=32))]
     tasks: Option<u32>,
@@ -46,10 +46,6 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    pub(crate) fn processes(&self) -> usize {
-        self.processes as usize
-    }
-
     pub(crate) fn length(&self) -> Duration {
         let seconds = self.seconds.unwrap_or(self.minutes * 60.0);
         Duration::try_from_secs_f64(seconds).unwrap_or_default()
@@ -71,7 +67,7 @@ impl Options {
             (false, kinds) => kinds.to_vec(),
         };
         let kinds = kinds.into_iter().filter(|kind| can(*kind)).collect();
-        let (servers, processes) = (self.servers, self.processes());
+        let (servers, processes) = (self.servers, self.processes);
         Plan { seed: self.seed, length: self.length(), servers, processes, kinds }
     }
 }

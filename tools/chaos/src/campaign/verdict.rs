@@ -20,7 +20,7 @@ pub(super) fn reached(
 ) -> Outcome<bool> {
     let history = merged(directory)?;
     let (summary, mut found) = checked(&history);
-    found.extend(idle(&history, options.processes()));
+    found.extend(idle(&history, options.processes));
     found.extend(failed.iter().map(|exit| format!("Process: {exit}")));
     let failures = chronicle.failures();
     found.extend(absent(&failures, &summary));

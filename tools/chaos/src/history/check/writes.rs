@@ -49,7 +49,7 @@ fn begun_late(
 
 /// Finds writes that were applied although a write with a greater token had been applied before they began.
 fn old_tokens(name: &str, resource: &Resource<'_>) -> Vec<Violation> {
-    let tokened = |access: &&Access<'_>| access.is_applied() && token(access).is_some();
+    let tokened = |access: &&Access<'_>| access.is_applied() && access.token.is_some();
     let by_end: Vec<_> = resource.accesses.iter().filter(tokened).collect();
     let mut by_beginning = by_end.clone();
     by_beginning.sort_by_key(|access| access.began);
@@ -57,9 +57,9 @@ fn old_tokens(name: &str, resource: &Resource<'_>) -> Vec<Violation> {
     let mut greatest: Option<&Access<'_>> = None;
     for write in by_beginning {
         while let Some(before) = ended.next_if(|before| before.ended <= write.began) {
-            greatest = greatest.filter(|greatest| token(greatest) >= token(before)).or(Some(before));
+            greatest = greatest.filter(|greatest| greatest.token >= before.token).or(Some(before));
         }
-        if let Some(before) = greatest.filter(|before| token(before) > token(write)) {
+        if let Some(before) = greatest.filter(|before| before.token > write.token) {
             let text = format!("{name} took the older token of {} after that of {}", write.call, before.call);
             let records = [before.record.clone(), write.record.clone()];
             violations.push(Violation::new(Rule::OldToken, text, records));
@@ -68,26 +68,18 @@ fn old_tokens(name: &str, resource: &Resource<'_>) -> Vec<Violation> {
     violations
 }
 
-fn token(access: &Access<'_>) -> Option<Token> {
-    match access.act {
-        Act::Write { token, .. } => token,
-        Act::Read(_) => None,
-    }
-}
-
 /// Finds reads of values whose writes were all refused.
 fn phantoms(name: &str, resource: &Resource<'_>) -> Vec<Violation> {
     let mut refused = BTreeMap::new();
     for access in &resource.accesses {
-        if let Act::Write { value, outcome, .. } = access.act {
-            let write = refused.entry(value).or_insert(Some(access));
-            *write = write.filter(|_| outcome == Outcome::Refused);
+        if access.wrote.is_some() {
+            let write = refused.entry(access.value).or_insert(Some(access));
+            *write = write.filter(|_| access.wrote == Some(Outcome::Refused));
         }
     }
     let mut violations = Vec::new();
-    for access in &resource.accesses {
-        let Act::Read(Some(value)) = access.act else { continue };
-        let writes = refused.get(&value).copied().flatten().into_iter();
+    for access in resource.accesses.iter().filter(|access| access.wrote.is_none()) {
+        let writes = refused.get(&access.value).copied().flatten().into_iter();
         violations.extend(writes.map(|write| {
             let text =
                 format!("{} read a value of {name} that {} was refused to write", access.call, write.call);
@@ -100,7 +92,7 @@ fn phantoms(name: &str, resource: &Resource<'_>) -> Vec<Violation> {
 /// A holder that gives the lock back, and was never told of a loss, had it at the time of the write.
 fn refused(name: &str, resource: &Resource<'_>) -> Vec<Violation> {
     let is_wrong = |access: &&Access<'_>| {
-        let is_refused = matches!(access.act, Act::Write { outcome: Outcome::Refused, .. });
+        let is_refused = access.wrote == Some(Outcome::Refused);
         let is_released = access.hold.is_some_and(|hold| hold.ending == Ending::Released);
         is_refused && is_released && access.is_covered()
     };
@@ -122,16 +114,17 @@ fn lost_updates(name: &str, resource: &Resource<'_>) -> Vec<Violation> {
     for accesses in by_call.values() {
         let mut base: Option<(u64, &Access<'_>)> = None;
         for access in accesses {
-            base = match access.act {
-                Act::Read(value) => value.map(|value| (value, *access)),
-                Act::Write { value, outcome: Outcome::Applied, .. } => {
+            let known = access.value.map(|value| (value, *access));
+            base = match access.wrote {
+                None => known,
+                Some(Outcome::Applied) => {
                     if let Some((base, read)) = base.filter(|(_, read)| is_sure(resource, [read, access])) {
                         by_base.entry(base).or_default().push([read, access]);
                     }
-                    Some((value, *access))
+                    known
                 }
-                Act::Write { outcome: Outcome::Refused, .. } => base,
-                Act::Write { .. } => None,
+                Some(Outcome::Refused) => base,
+                Some(Outcome::Unknown) => None,
             };
         }
     }
@@ -151,61 +144,54 @@ fn is_sure(resource: &Resource<'_>, [read, write]: [&Access<'_>; 2]) -> bool {
 
 /// A resource, and all accesses to it by the time of their ends.
 #[derive(Debug, Default)]
-pub(crate) struct Resource<'a> {
-    pub(crate) accesses: Vec<Access<'a>>,
+struct Resource<'a> {
+    accesses: Vec<Access<'a>>,
     /// The protection of the resource, if it was ever written.
-    pub(crate) way: Option<Way>,
+    way: Option<Way>,
 }
 
 /// A read or a write.
 #[derive(Clone, Debug)]
-pub(crate) struct Access<'a> {
-    pub(crate) call: CallId,
-    pub(crate) began: u64,
-    pub(crate) ended: u64,
-    pub(crate) act: Act,
-    /// The hold of the call, if it has one.
-    pub(crate) hold: Option<&'a Hold>,
-    pub(crate) record: &'a Record,
-}
-
-/// The kind of an access.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Act {
-    /// A read of this value, if it is known.
-    Read(Option<u64>),
-    /// A write.
-    Write { value: u64, token: Option<Token>, outcome: Outcome },
+struct Access<'a> {
+    call: CallId,
+    began: u64,
+    ended: u64,
+    /// The value, which only a read may not know.
+    value: Option<u64>,
+    /// The outcome of a write.
+    wrote: Option<Outcome>,
+    token: Option<Token>,
+    hold: Option<&'a Hold>,
+    record: &'a Record,
 }
 
 impl<'a> Access<'a> {
     /// Tells whether the hold was valid from the beginning of the access to its end.
-    pub(crate) fn is_covered(&self) -> bool {
+    fn is_covered(&self) -> bool {
         self.hold.is_some_and(|hold| hold.covers(self.began, self.ended))
     }
 
     /// Tells whether the access is a write that was applied.
-    pub(crate) fn is_applied(&self) -> bool {
-        matches!(self.act, Act::Write { outcome: Outcome::Applied, .. })
+    fn is_applied(&self) -> bool {
+        self.wrote == Some(Outcome::Applied)
     }
 
     fn of(record: &'a Record, holds: &BTreeMap<CallId, &'a Hold>) -> Option<(&'a str, Option<Way>, Self)> {
         let Source::Call(call) = record.by else { return None };
-        let (resource, way, began, act) = match &record.event {
-            Event::Read { resource, began, value } => (resource, None, *began, Act::Read(*value)),
+        let (resource, way, began, value, wrote, token) = match &record.event {
+            Event::Read { resource, began, value } => (resource, None, *began, *value, None, None),
             Event::Wrote { resource, way, began, value, token, outcome } => {
-                let act = Act::Write { value: *value, token: *token, outcome: *outcome };
-                (resource, Some(*way), *began, act)
+                (resource, Some(*way), *began, Some(*value), Some(*outcome), *token)
             }
             _ => return None,
         };
         let hold = holds.get(&call).copied();
-        Some((resource, way, Self { call, began, ended: record.at, act, hold, record }))
+        Some((resource, way, Self { call, began, ended: record.at, value, wrote, token, hold, record }))
     }
 }
 
 /// Returns all resources by their names.
-pub(crate) fn resources(history: &History) -> BTreeMap<&str, Resource<'_>> {
+fn resources(history: &History) -> BTreeMap<&str, Resource<'_>> {
     let holds: BTreeMap<_, _> = history.holds.iter().map(|hold| (hold.call, hold)).collect();
     let mut resources = BTreeMap::<_, Resource<'_>>::new();
     for record in &history.records {
