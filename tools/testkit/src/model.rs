@@ -350,8 +350,12 @@ impl Model {
     }
 
     /// Returns the paths of the ephemeral nodes, by session.
-    pub fn ephemerals(&self) -> &BTreeMap<i64, BTreeSet<String>> {
-        self.tree.ephemerals()
+    pub fn ephemerals(&self) -> BTreeMap<i64, BTreeSet<String>> {
+        let mut sessions = BTreeMap::<_, BTreeSet<_>>::new();
+        for (session, path) in self.tree.ephemerals() {
+            sessions.entry(session).or_default().insert(path.to_owned());
+        }
+        sessions
     }
 
     /// Returns the total size of the paths and the data of all nodes, in bytes.

@@ -9,8 +9,6 @@ use crate::wire::{Acl, ErrorCode, Id, Stat, permissions};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Tree {
     nodes: BTreeMap<String, Node>,
-    /// The ephemeral nodes of each session.
-    ephemerals: BTreeMap<i64, BTreeSet<String>>,
 }
 
 /// The data needed to undo one change of the tree.
@@ -30,10 +28,7 @@ impl Tree {
             ("/zookeeper/config", Node::config()),
             ("/zookeeper/quota", Node::initial(&[])),
         ];
-        Self {
-            nodes: nodes.into_iter().map(|(path, node)| (path.to_owned(), node)).collect(),
-            ephemerals: BTreeMap::new(),
-        }
+        Self { nodes: nodes.into_iter().map(|(path, node)| (path.to_owned(), node)).collect() }
     }
 
     /// Returns a node, or `None` if it does not exist.
@@ -65,12 +60,16 @@ impl Tree {
             - usize::from(path == "/")
     }
 
-    pub(super) fn ephemerals_of(&self, session: i64) -> impl Iterator<Item = &str> {
-        self.ephemerals.get(&session).into_iter().flatten().map(String::as_str)
+    /// Returns the sessions and the paths of all ephemeral nodes.
+    pub(super) fn ephemerals(&self) -> impl Iterator<Item = (i64, &str)> {
+        self.nodes.iter().filter_map(|(path, node)| match node.kind {
+            Kind::Ephemeral { owner } => Some((owner, path.as_str())),
+            _ => None,
+        })
     }
 
-    pub(super) fn ephemerals(&self) -> &BTreeMap<i64, BTreeSet<String>> {
-        &self.ephemerals
+    pub(super) fn ephemerals_of(&self, session: i64) -> impl Iterator<Item = &str> {
+        self.ephemerals().filter(move |(owner, _)| *owner == session).map(|(_, path)| path)
     }
 
     /// Returns the containers that had children and have none left, and behind them the nodes without children that have
@@ -144,9 +143,6 @@ impl Tree {
     }
 
     fn insert(&mut self, path: &str, node: Node) {
-        if let Kind::Ephemeral { owner } = node.kind {
-            self.ephemerals.entry(owner).or_default().insert(path.to_owned());
-        }
         self.parent_mut(path).children.insert(name_of(path).to_owned());
         self.nodes.insert(path.to_owned(), node);
     }
@@ -155,14 +151,6 @@ impl Tree {
         let node = self.nodes.remove(path).expect("the caller has found the node");
         if let Some(parent) = self.existing_parent_mut(path) {
             parent.children.remove(name_of(path));
-        }
-        if let Kind::Ephemeral { owner } = node.kind
-            && let Some(paths) = self.ephemerals.get_mut(&owner)
-        {
-            paths.remove(path);
-            if paths.is_empty() {
-                self.ephemerals.remove(&owner);
-            }
         }
         node
     }
