@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer, DistinguishedName,
-    DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams,
+    DnType, ExtendedKeyUsagePurpose, IsCa, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams,
     SerialNumber,
 };
 
@@ -158,8 +158,21 @@ impl Authority {
         names: impl IntoIterator<Item = N>,
         validity: Validity,
     ) -> Identity {
-        let names = names.into_iter().map(Into::into).collect();
-        Identity::issue(&self.issuer, names, validity)
+        static NEXT_SERIAL: AtomicU64 = AtomicU64::new(1);
+
+        let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        let first = names.first().expect("a certificate has a name").clone();
+        let serial = NEXT_SERIAL.fetch_add(1, Ordering::Relaxed);
+        let mut parameters = CertificateParams::new(names).expect("a name in a certificate is ASCII");
+        parameters.distinguished_name = named(&first);
+        parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        parameters.extended_key_usages =
+            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        parameters.serial_number = Some(serial.into());
+        validity.set(&mut parameters);
+        let key = KeyPair::generate().expect("a key can be made");
+        let certificate = parameters.signed_by(&key, &self.issuer).expect("the parameters are complete");
+        Identity { certificate: certificate.pem(), key: key.serialize_pem(), serial }
     }
 
     /// Returns a revocation list of the authority as PEM, with the certificates that it has revoked so far.
@@ -218,23 +231,6 @@ pub struct Identity {
 }
 
 impl Identity {
-    fn issue(issuer: &Issuer<'_, KeyPair>, names: Vec<String>, validity: Validity) -> Self {
-        static NEXT_SERIAL: AtomicU64 = AtomicU64::new(1);
-
-        let serial = NEXT_SERIAL.fetch_add(1, Ordering::Relaxed);
-        let first = names.first().expect("a certificate has a name").clone();
-        let mut parameters = CertificateParams::new(names).expect("a name in a certificate is ASCII");
-        parameters.distinguished_name = named(&first);
-        parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        parameters.extended_key_usages =
-            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
-        parameters.serial_number = Some(serial.into());
-        validity.set(&mut parameters);
-        let key = KeyPair::generate().expect("a key can be made");
-        let certificate = parameters.signed_by(&key, issuer).expect("the parameters are complete");
-        Self { certificate: certificate.pem(), key: key.serialize_pem(), serial }
-    }
-
     /// Returns the certificate as PEM.
     pub fn certificate_pem(&self) -> &str {
         &self.certificate

@@ -78,22 +78,22 @@ mod tests {
     }
 
     #[test]
-    fn a_start_may_be_early_by_a_twentieth() {
-        assert_eq!(found(&[(100, 100), (1_050, 1_050)]), []);
-        assert_eq!(found(&[(100, 100), (1_049, 1_049)]), [Rule::Period]);
-        assert_eq!(found(&[(100, 100), (100, 100)]), [Rule::Period]);
-    }
-
-    #[test]
-    fn early_starts_do_not_accumulate() {
-        assert_eq!(found(&[(100, 100), (1_050, 1_050), (2_050, 2_050)]), []);
-        assert_eq!(found(&[(100, 100), (1_050, 1_050), (2_049, 2_049)]), [Rule::Period]);
-    }
-
-    #[test]
-    fn the_servers_may_have_decided_at_any_time_between_the_attempt_and_its_record() {
-        assert_eq!(found(&[(100, 900), (1_049, 1_051)]), []);
-        assert_eq!(found(&[(100, 900), (1_000, 1_049)]), [Rule::Period]);
+    fn a_start_may_be_early_by_a_twentieth_of_its_period() {
+        for (what, starts, is_found) in [
+            ("a twentieth early", &[(100, 100), (1_050, 1_050)][..], false),
+            ("more than a twentieth early", &[(100, 100), (1_049, 1_049)], true),
+            ("at once", &[(100, 100), (100, 100)], true),
+            ("the next one is early as well", &[(100, 100), (1_050, 1_050), (2_050, 2_050)], false),
+            (
+                "both together are more than a twentieth early",
+                &[(100, 100), (1_050, 1_050), (2_049, 2_049)],
+                true,
+            ),
+            ("the servers may have decided late enough", &[(100, 900), (1_049, 1_051)], false),
+            ("the servers have decided too early in any case", &[(100, 900), (1_000, 1_049)], true),
+        ] {
+            assert_eq!(found(starts) == [Rule::Period], is_found, "{what}");
+        }
     }
 
     #[test]

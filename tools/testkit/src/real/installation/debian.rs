@@ -123,30 +123,28 @@ fn install_packages(packages: &[&str]) -> Result<(), Error> {
 /// Keeps the package of PostgreSQL from creating and starting a server of its own, unless the machine has its settings
 /// already.
 fn create_no_cluster() -> Result<(), Error> {
-    let settings = Path::new(CLUSTER_SETTINGS);
-    let directory = settings.parent().expect("the path has a directory");
-    fs::create_dir_all(directory).map_err(Error::io("create the directory of PostgreSQL's settings"))?;
-    match File::create_new(settings) {
-        Ok(mut file) => file.write_all(b"create_main_cluster = false\n"),
+    let write = |path: &Path| File::create_new(path)?.write_all(b"create_main_cluster = false\n");
+    unless_it_exists(Path::new(CLUSTER_SETTINGS), write)
+        .map_err(Error::io("write the settings of PostgreSQL's clusters"))
+}
+
+/// Keeps a package from starting a server by this unit, unless the machine has settings for it already.
+fn start_nothing(unit: &str) -> Result<(), Error> {
+    unless_it_exists(&Path::new(UNITS).join(unit), |path| symlink("/dev/null", path))
+        .map_err(Error::io("mask a unit of systemd"))
+}
+
+/// Creates a file and its directory, unless the file exists.
+fn unless_it_exists(path: &Path, create: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    fs::create_dir_all(path.parent().expect("the path has a directory"))?;
+    match create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(error),
+        created => created,
     }
-    .map_err(Error::io("write the settings of PostgreSQL's clusters"))
 }
 
 /// The settings by which Debian's package decides whether to create a server.
 const CLUSTER_SETTINGS: &str = "/etc/postgresql-common/createcluster.conf";
-
-/// Keeps a package from starting a server by this unit, unless the machine has settings for it already.
-fn start_nothing(unit: &str) -> Result<(), Error> {
-    let directory = Path::new(UNITS);
-    fs::create_dir_all(directory).map_err(Error::io("create the directory of systemd's units"))?;
-    match symlink("/dev/null", directory.join(unit)) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        linked => linked,
-    }
-    .map_err(Error::io("mask a unit of systemd"))
-}
 
 /// The directory of the units that start servers. A link to `/dev/null` in the place of one starts nothing.
 const UNITS: &str = "/etc/systemd/system";
