@@ -1,7 +1,7 @@
 //! A resource that refuses older tokens, as a service in the campaign's process.
 //!
-//! A request is a line, and so is its answer: `read NAME` has the value, and `write NAME ZXID HANDOFF VALUE` has
-//! `applied` or `refused`. Uses no other module.
+//! A request is the first line of a connection, and its answer is a line, too: `read NAME` has the value, and
+//! `write NAME ZXID HANDOFF VALUE` has `applied` or `refused`. Uses no other module.
 
 use std::collections::HashMap;
 use std::io;
@@ -37,13 +37,10 @@ pub(crate) async fn start() -> io::Result<SocketAddr> {
 async fn serve(shelf: Arc<Shelf>, stream: TcpStream) -> io::Result<()> {
     let mut stream = BufStream::new(stream);
     let mut line = String::new();
-    while stream.read_line(&mut line).await? > 0 {
-        let answer = shelf.answer(&line).unwrap_or_else(|| "unknown".to_owned());
-        stream.write_all((answer + "\n").as_bytes()).await?;
-        stream.flush().await?;
-        line.clear();
-    }
-    Ok(())
+    stream.read_line(&mut line).await?;
+    let answer = shelf.answer(&line).unwrap_or_else(|| "unknown".to_owned());
+    stream.write_all((answer + "\n").as_bytes()).await?;
+    stream.flush().await
 }
 
 impl Shelf {

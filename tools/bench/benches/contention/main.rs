@@ -56,19 +56,16 @@ fn measure(options: Options) -> Result<String, Failure> {
     let server = own.as_ref().map(ZooKeeper::connect_string).or(given).unwrap_or_default().to_owned();
     let namespace = format!("/zklock-bench/{:x}", SystemTime::UNIX_EPOCH.elapsed()?.as_nanos());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let is_fresh = options.is_fresh();
+    let bench = Bench { options: Arc::new(options), server, namespace };
+    let Bench { options, server, namespace } = &bench;
     let line = match options.client {
-        Contender::Curator => other::curator(&options, &server, &namespace)?,
-        Contender::Kazoo => other::kazoo(&options, &server, &namespace)?,
-        Contender::Zklock => {
-            let bench =
-                Bench { options: Arc::new(options), server: server.clone(), namespace: namespace.clone() };
-            runtime.block_on(bench.contend())?.line(&bench.options)
-        }
+        Contender::Curator => other::curator(options, server, namespace)?,
+        Contender::Kazoo => other::kazoo(options, server, namespace)?,
+        Contender::Zklock => runtime.block_on(bench.contend())?.line(options),
     };
-    if is_fresh {
+    if options.is_fresh() {
         let used = format!("{namespace}/locks");
-        runtime.block_on(async { raw::delete_children(&Client::connect(&server).await?, &used).await })?;
+        runtime.block_on(async { raw::delete_children(&Client::connect(server).await?, &used).await })?;
     }
     Ok(line)
 }

@@ -60,7 +60,7 @@ fn invalid(summary: &Summary) -> Option<String> {
 /// Returns a line for each kind of fault that could not be injected several times, and never struck.
 fn absent(failures: &BTreeMap<String, usize>, summary: &Summary) -> Vec<String> {
     let has_struck = |kind: &str| summary.0.get(FAULTS).is_some_and(|faults| faults.contains_key(kind));
-    let never_struck = |(kind, times): &(&String, &usize)| **times >= SEVERAL && !has_struck(*kind);
+    let never_struck = |(kind, times): &(&String, &usize)| **times >= SEVERAL && !has_struck(kind);
     let kinds = failures.iter().filter(never_struck);
     kinds.map(|(kind, _)| format!("Absent: {kind} could never be injected")).collect()
 }
