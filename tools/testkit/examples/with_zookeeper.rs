@@ -10,7 +10,6 @@
 
 use std::env;
 use std::error::Error;
-use std::ffi::OsString;
 use std::process::{Command, ExitCode};
 
 use zklock_testkit::{Curator, Installation, PostgreSql, Promtool, ZooKeeper};
@@ -31,7 +30,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
 
 fn plain(mut command: Command) -> Result<ExitCode, Box<dyn Error>> {
     let server = ZooKeeper::start()?;
-    run(&mut command, [("ZKLOCK_CONNECT", server.connect_string().into())])
+    run(command.env("ZKLOCK_CONNECT", server.connect_string()))
 }
 
 #[cfg(feature = "tls")]
@@ -43,19 +42,16 @@ fn encrypted(mut command: Command) -> Result<ExitCode, Box<dyn Error>> {
     let server = ZooKeeper::builder().tls(tls).start()?;
     let client = authority.identity(["client"], Validity::Now);
     let directory = tempfile::tempdir()?;
-    let texts = [authority.certificate_pem(), client.certificate_pem(), client.key_pem()];
-    let files = ["ca.pem", "client.pem", "client.key"].map(|name| directory.path().join(name));
-    for (file, text) in files.iter().zip(texts) {
-        std::fs::write(file, text)?;
+    for (variable, name, text) in [
+        ("ZKLOCK_TLS_CA", "ca.pem", authority.certificate_pem()),
+        ("ZKLOCK_TLS_CERTIFICATE", "client.pem", client.certificate_pem()),
+        ("ZKLOCK_TLS_KEY", "client.key", client.key_pem()),
+    ] {
+        let file = directory.path().join(name);
+        std::fs::write(&file, text)?;
+        command.env(variable, file);
     }
-    let [ca, certificate, key] = files.map(OsString::from);
-    let variables = [
-        ("ZKLOCK_CONNECT", server.secure_connect_string().into()),
-        ("ZKLOCK_TLS_CA", ca),
-        ("ZKLOCK_TLS_CERTIFICATE", certificate),
-        ("ZKLOCK_TLS_KEY", key),
-    ];
-    run(&mut command, variables)
+    run(command.env("ZKLOCK_CONNECT", server.secure_connect_string()))
 }
 
 #[cfg(not(feature = "tls"))]
@@ -63,10 +59,6 @@ fn encrypted(_: Command) -> Result<ExitCode, Box<dyn Error>> {
     Err("`--tls` needs the feature `tls`".into())
 }
 
-fn run<const N: usize>(
-    command: &mut Command,
-    variables: [(&str, OsString); N],
-) -> Result<ExitCode, Box<dyn Error>> {
-    let status = command.envs(variables).status()?;
-    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+fn run(command: &mut Command) -> Result<ExitCode, Box<dyn Error>> {
+    Ok(if command.status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
