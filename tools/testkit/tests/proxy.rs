@@ -14,8 +14,8 @@ use tokio::time::timeout;
 use tokio_util::codec::Framed;
 use zklock_testkit::conversation::ConversationError;
 use zklock_testkit::wire::{
-    ConnectRequest, ConnectResponse, Create, CreateFlags, Delete, ErrorCode, EventType, Frames, Opcode,
-    Record, ReplyHeader, Request, RequestHeader, Response, SetData, WatchEvent, Writer, frames,
+    CheckVersion, ConnectRequest, ConnectResponse, Create, CreateFlags, Delete, ErrorCode, EventType, Frames,
+    Op, Opcode, Record, ReplyHeader, Request, RequestHeader, Response, SetData, WatchEvent, Writer, frames,
 };
 use zklock_testkit::{Conversation, Direction, EmbeddedServer, How, Proxy, Rule, eventually};
 
@@ -324,6 +324,29 @@ async fn rules_strike_the_frames_they_count_to_and_the_first_wins() {
     assert_eq!([second.hits(), first.hits(), all.hits()], [2, 1, 2]);
     played.proxy.clear();
     played.sends(ping(6)).await;
+}
+
+#[tokio::test]
+async fn rules_for_successes_and_for_new_nodes_pass_all_other_replies() {
+    let proxy = proxy();
+    let mut client = open(proxy.address()).await;
+    let created = proxy.on_created().always().delay(Duration::ZERO);
+    let successes = proxy.on_success(CREATE).always().delay(Duration::ZERO);
+    let node = |path: &str| Create::new(path, "", CreateFlags::EPHEMERAL);
+    for (request, is_done, hits) in [
+        (create("/success"), true, (0, 1)),
+        (create("/success"), false, (0, 1)),
+        (Request::Create2(node("/new-1")), true, (1, 1)),
+        (Request::Create2(node("/new-1")), false, (1, 1)),
+        (Request::Multi(vec![Op::CreateContainer(node("/new-2"))]), true, (2, 1)),
+        (Request::Multi(vec![Op::Check(CheckVersion { path: "/".into(), version: -1 })]), true, (2, 1)),
+        (Request::Multi(vec![Op::Create(node("/new-2"))]), true, (2, 1)),
+        (Request::Multi(Vec::new()), true, (2, 1)),
+        (Request::Ping, true, (2, 1)),
+    ] {
+        assert_eq!(ask(&mut client, request.clone()).await.is_ok(), is_done, "{request:?}");
+        assert_eq!((created.hits(), successes.hits()), hits, "{request:?}");
+    }
 }
 
 #[tokio::test]

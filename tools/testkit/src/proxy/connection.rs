@@ -289,15 +289,4 @@ mod tests {
             assert_eq!(conversation.hear_server(&reply), Ok((kind, None)), "{xid}");
         }
     }
-
-    #[test]
-    fn a_transaction_tells_of_a_node_if_it_begins_with_a_create() {
-        let answer = |first: Opcode| [&[0; 16][..], &first.0.to_be_bytes()].concat();
-        for (first, expected) in
-            [(Opcode::CREATE_CONTAINER, true), (Opcode::CHECK, false), (Opcode(-1), false)]
-        {
-            assert_eq!(tells_of_a_node(Opcode::MULTI, &answer(first)), expected, "{first}");
-        }
-        assert!(!tells_of_a_node(Opcode::MULTI, &[0; 16]) && tells_of_a_node(Opcode::CREATE2, &[0; 16]));
-    }
 }

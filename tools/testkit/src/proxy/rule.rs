@@ -265,34 +265,3 @@ impl Trigger {
         strikes
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_matcher_matches_its_frames_only() {
-        use Kind as K;
-        let kinds = [
-            K::Request(Opcode::CREATE),
-            K::Request(Opcode::PING),
-            K::Reply(Opcode::CREATE),
-            K::Reply(Opcode::PING),
-            K::Refusal(Opcode::CREATE),
-            K::Created(Opcode::CREATE),
-            K::Notification,
-        ];
-        let cases = [
-            (Matcher::Request(Opcode::CREATE), [true, false, false, false, false, false, false]),
-            (Matcher::AnyRequest, [true, true, false, false, false, false, false]),
-            (Matcher::Reply(Opcode::CREATE), [false, false, true, false, true, true, false]),
-            (Matcher::Success(Opcode::CREATE), [false, false, true, false, false, true, false]),
-            (Matcher::Created, [false, false, false, false, false, true, false]),
-            (Matcher::AnyReply, [false, false, true, true, true, true, false]),
-            (Matcher::Notification, [false, false, false, false, false, false, true]),
-        ];
-        for (matcher, expected) in cases {
-            assert_eq!(kinds.map(|kind| matcher.matches(kind)), expected, "{matcher:?}");
-        }
-    }
-}
