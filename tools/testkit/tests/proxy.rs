@@ -15,7 +15,7 @@ use tokio_util::codec::Framed;
 use zklock_testkit::conversation::ConversationError;
 use zklock_testkit::wire::{
     CheckVersion, ConnectRequest, ConnectResponse, Create, CreateFlags, Delete, ErrorCode, EventType, Frames,
-    Op, Opcode, Record, ReplyHeader, Request, RequestHeader, Response, SetData, WatchEvent, Writer, frames,
+    Op, Opcode, Record, ReplyHeader, Request, RequestHeader, Response, SetData, WatchEvent, frames, xid,
 };
 use zklock_testkit::{Conversation, Direction, EmbeddedServer, How, Proxy, Rule, eventually};
 
@@ -55,13 +55,9 @@ async fn ask(client: &mut Conversation, request: Request) -> Result<Response, Er
 }
 
 async fn exists(client: &mut Conversation, path: &str) -> bool {
-    match ask(client, Request::Exists { path: path.into(), watch: false }).await {
-        Ok(_) => true,
-        Err(error) => {
-            assert_eq!(error, ErrorCode::NO_NODE);
-            false
-        }
-    }
+    let found = ask(client, Request::Exists { path: path.into(), watch: false }).await;
+    assert!(matches!(found, Ok(_) | Err(ErrorCode::NO_NODE)), "{found:?}");
+    found.is_ok()
 }
 
 fn create(path: &str) -> Request {
@@ -79,13 +75,9 @@ async fn soon<T>(event: impl Future<Output = T>) -> T {
 }
 
 /// Polls until a state is reached for which there is no event.
-async fn wait_until(what: &str, mut state: impl FnMut() -> bool) {
-    let wait = async {
-        while !state() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    };
-    timeout(SOON, wait).await.unwrap_or_else(|_| panic!("never happened: {what}"));
+#[track_caller]
+fn wait_until(what: &str, mut state: impl FnMut() -> bool) {
+    assert!(eventually(SOON, || state().then_some(())).is_some(), "never happened: {what}");
 }
 
 /// A client behind a proxy, and the server's end of its connection, which the test plays.
@@ -146,15 +138,8 @@ impl Played {
     }
 }
 
-fn request_frame(xid: i32, request: &Request) -> Bytes {
-    let mut writer = Writer::default();
-    RequestHeader { xid, opcode: request.opcode() }.write(&mut writer);
-    request.write(&mut writer);
-    writer.finish()
-}
-
 fn ping(xid: i32) -> Bytes {
-    request_frame(xid, &Request::Ping)
+    RequestHeader { xid, opcode: Opcode::PING }.to_bytes()
 }
 
 fn answer(xid: i32) -> Bytes {
@@ -191,14 +176,31 @@ async fn a_fault_of_a_create_has_its_effect_on_the_node_and_on_the_connection() 
 }
 
 #[tokio::test]
-async fn a_discarded_request_is_not_taken_for_one_that_was_answered() {
+async fn replies_are_known_by_the_oldest_request_with_their_number() {
     let mut played = Played::start().await;
-    let discarded = played.proxy.on_request(CREATE).discard();
-    played.client.send(request_frame(1, &create("/never-answered"))).await.unwrap();
+    let requests = [
+        (1, CREATE),
+        (xid::PING, Opcode::PING),
+        (2, Opcode::MULTI),
+        (xid::SET_WATCHES, Opcode::SET_WATCHES2),
+        (2, Opcode::DELETE),
+    ];
+    // The server never answers this one.
+    let discarded = played.proxy.on_request(Opcode::SYNC).discard();
+    played.client.send(RequestHeader { xid: 2, opcode: Opcode::SYNC }.to_bytes()).await.unwrap();
     soon(discarded.struck()).await;
-    played.sends(ping(1)).await;
-    played.answers(answer(1)).await;
-    assert_eq!((played.proxy.replies(CREATE), played.proxy.replies(Opcode::PING)), (0, 1));
+    for (xid, opcode) in requests {
+        played.sends(RequestHeader { xid, opcode }.to_bytes()).await;
+    }
+    for (xid, opcode) in [requests[0], requests[2], requests[1], requests[3], requests[4]] {
+        assert_eq!(played.proxy.replies(opcode), 0, "{opcode}");
+        played.answers(answer(xid)).await;
+        assert_eq!(played.proxy.replies(opcode), 1, "{opcode}");
+    }
+    let before = played.proxy.counts().replies_total();
+    played.answers(answer(2)).await;
+    assert_eq!(played.proxy.counts().replies_total(), before + 1);
+    assert_eq!(played.proxy.replies(Opcode::DELETE), 1, "no request had this reply");
 }
 
 #[tokio::test]
@@ -234,8 +236,7 @@ async fn a_held_create_arrives_when_it_is_released_though_its_client_has_gone() 
     let mut observer = observer().await;
     assert!(!exists(&mut observer, "/held").await);
     held.release();
-    let arrives = async { while !exists(&mut observer, "/held").await {} };
-    soon(arrives).await;
+    soon(async { while !exists(&mut observer, "/held").await {} }).await;
     let mut back = attach(&proxy, &client).await.unwrap();
     assert_eq!(ask(&mut back, create("/held")).await, Err(ErrorCode::NODE_EXISTS));
     assert_eq!(held.hits(), 1);
@@ -250,7 +251,7 @@ async fn a_held_reply_holds_those_behind_it_until_the_rules_are_cleared() {
         played.server.send(answer(xid)).await.unwrap();
     }
     soon(held.struck()).await;
-    wait_until("both replies arrive", || played.proxy.replies(Opcode::PING) == 2).await;
+    wait_until("both replies arrive", || played.proxy.replies(Opcode::PING) == 2);
     assert_eq!(played.client.get_ref().try_read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
     played.proxy.clear();
     for xid in 1..=2 {
@@ -342,7 +343,6 @@ async fn rules_for_successes_and_for_new_nodes_pass_all_other_replies() {
         (Request::Multi(vec![Op::Check(CheckVersion { path: "/".into(), version: -1 })]), true, (2, 1)),
         (Request::Multi(vec![Op::Create(node("/new-2"))]), true, (2, 1)),
         (Request::Multi(Vec::new()), true, (2, 1)),
-        (Request::Ping, true, (2, 1)),
     ] {
         assert_eq!(ask(&mut client, request.clone()).await.is_ok(), is_done, "{request:?}");
         assert_eq!((created.hits(), successes.hits()), hits, "{request:?}");
@@ -354,14 +354,11 @@ async fn both_sides_see_how_a_connection_is_cut() {
     for (how, expected) in [(How::Fin, IN_ORDER), (How::Rst, RESET)] {
         let mut played = Played::start().await;
         played.proxy.cut(how);
-        assert_eq!(end(&mut played.client).await, expected);
-        assert_eq!(end(&mut played.server).await, expected);
-
+        assert_eq!([end(&mut played.client).await, end(&mut played.server).await], [expected; 2]);
         let mut played = Played::start().await;
         played.proxy.on_request(Opcode::PING).cut(how);
         played.client.send(ping(1)).await.unwrap();
-        assert_eq!(end(&mut played.client).await, expected);
-        assert_eq!(end(&mut played.server).await, expected);
+        assert_eq!([end(&mut played.client).await, end(&mut played.server).await], [expected; 2]);
     }
 }
 
@@ -376,7 +373,7 @@ async fn each_side_sees_how_the_other_ends() {
         let Played { proxy, client, mut server } = Played::start().await;
         quit(client);
         assert_eq!(end(&mut server).await, expected);
-        wait_until("the session has gone", || proxy.sessions().is_empty()).await;
+        wait_until("the session has gone", || proxy.sessions().is_empty());
         let Played { proxy: _proxy, mut client, server } = Played::start().await;
         quit(server);
         assert_eq!(end(&mut client).await, expected);
@@ -390,7 +387,7 @@ async fn nothing_reaches_the_server_through_a_blackhole_until_it_heals() {
     let mut observer = observer().await;
     proxy.blackhole(Direction::ToServer);
     let xid = client.send(create("/blackhole-to-server")).await.unwrap();
-    wait_until("the request arrives", || proxy.requests(CREATE) == 1).await;
+    wait_until("the request arrives", || proxy.requests(CREATE) == 1);
     assert!(!exists(&mut observer, "/blackhole-to-server").await);
     proxy.heal();
     client.reply(xid).await.unwrap();
@@ -403,7 +400,7 @@ async fn nothing_reaches_clients_through_a_blackhole() {
     let mut client = open(proxy.address()).await;
     proxy.blackhole(Direction::ToClient);
     client.send(create("/blackhole-to-client")).await.unwrap();
-    wait_until("the reply arrives", || proxy.replies(CREATE) == 1).await;
+    wait_until("the reply arrives", || proxy.replies(CREATE) == 1);
     assert!(exists(&mut observer().await, "/blackhole-to-client").await);
     proxy.cut(How::Fin);
     // The reply came before the cut, so the client would see it first.
@@ -415,7 +412,7 @@ async fn the_end_of_a_connection_does_not_pass_a_blackhole() {
     let Played { proxy, client, mut server } = Played::start().await;
     proxy.blackhole(Direction::Both);
     drop(client);
-    wait_until("the session has gone", || proxy.sessions().is_empty()).await;
+    wait_until("the session has gone", || proxy.sessions().is_empty());
     assert_eq!(server.get_ref().try_read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
     proxy.heal();
     assert_eq!(end(&mut server).await, IN_ORDER);
@@ -435,7 +432,7 @@ async fn a_connection_made_in_a_blackhole_lives_only_if_its_client_stays() {
         assert_eq!(soon(gone.read(&mut [0])).await.unwrap(), 0);
         let mut stays = TcpStream::connect(proxy.address()).await.unwrap();
         stays.write_all(b"stay").await.unwrap();
-        wait_until("both are accepted", || proxy.connections() == before + 2).await;
+        wait_until("both are accepted", || proxy.connections() == before + 2);
         proxy.heal();
         let (mut server, _) = soon(listener.accept()).await.unwrap();
         let mut received = [0; 4];
@@ -459,13 +456,13 @@ async fn a_slow_link_takes_its_time_in_each_direction() {
     }
     played.proxy.delay(Direction::Both, SOON * 100);
     played.client.send(ping(2)).await.unwrap();
-    wait_until("the request arrives", || played.proxy.requests(Opcode::PING) == 4).await;
+    wait_until("the request arrives", || played.proxy.requests(Opcode::PING) == 4);
     played.proxy.heal();
     assert_eq!(receive(&mut played.server).await.unwrap(), Some(ping(2)));
 }
 
 #[tokio::test]
-async fn new_connections_are_refused_until_the_link_heals() {
+async fn new_connections_are_refused_until_the_link_heals_and_while_the_server_does_not_run() {
     let proxy = proxy();
     let mut client = open(proxy.address()).await;
     proxy.refuse();
@@ -477,6 +474,8 @@ async fn new_connections_are_refused_until_the_link_heals() {
     proxy.heal();
     open(proxy.address()).await;
     assert_eq!(proxy.connections(), 2);
+    let unused = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    assert_eq!(end_at(Proxy::start(unused).unwrap().address()).await, RESET);
 }
 
 #[tokio::test]
@@ -526,15 +525,12 @@ async fn malformed_frames_end_their_connection_only() {
         first.get_mut().write_all(bytes).await.unwrap();
         assert_eq!(end(&mut first).await, IN_ORDER);
 
-        let mut played = Played::start().await;
-        played.server.get_mut().write_all(bytes).await.unwrap();
-        assert_eq!(end(&mut played.client).await, IN_ORDER);
-        assert_eq!(end(&mut played.server).await, IN_ORDER);
-
-        let mut played = Played::start().await;
-        played.client.get_mut().write_all(bytes).await.unwrap();
-        assert_eq!(end(&mut played.client).await, IN_ORDER);
-        assert_eq!(end(&mut played.server).await, IN_ORDER);
+        for is_of_server in [false, true] {
+            let mut played = Played::start().await;
+            let sender = if is_of_server { &mut played.server } else { &mut played.client };
+            sender.get_mut().write_all(bytes).await.unwrap();
+            assert_eq!([end(&mut played.client).await, end(&mut played.server).await], [IN_ORDER; 2]);
+        }
     }
     ask(&mut other, Request::Ping).await.unwrap();
 }
@@ -578,13 +574,6 @@ fn a_proxy_listens_where_no_connection_starts() {
     let client = net::TcpStream::connect(proxy.address()).unwrap();
     assert!(proxy.address().ip().is_loopback());
     assert_ne!(client.local_addr().unwrap().ip(), proxy.address().ip());
-}
-
-#[tokio::test]
-async fn a_server_that_does_not_run_resets_clients() {
-    let unused = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let proxy = Proxy::start(unused).unwrap();
-    assert_eq!(end_at(proxy.address()).await, RESET);
 }
 
 #[tokio::test]
