@@ -29,8 +29,7 @@ const SHORT: Duration = Duration::from_millis(500);
 
 #[apply(every_lock_and_readers)]
 async fn one_of_two_clients_holds_and_the_other_follows(face: Face) {
-    let space = Space::new();
-    let clients = [space.client().await, space.client().await];
+    let (space, clients) = Space::with_clients::<2>().await;
     let locks = [face.of(&clients[0], PATH), face.rival().of(&clients[1], PATH)];
     for (holder, waiter) in [(0, 1), (1, 0)] {
         let guard = locks[holder].try_lock().await.unwrap().expect("the lock is free");

@@ -123,8 +123,7 @@ async fn holders_that_only_a_request_would_tell_are_not_named() {
 
 #[tokio::test]
 async fn a_predecessor_that_the_server_has_not_described_yet_is_not_named() {
-    let space = Space::new();
-    let holder = space.client().await;
+    let (space, holder) = Space::with_client().await;
     let guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
     // The client does not take the server for silent before the test is over.
     let patient = |config: Config| config.session_timeout(ms(30_000)).server_timeout(ms(12_000));

@@ -34,8 +34,7 @@ async fn tick_node(space: &Space) -> (String, zk::Stat) {
 
 #[tokio::test]
 async fn first_of_all_calls_in_one_period_starts() {
-    let space = Space::new();
-    let clients = [space.client().await, space.client().await, space.client().await];
+    let (_, clients) = Space::with_clients::<3>().await;
     let mut starts = Vec::new();
     for client in clients.iter().cycle().take(9) {
         starts.push(start(client, TICK, HOUR).await.unwrap());
@@ -279,8 +278,7 @@ async fn bad_ticks_and_periods_are_errors_that_leave_everything_as_it_is() {
 
 #[tokio::test]
 async fn client_that_may_not_write_the_tick_is_denied_and_starts_nothing() {
-    let space = Space::new();
-    let stranger = space.client().await;
+    let (space, stranger) = Space::with_client().await;
     let guard = stranger.mutex(PATH).unwrap().lock().await.unwrap();
     let owner = space.config().digest("owner", "secret").acl(Acl::CreatorAll).connect().await.unwrap();
     let owned = owner.mutex("/owned").unwrap().lock().await.unwrap();

@@ -19,8 +19,7 @@ async fn participants(client: &Client) -> Vec<Participant> {
 
 #[tokio::test]
 async fn each_is_described_as_the_server_knows_it() {
-    let space = Space::new();
-    let (writing, reading) = (space.client().await, space.client().await);
+    let (space, [writing, reading]) = Space::with_clients().await;
     let before = SystemTime::now();
     let writer = rwlock(&writing).write().await.unwrap();
     let lock = rwlock(&reading);

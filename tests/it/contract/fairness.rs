@@ -147,8 +147,7 @@ async fn a_turn_begins_with_the_hold_although_the_client_notices_others_later() 
 #[tokio::test]
 async fn clients_with_long_bodies_alternate() {
     const CALLS: usize = 4;
-    let space = Space::new();
-    let clients = [space.client().await, space.client().await];
+    let (space, clients) = Space::with_clients::<2>().await;
     let (holds, mut holders) = mpsc::unbounded_channel();
     let mut guard = clients[0].mutex(PATH).unwrap().lock().await.unwrap();
     let mut holder = 0;

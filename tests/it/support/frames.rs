@@ -46,8 +46,7 @@ pub(crate) struct Interrupted {
 
 impl Interrupted {
     pub(crate) async fn new() -> Self {
-        let space = Space::new();
-        let (proxy, client) = space.proxied().await;
+        let (space, proxy, client) = Space::with_proxy().await;
         Self { space, current: RefCell::new((Rc::new(proxy), client)) }
     }
 

@@ -18,6 +18,9 @@ mod frames;
 mod random;
 mod reaped;
 mod restart;
+#[path = "../../../tests/it/support/server.rs"]
+#[allow(dead_code, reason = "the tests of the root package use the rest")]
+mod running;
 mod server;
 mod sessions;
 mod words;

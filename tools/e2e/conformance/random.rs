@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
-use crate::server::{Extras, Kind, Options, Running};
+use crate::server::{Kind, Options, Running};
 use script::Script;
 use side::Side;
 use view::Zxids;
@@ -26,7 +26,7 @@ fn embedded_and_real_servers_answer_scripts_alike() {
     // Only the sessions of a run may cause transactions.
     let options = Options {
         container_check_interval: Duration::from_secs(36_000),
-        extras: Extras::All,
+        has_extras: true,
         ..Options::default()
     };
     let servers = [Kind::Embedded, Kind::Real].map(|kind| kind.start(&options));

@@ -25,7 +25,7 @@ async fn a_restart_changes_nothing(server: Server) {
     let before = [client.data("/a").await, client.data(&ephemeral).await, client.data("/c").await];
     let zxid = client.zxid().await;
     let session = client.session().clone();
-    own.restart();
+    own.restart().unwrap();
     client.is_closed().await;
     let request = ConnectRequest { last_zxid_seen: zxid, ..ConnectRequest::attach(&session) };
     let mut client = Client::connect(own.address(), request).await;
@@ -52,7 +52,7 @@ async fn sessions_have_their_timeout_again_after_a_restart(server: Server) {
     let closed = own.client().await;
     let session = closed.session().clone();
     closed.close().await;
-    own.restart();
+    own.restart().unwrap();
     let mut other = own.client().await;
     other.watch_exists("/a").await.unwrap();
     assert_eq!(other.event().await.unwrap(), deleted("/a"));
@@ -72,7 +72,7 @@ async fn a_restart_keeps_the_statistics(server: Server) {
         let path = format!("{quota}/zookeeper_{name}");
         client.create(Create::new(path, data, CreateFlags::PERSISTENT)).await.unwrap();
     }
-    own.restart();
+    own.restart().unwrap();
     let mut client = own.client().await;
     client.make("/a/c").await;
     let statistics = client.data(&format!("{quota}/zookeeper_stats")).await.unwrap().0;

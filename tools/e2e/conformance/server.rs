@@ -10,14 +10,7 @@ use zklock_testkit::{EmbeddedServer, Installation, ZooKeeper};
 
 use crate::client::Client;
 
-/// A kind of server under test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// ZooKeeper itself.
-    Real,
-    /// The embedded server of the testkit.
-    Embedded,
-}
+pub(crate) use crate::running::{Kind, Server as Running};
 
 impl Kind {
     pub(crate) fn start(self, options: &Options) -> Running {
@@ -48,15 +41,8 @@ const TICK: Duration = Duration::from_millis(200);
 pub(crate) struct Options {
     pub(crate) max_buffer: usize,
     pub(crate) container_check_interval: Duration,
-    pub(crate) extras: Extras,
-}
-
-/// The things that a server does only if it is configured to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extras {
-    None,
-    /// Nodes with a time to live, and the superuser whose password is `admin`.
-    All,
+    /// Whether it has nodes with a time to live, and the superuser whose password is `admin`.
+    pub(crate) has_extras: bool,
 }
 
 /// `super:base64(sha1("super:admin"))`, from the documentation of ZooKeeper's access control.
@@ -67,7 +53,7 @@ impl Default for Options {
         Self {
             max_buffer: zklock_testkit::wire::MAX_FRAME,
             container_check_interval: Duration::from_secs(60),
-            extras: Extras::None,
+            has_extras: false,
         }
     }
 }
@@ -75,7 +61,7 @@ impl Default for Options {
 impl Options {
     fn reaper() -> Self {
         let container_check_interval = Duration::from_millis(20);
-        Self { container_check_interval, extras: Extras::All, ..Self::default() }
+        Self { container_check_interval, has_extras: true, ..Self::default() }
     }
 
     fn real(&self) -> ZooKeeper {
@@ -86,12 +72,12 @@ impl Options {
             .max_session_timeout(300 * TICK)
             .system_property("jute.maxbuffer", &self.max_buffer.to_string())
             .system_property("znode.container.checkIntervalMs", &interval);
-        let builder = match self.extras {
-            Extras::None => builder,
-            Extras::All => builder
-                .system_property("zookeeper.extendedTypesEnabled", "true")
-                .system_property("zookeeper.DigestAuthenticationProvider.superDigest", SUPER_DIGEST),
-        };
+        if !self.has_extras {
+            return builder.start().expect("ZooKeeper starts");
+        }
+        let builder = builder.system_property("zookeeper.extendedTypesEnabled", "true");
+        let builder =
+            builder.system_property("zookeeper.DigestAuthenticationProvider.superDigest", SUPER_DIGEST);
         builder.start().expect("ZooKeeper starts")
     }
 
@@ -102,37 +88,12 @@ impl Options {
             .max_session_timeout(300 * TICK)
             .max_buffer(self.max_buffer)
             .container_check_interval(self.container_check_interval);
-        let builder = match self.extras {
-            Extras::None => builder,
-            Extras::All => builder.ttl_nodes().super_digest(SUPER_DIGEST),
-        };
+        let builder = if self.has_extras { builder.ttl_nodes().super_digest(SUPER_DIGEST) } else { builder };
         builder.start().expect("the embedded server starts")
     }
 }
 
-/// A running server.
-#[derive(Debug)]
-pub(crate) enum Running {
-    Real(ZooKeeper),
-    Embedded(EmbeddedServer),
-}
-
 impl Running {
-    pub(crate) fn address(&self) -> SocketAddr {
-        match self {
-            Self::Real(server) => server.address(),
-            Self::Embedded(server) => server.address(),
-        }
-    }
-
-    /// Kills the server and starts it again with the same data.
-    pub(crate) fn restart(&self) {
-        match self {
-            Self::Real(server) => server.restart().expect("ZooKeeper restarts"),
-            Self::Embedded(server) => server.restart().expect("the embedded server restarts"),
-        }
-    }
-
     /// Sets the number that the next sequential child of a node gets. A real server is restarted for this.
     pub(crate) fn set_counter(&self, path: &str, next: i32) {
         match self {

@@ -1,6 +1,8 @@
 use zklock_testkit::conversation::{Message, Reply};
 use zklock_testkit::wire::{Response, Stat};
 
+use crate::client::sorted;
+
 /// Whether the zxids of both servers must be equal, seen from the start of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Zxids {
@@ -95,9 +97,4 @@ impl View {
             other => other,
         }
     }
-}
-
-fn sorted(mut names: Vec<String>) -> Vec<String> {
-    names.sort();
-    names
 }
