@@ -237,8 +237,6 @@ impl fmt::Display for Readiness {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use tokio::time::timeout;
     use zklock_testkit::{EmbeddedServer, Proxy};
 
@@ -290,12 +288,5 @@ mod tests {
         for pair in from_best_to_worst.windows(2) {
             assert_eq!(pair.iter().max(), Some(&pair[1]));
         }
-    }
-
-    #[test]
-    fn a_slot_keeps_the_value_that_its_first_user_made() {
-        let slot = Slot::default();
-        slot.get_or_default::<Mutex<Vec<u8>>>().lock().unwrap().push(7);
-        assert_eq!(*slot.get_or_default::<Mutex<Vec<u8>>>().lock().unwrap(), [7]);
     }
 }

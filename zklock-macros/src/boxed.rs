@@ -108,29 +108,24 @@ mod tests {
     use super::*;
     use quote::ToTokens;
 
-    #[track_caller]
-    fn check(sig: &str, expected: Option<&str>) {
-        let output = output(&syn::parse_str(sig).unwrap());
-        let shown = output.map(|output| output.to_token_stream().to_string().replace(' ', ""));
-        assert_eq!(shown.as_deref(), expected, "{sig}");
-    }
-
     #[test]
-    fn boxed_futures_are_recognised() {
-        check(
-            "fn f<'a>(&'a self) -> ::core::pin::Pin<Box<dyn ::core::future::Future<Output = R<T>> + Send + 'a>>",
-            Some("->R<T>"),
-        );
-        check("fn f() -> Pin<Box<dyn Send + Future<Output = ()>>>", Some("->()"));
-    }
-
-    #[test]
-    fn other_types_are_not() {
-        check("fn f()", None);
-        check("fn f() -> Box<dyn Future<Output = ()>>", None);
-        check("fn f() -> Pin<Box<dyn Stream<Item = ()>>>", None);
-        check("fn f() -> Pin<Box<T>>", None);
-        check("async fn f() -> Pin<Box<dyn Future<Output = ()>>>", None);
+    fn boxed_futures_are_recognised_and_other_types_are_not() {
+        for (sig, expected) in [
+            (
+                "fn f<'a>(&'a self) -> ::core::pin::Pin<Box<dyn ::core::future::Future<Output = R<T>> + Send + 'a>>",
+                Some("->R<T>"),
+            ),
+            ("fn f() -> Pin<Box<dyn Send + Future<Output = ()>>>", Some("->()")),
+            ("fn f()", None),
+            ("fn f() -> Box<dyn Future<Output = ()>>", None),
+            ("fn f() -> Pin<Box<dyn Stream<Item = ()>>>", None),
+            ("fn f() -> Pin<Box<T>>", None),
+            ("async fn f() -> Pin<Box<dyn Future<Output = ()>>>", None),
+        ] {
+            let output = output(&syn::parse_str(sig).unwrap());
+            let shown = output.map(|output| output.to_token_stream().to_string().replace(' ', ""));
+            assert_eq!(shown.as_deref(), expected, "{sig}");
+        }
     }
 
     #[test]

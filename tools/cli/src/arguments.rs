@@ -270,15 +270,8 @@ Exit codes:
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
     use crate::exit::Code;
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        Arguments::command().debug_assert();
-    }
 
     #[test]
     fn the_help_has_every_exit_code() {

@@ -94,21 +94,19 @@ impl Scheme {
 mod tests {
     use super::*;
 
-    #[track_caller]
-    fn check(text: &str, servers: &str, chroot: &str) {
-        let expected = ConnectString { servers: servers.into(), chroot: chroot.into() };
-        assert_eq!(ConnectString::parse(text, Scheme::Plain), Ok(expected));
-    }
-
     #[test]
     fn servers_and_chroot_are_told_apart() {
-        check("a:1", "a:1", "");
-        check("a", "a", "");
-        check("a:1,b:2/", "a:1,b:2", "");
-        check("a:1,b:2/app/zoo", "a:1,b:2", "/app/zoo");
-        check("tcp://a:1/app", "tcp://a:1", "/app");
-        check("[::1]:2181,[::2]/x", "[::1]:2181,[::2]", "/x");
-        check(" a:1, b:2 ,\tc:3/app\n", "a:1,b:2,c:3", "/app");
+        for (text, servers, chroot) in [
+            ("a", "a", ""),
+            ("a:1,b:2/", "a:1,b:2", ""),
+            ("a:1,b:2/app/zoo", "a:1,b:2", "/app/zoo"),
+            ("tcp://a:1/app", "tcp://a:1", "/app"),
+            ("[::1]:2181,[::2]/x", "[::1]:2181,[::2]", "/x"),
+            (" a:1, b:2 ,\tc:3/app\n", "a:1,b:2,c:3", "/app"),
+        ] {
+            let expected = ConnectString { servers: servers.into(), chroot: chroot.into() };
+            assert_eq!(ConnectString::parse(text, Scheme::Plain), Ok(expected));
+        }
     }
 
     #[test]

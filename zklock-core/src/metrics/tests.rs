@@ -18,10 +18,6 @@ use crate::token::FencingToken;
 use self::stub::Stub;
 use super::*;
 
-fn lost(reason: LossReason) -> LockEventKind {
-    LockEventKind::Lost { fencing_token: FencingToken::new(7), held: Duration::from_secs(1), reason }
-}
-
 #[test]
 fn names_beyond_the_limit_share_a_series() {
     let counters = Counters::default();
@@ -42,9 +38,9 @@ fn each_loss_is_counted_under_its_own_name() {
         assert_eq!(name.collect::<String>(), format!("{reason:?}"));
         let mut counts = Counts::default();
         counts.note(&LockEventKind::Begun);
-        let (fencing_token, waited) = (FencingToken::new(7), Duration::from_secs(1));
+        let (fencing_token, waited, held) = (FencingToken::new(7), Duration::ZERO, Duration::ZERO);
         counts.note(&LockEventKind::Acquired { fencing_token, waited });
-        counts.note(&lost(reason));
+        counts.note(&LockEventKind::Lost { fencing_token, held, reason });
         let losses = std::array::from_fn(|at| u64::from(at == nth));
         assert_eq!((counts.losses, counts.held), (losses, 0));
     }

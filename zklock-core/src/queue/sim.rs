@@ -60,15 +60,11 @@ fn check_states(states: usize, least: usize) {
     assert!(states > least, "only {states} states were reached");
 }
 
-fn mutexes(count: usize) -> Vec<Predicate> {
-    vec![Predicate::place(Role::Exclusive); count]
-}
-
 #[test]
 fn two_contenders_exclude_each_other_and_leave_nothing_under_several_faults() {
     // Two faults are enough for a create that is applied late, although a sync should fence it.
     let (faults, least) = if cfg!(soak) { (4, 100_000) } else { (2, 15_000) };
-    check_states(explore(&mutexes(2), faults), least);
+    check_states(explore(&places([Role::Exclusive; 2]), faults), least);
 }
 
 #[test]
@@ -78,7 +74,7 @@ fn two_contenders_exclude_each_other_although_servers_replace_their_sessions_unn
     let is_of_sessions =
         |step: &Step| !step.is_fault() || matches!(step, Step::Expire | Step::ReplaceSession);
     let steps: Vec<_> = STEPS.into_iter().filter(is_of_sessions).collect();
-    let predicate = mutexes(1);
+    let predicate = places([Role::Exclusive]);
     let states = explore_steps(&steps, &[&predicate, &predicate], faults);
     check_states(states, least);
 }
@@ -86,12 +82,12 @@ fn two_contenders_exclude_each_other_although_servers_replace_their_sessions_unn
 #[test]
 fn three_contenders_exclude_each_other_and_leave_nothing() {
     let (faults, least) = if cfg!(soak) { (2, 100_000) } else { (0, 2_000) };
-    check_states(explore(&mutexes(3), faults), least);
+    check_states(explore(&places([Role::Exclusive; 3]), faults), least);
 }
 
 #[test]
 fn the_simulated_queue_comes_to_the_end_of_its_numbers() {
-    let predicates = mutexes(1);
+    let predicates = places([Role::Exclusive]);
     let mut world = World::new(&[&predicates[..]; 3], 0);
     for index in [0, 0, 0, 1, 2, 2] {
         assert!(world.take(index, Step::Deliver));
@@ -106,15 +102,15 @@ fn the_simulated_queue_comes_to_the_end_of_its_numbers() {
 #[test]
 fn writers_exclude_everybody_and_let_readers_in_under_any_faults() {
     let (faults, least) = if cfg!(soak) { ([3, 2], 100_000) } else { ([1, 1], 10_000) };
-    let states = explore(&[Role::Write, Role::Read].map(Predicate::place), faults[0])
-        + explore(&[Role::Write, Role::Write].map(Predicate::place), faults[1]);
+    let states = explore(&places([Role::Write, Role::Read]), faults[0])
+        + explore(&places([Role::Write; 2]), faults[1]);
     check_states(states, least);
 }
 
 #[test]
 fn a_reader_and_two_writers_exclude_each_other() {
     let (faults, least) = if cfg!(soak) { (1, 20_000) } else { (0, 6_000) };
-    check_states(explore(&[Role::Read, Role::Write, Role::Write].map(Predicate::place), faults), least);
+    check_states(explore(&places([Role::Read, Role::Write, Role::Write]), faults), least);
 }
 
 #[test]

@@ -131,6 +131,9 @@ mod tests {
         check("/a", r#""/a""#);
         check("/orders/{id}", r#""/orders/" <id>"#);
         check("{a}/{b}", r#"<a> "/" <b>"#);
+        // Doubled braces are text.
+        check("/{{a}}", r#""/{a}""#);
+        check("/{{{a}}}", r#""/{" <a> "}""#);
     }
 
     #[test]
@@ -151,12 +154,6 @@ mod tests {
         check("/{r#type.id}", "\"/\" <r#type.id>");
         check("/{key::<'static>(id)}", "\"/\" <key::<'static>(id)>");
         check("/{bar(\"}\")}", "\"/\" <bar(\"}\")>");
-    }
-
-    #[test]
-    fn doubled_braces_are_text() {
-        check("/{{a}}", r#""/{a}""#);
-        check("/{{{a}}}", r#""/{" <a> "}""#);
     }
 
     #[test]
