@@ -33,7 +33,10 @@ enum Finder {
 }
 
 const GUARDS: [Guard; 9] = [
-    Guard { name: "owner-check", finder: Finder::Tests("zklock-core --lib", "queue::sim::") },
+    Guard {
+        name: "owner-check",
+        finder: Finder::Tests("zklock-core --lib", "queue::sim::two_contenders_exclude_each_other_although"),
+    },
     Guard {
         name: "lease-clock",
         finder: Finder::Campaign(
