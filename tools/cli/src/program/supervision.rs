@@ -127,10 +127,11 @@ impl Supervision<'_> {
             let (held, is_guarded) = (self.held, matches!(self.fate, Fate::Guarded));
             tokio::select! {
                 biased;
+                // They come before the stop of a program that wants the terminal, which stops this process, too.
+                signal = signals.next() => self.pass_on(signal),
                 _ = self.changes.recv() => {}
                 notice = notice(&mut self.watchdog) => self.notice(notice, lease::now()?),
                 reason = held.lost(), if is_guarded => self.lose(reason, lease::now()?),
-                signal = signals.next() => self.pass_on(signal),
                 () = sleep(pause) => {}
             }
         }
@@ -234,6 +235,10 @@ impl Supervision<'_> {
             self.child.signal(signal);
         } else {
             self.child.signal_group(signal);
+        }
+        // A stopped program cannot end by itself.
+        if asks_to_end(signal) {
+            self.child.signal_group(Signal::SIGCONT);
         }
     }
 

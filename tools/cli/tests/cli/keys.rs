@@ -2,7 +2,9 @@
 //!
 //! The terminal is that of script(1), and the shell with job control is bash.
 
-use crate::running::{Running, foreground, state};
+use nix::sys::signal::{Signal, kill};
+
+use crate::running::{Running, child_with, foreground, state};
 use crate::support::Space;
 use crate::waiting::until;
 
@@ -81,6 +83,23 @@ async fn a_job_in_the_background_stops_when_its_program_reads_and_goes_on_in_the
         terminal.types("exit 0\n");
         assert_eq!(terminal.code().await, 0);
     }
+}
+
+/// timeout(1) sends SIGTERM and SIGCONT, at a time when the command may not know yet that its program has stopped.
+#[tokio::test]
+async fn a_signal_ends_a_program_in_the_background_that_has_just_stopped_because_it_reads() {
+    let space = Space::new();
+    let script = "echo ready $$; sleep 0.5; exec cat";
+    let (mut terminal, program) = job(&space, &format!("{EXEC} &"), script);
+    let command = || child_with(child_with(terminal.pid(), "bash")?, "/a");
+    let command = command().expect("the command runs");
+    kill(command, Signal::SIGSTOP).unwrap();
+    until(async || state(program) == Some('T'), "the program wants the terminal").await;
+    kill(command, Signal::SIGTERM).unwrap();
+    kill(command, Signal::SIGCONT).unwrap();
+    space.until_queued("/a", 0).await;
+    terminal.types("exit 0\n");
+    assert_eq!(terminal.code().await, 0);
 }
 
 #[tokio::test]
