@@ -25,7 +25,7 @@
 //! # Why the end of the only contender in front is the turn
 //!
 //! Numbers rise, so that no contender comes to stand in front of an existing one. If a list shows one contender in front of
-//! a mutex's, and that one is deleted while the own node exists, none is left.
+//! a mutex's, and that one is deleted, none is left in front of the own node.
 //!
 //! # Why a create whose outcome is unknown is resolved by a transaction and a list
 //!

@@ -32,7 +32,7 @@ pub(crate) struct Ahead {
 pub(crate) enum Obstacle {
     /// The nearest of the contenders that have to leave.
     Contender(String),
-    /// The only contender in front. Its end is the turn of a node that existed until then, because later ones are behind.
+    /// The only contender in front. Its end is the turn of the own node, because later ones are behind.
     Sole(String),
     /// Any contender in front.
     Anyone,

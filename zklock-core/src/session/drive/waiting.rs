@@ -39,12 +39,11 @@ impl Driver {
         self.wait_for(path.full(), own, cancel, met).await
     }
 
-    /// Waits for the end of a contender in front. If it is the only one in front of the `own` node, its end is the own turn,
-    /// unless the own node ended before.
+    /// Waits for the end of a contender in front. If it is the only one in front of the `own` node, its end is the own turn.
     ///
     /// The answers and events of a connection come in the order of the changes. If the one in front is gone before it is
-    /// watched, the list has just shown the own node. Otherwise the own node is watched, too. If both are gone then, the own
-    /// one may have been the first, so that its watch is looked at first.
+    /// watched, the list has just shown the own node, as for a contender that the list shows at the head. Otherwise the own
+    /// node is watched, too. If both are gone then, the own one may have been the first, so that its watch is looked at first.
     async fn wait_for(
         &mut self,
         front: &str,
@@ -52,12 +51,13 @@ impl Driver {
         cancel: &CancellationToken,
         met: impl Fn(&Watched),
     ) -> Event {
+        // Counts for the first read only. The list is too old for another one.
+        let mut listed = own.as_ref().map(|_| self.listed);
         loop {
+            let seen = listed.take();
             let front = match self.watch(front, cancel).await {
                 Ok(front) => front,
-                Err(Some(Event::PredecessorGone)) => {
-                    return self.front_gone(own.is_some().then_some(self.listed));
-                }
+                Err(Some(Event::PredecessorGone)) => return self.front_gone(seen),
                 Err(Some(event)) => return event,
                 // On the next connection, it is probably still there. Lists of many waiters would take long.
                 Err(None) => continue,
@@ -88,7 +88,8 @@ impl Driver {
         }
     }
 
-    /// Reads and watches a node. Returns the event if it cannot be watched, or none if that is to be tried again.
+    /// Reads and watches a node. Returns the event if it cannot be watched, which is `PredecessorGone` if there is no node,
+    /// or none if that is to be tried again.
     async fn watch(&mut self, path: &str, cancel: &CancellationToken) -> Result<Watched, Option<Event>> {
         let session = self.session.clone();
         let permit = cancel.run_until_cancelled(session.bounds().requests(1)).await;
