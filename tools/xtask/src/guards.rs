@@ -28,14 +28,17 @@ struct Guard {
 enum Finder {
     /// A campaign with these options, which are for less than ten minutes, and the rules of which it finds one broken.
     Campaign(&'static str, &'static [&'static str]),
-    /// Tests: a package, its target, and a part of their names.
+    /// Tests: the arguments that choose their target, and a part of their names.
     Tests(&'static str, &'static str),
 }
 
 const GUARDS: [Guard; 9] = [
     Guard {
         name: "owner-check",
-        finder: Finder::Tests("zklock-core --lib", "queue::sim::two_contenders_exclude_each_other_although"),
+        finder: Finder::Tests(
+            "--profile soak --package zklock-core --lib",
+            "queue::sim::two_contenders_exclude_each_other_although",
+        ),
     },
     Guard {
         name: "lease-clock",
@@ -52,11 +55,14 @@ const GUARDS: [Guard; 9] = [
         name: "withdrawal",
         finder: Finder::Campaign("--minutes 2 --workload register --no-faults --tasks 2", &["Vacant"]),
     },
-    Guard { name: "list", finder: Finder::Tests("zklock --test it", "numbers::") },
-    Guard { name: "number", finder: Finder::Tests("zklock --test it", "numbers::") },
-    Guard { name: "write-permit", finder: Finder::Tests("zklock --test it", "contract::passing::") },
-    Guard { name: "turn-bound", finder: Finder::Tests("zklock --test it", "fairness::") },
-    Guard { name: "quorum-request", finder: Finder::Tests("zklock --test it", "recovery::") },
+    Guard { name: "list", finder: Finder::Tests("--package zklock --test it", "numbers::") },
+    Guard { name: "number", finder: Finder::Tests("--package zklock --test it", "numbers::") },
+    Guard {
+        name: "write-permit",
+        finder: Finder::Tests("--package zklock --test it", "contract::passing::"),
+    },
+    Guard { name: "turn-bound", finder: Finder::Tests("--package zklock --test it", "fairness::") },
+    Guard { name: "quorum-request", finder: Finder::Tests("--package zklock --test it", "recovery::") },
 ];
 
 /// Takes each guard out, and fails if nothing notices.
@@ -98,7 +104,7 @@ impl Copy {
                 format!("run --package zklock-chaos -- {options} --keep {}", kept.display()),
             ),
             Finder::Tests(target, names) => {
-                let test = format!("test --profile soak --package {target}");
+                let test = format!("test {target}");
                 (format!("{test} --no-run"), format!("{test} -- {names}"))
             }
         };
