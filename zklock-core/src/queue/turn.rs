@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn who_got_a_number_of_the_counters_end_has_no_turn_and_is_in_nobodys_way() {
+    fn a_contender_with_a_number_of_the_counters_end_has_no_turn_and_is_in_nobodys_way() {
         let mutex = Predicate::place(Role::Exclusive);
         let children = ["a-lock--2147483648", "b-lock-2147483646", "c-lock-2147483647", "d-lock-2147483647"];
         check(&mutex, &children, children[1], Turn::Head);
