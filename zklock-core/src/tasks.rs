@@ -2,15 +2,15 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::thread;
 
+use async_executor::Executor;
 use futures_util::future::FutureExt;
-use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::{Notify, oneshot};
 use tokio_util::task::TaskTracker;
 
@@ -22,17 +22,30 @@ pub(crate) struct Tasks(Arc<Thread>);
 
 struct Thread {
     tracker: TaskTracker,
-    /// The tasks that the thread has not taken yet. `None` once it takes none any more.
-    spawned: Mutex<Option<Vec<Task>>>,
-    /// Told when there are some.
-    arrived: Notify,
+    /// `None` once the thread takes no tasks any more.
+    executor: Mutex<Option<Arc<Executor<'static>>>>,
     /// Told of each panic of a task.
     panics: Notify,
     /// Detects that this process is a fork of the one that has the thread.
     fork: forkguard::Guard,
 }
 
-type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// A task, whose end never panics, so that those of the others follow. Their callers wait for them.
+struct Task(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
+
+impl Future for Task {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.0.as_mut().map_or(Poll::Ready(()), |task| task.as_mut().poll(context))
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        catch_unwind(AssertUnwindSafe(|| drop(self.0.take()))).ok();
+    }
+}
 
 /// Runs a task to its end. Returns whether it panicked.
 ///
@@ -70,33 +83,19 @@ pub(crate) fn read_file(file: &Path, longest: u64) -> Result<String, String> {
 
 impl Tasks {
     pub(crate) fn new() -> Self {
-        let (spawned, fork) = (Mutex::new(Some(Vec::new())), forkguard::new());
-        let (tracker, arrived, panics) = Default::default();
-        Self(Arc::new(Thread { tracker, spawned, arrived, panics, fork }))
+        let (executor, fork) = (Mutex::new(Some(Arc::default())), forkguard::new());
+        let (tracker, panics) = Default::default();
+        Self(Arc::new(Thread { tracker, executor, panics, fork }))
     }
 
     /// Runs the tasks on this thread until `main` ends, and then drops those that are left.
     pub(crate) fn run_until(&self, main: impl Future<Output = ()>) {
-        let mut tasks = FuturesUnordered::new();
-        async_io::block_on(async {
-            let mut main = pin!(panics(main));
-            loop {
-                tokio::select! {
-                    biased;
-                    _ = &mut main => return,
-                    () = self.0.arrived.notified() => {
-                        let arrived = self.0.spawned.lock().as_mut().map(mem::take);
-                        tasks.extend(arrived.into_iter().flatten());
-                    }
-                    Some(()) = tasks.next() => {}
-                }
-            }
-        });
-        let untaken = self.0.spawned.lock().take().unwrap_or_default();
-        for task in tasks.into_iter().chain(untaken) {
-            // A panic must not keep the others from their ends, which their callers wait for.
-            catch_unwind(AssertUnwindSafe(|| drop(task))).ok();
+        let executor = self.0.executor.lock().clone();
+        if let Some(executor) = &executor {
+            async_io::block_on(executor.run(panics(main)));
         }
+        // The tasks are dropped with the last handle, behind the mutex.
+        let _last = self.0.executor.lock().take();
     }
 
     /// Returns whether this process was forked from that of the thread, and so has neither the thread nor its connection.
@@ -125,13 +124,11 @@ impl Tasks {
                 Self(thread).note_panic();
             }
         });
-        let task: Task = Box::pin(watched);
-        match &mut *self.0.spawned.lock() {
-            Some(spawned) => spawned.push(task),
-            // The task is dropped behind the mutex.
-            None => return,
+        let task = Task(Some(Box::pin(watched)));
+        let executor = self.0.executor.lock();
+        if let Some(executor) = &*executor {
+            executor.spawn(task).detach();
         }
-        self.0.arrived.notify_one();
     }
 
     /// Takes note of a panic, which costs the session.
@@ -161,5 +158,40 @@ impl Tasks {
             move || tasks.run_until(std::future::pending())
         });
         tasks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use super::*;
+
+    struct Panic;
+
+    impl Drop for Panic {
+        fn drop(&mut self) {
+            panic!("on purpose");
+        }
+    }
+
+    #[test]
+    fn tasks_that_panic_at_their_end_keep_no_other_one_from_its_end() {
+        let tasks = Tasks::new();
+        let spawn = |kept: Box<dyn Send>| {
+            tasks.spawn(async move {
+                pending::<()>().await;
+                drop(kept);
+            });
+        };
+        let (before, ended_before) = oneshot::channel::<()>();
+        let (after, ended_after) = oneshot::channel::<()>();
+        for kept in [Box::new(before) as Box<dyn Send>, Box::new(Panic), Box::new(Panic), Box::new(after)] {
+            spawn(kept);
+        }
+        tasks.run_until(ready(()));
+        for mut ended in [ended_before, ended_after] {
+            assert_eq!(ended.try_recv(), Err(oneshot::error::TryRecvError::Closed));
+        }
     }
 }
