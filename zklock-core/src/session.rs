@@ -293,7 +293,8 @@ mod tests {
         let session = Session::staged(1);
         session.spawn(async {});
         session.spawn(async { panic!("on purpose") });
-        session.tasks.run_until(session.over());
+        let ended = session.clone();
+        session.tasks.run_until(async move { ended.over().await });
         assert_eq!(session.link().health, Health::Lost);
     }
 }

@@ -89,10 +89,12 @@ impl Tasks {
     }
 
     /// Runs the tasks on this thread until `main` ends, and then drops those that are left.
-    pub(crate) fn run_until(&self, main: impl Future<Output = ()>) {
+    pub(crate) fn run_until(&self, main: impl Future<Output = ()> + Send + 'static) {
         let executor = self.0.executor.lock().clone();
         if let Some(executor) = &executor {
-            async_io::block_on(executor.run(panics(main)));
+            // A task is polled only if it is woken.
+            let main = executor.spawn(panics(main));
+            async_io::block_on(executor.run(main));
         }
         // The tasks are dropped with the last handle, behind the mutex.
         let _last = self.0.executor.lock().take();

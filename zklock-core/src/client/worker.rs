@@ -61,7 +61,8 @@ impl Worker {
             // and the thread's own handle on the worker.
             let _done = own.done.clone().drop_guard();
             let worker = own;
-            worker.tasks.run_until(worker.supervise());
+            let supervisor = worker.clone();
+            worker.tasks.run_until(async move { supervisor.supervise().await });
             #[cfg(feature = "metrics")]
             if let Some(reports) = worker.reports.get() {
                 reports.finish();

@@ -40,12 +40,13 @@ impl ContenderId {
 
     /// Returns the name to create, to which the server appends the sequence.
     pub(crate) fn node_prefix(self, role: Role) -> String {
-        format!("{PROTECTED}{}-{}", self.0, role.base())
+        let mut uuid = Uuid::encode_buffer();
+        [PROTECTED, self.0.hyphenated().encode_lower(&mut uuid), "-", role.base()].concat()
     }
 
     /// Returns the path to create below this one, to which the server appends the sequence.
     pub(crate) fn node_path(self, dir: &str, role: Role) -> String {
-        format!("{dir}/{}", self.node_prefix(role))
+        [dir, "/", &self.node_prefix(role)].concat()
     }
 }
 

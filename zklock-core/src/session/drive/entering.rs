@@ -60,9 +60,10 @@ impl Driver {
         self.set_out();
         let (session, path, data) = (self.session.clone(), self.path.clone(), self.data.clone());
         let role = self.machine.predicate().role();
-        let new = NewNode { dir: path.full(), id, role, data: data.as_bytes() };
+        let prefix = id.node_path(path.full(), role);
+        let new = NewNode { dir: path.full(), path: &prefix, role, data: data.as_bytes() };
         if self.counted == 0 {
-            let bytes = new.path().len() + DIGITS;
+            let bytes = prefix.len() + DIGITS;
             if let Err(refusal) = session.bounds().add_node(bytes) {
                 return self.failed(RequestError::Refused(refusal));
             }

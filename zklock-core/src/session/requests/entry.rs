@@ -6,7 +6,6 @@ use zookeeper_client as zk;
 
 use crate::error::Permission;
 use crate::queue::acquisition::Node;
-use crate::queue::contender::ContenderId;
 use crate::queue::predicate::Role;
 use crate::session::clock::{Ack, Instant};
 use crate::session::queues::Way;
@@ -20,16 +19,10 @@ use super::{Children, Requests, Watched};
 pub(crate) struct NewNode<'a> {
     /// The path of the queue.
     pub(crate) dir: &'a str,
-    pub(crate) id: ContenderId,
+    /// The path to create, to which the server appends the number.
+    pub(crate) path: &'a str,
     pub(crate) role: Role,
     pub(crate) data: &'a [u8],
-}
-
-impl NewNode<'_> {
-    /// Returns the path to create, to which the server appends the number.
-    pub(crate) fn path(&self) -> String {
-        self.id.node_path(self.dir, self.role)
-    }
 }
 
 /// A contender that was created, and what the requests in the same round trip have shown.
@@ -56,14 +49,13 @@ pub(crate) enum NotCreated {
 impl Requests {
     /// Creates a contender, and sends the other requests of its way into the queue in the same round trip.
     pub(in crate::session) async fn enter(&self, new: NewNode<'_>, way: Way) -> Result<Entry, RequestError> {
-        let NewNode { dir, data, .. } = new;
+        let NewNode { dir, path, data, .. } = new;
         let client = self.client().await?;
-        let path = new.path();
         let acls = self.acls.own.acls();
-        check_create(&path, data, acls)?;
+        check_create(path, data, acls)?;
         let options = zk::CreateMode::EphemeralSequential.with_acls(acls);
         let sent = Instant::now();
-        let create = client.create(&path, data, &options);
+        let create = client.create(path, data, &options);
         let lists = matches!(way, Way::List | Way::ListAndWatch);
         // Issued by their first poll, which comes at once and in this order.
         let list = OptionFuture::from(lists.then(|| self.list_for(new.role, dir)));
@@ -86,12 +78,11 @@ impl Requests {
     /// owner, which servers before 3.7.2 and 3.8.2 leave out of the answer to a create (ZOOKEEPER-4026, ZOOKEEPER-4667).
     pub(crate) async fn create_queue(&self, new: NewNode<'_>) -> Result<Node, NotCreated> {
         let client = self.client().await.map_err(NotCreated::Failed)?;
-        let (acls, prefix) = (self.acls.own.acls(), new.path());
-        let first = format!("{prefix}{:010}", 0);
+        let (acls, first) = (self.acls.own.acls(), [new.path, FIRST].concat());
         let mut transaction = Transaction::new(&client);
         let steps = transaction
             .create(new.dir, b"", (zk::CreateMode::Container, acls))
-            .and_then(|()| transaction.create(&prefix, b"", (zk::CreateMode::EphemeralSequential, acls)))
+            .and_then(|()| transaction.create(new.path, b"", (zk::CreateMode::EphemeralSequential, acls)))
             .and_then(|()| transaction.set_data(&first, new.data, None));
         steps.map_err(|error| NotCreated::Failed(error.into()))?;
         let mut writer = transaction.checked().map_err(|_| NotCreated::Impossible)?;
@@ -127,3 +118,6 @@ fn refusal(error: &zk::MultiWriteError) -> Option<NotCreated> {
         _ => None,
     }
 }
+
+/// The number of the first child of a node.
+const FIRST: &str = "0000000000";
