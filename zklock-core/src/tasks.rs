@@ -11,6 +11,7 @@ use std::thread;
 
 use async_executor::Executor;
 use futures_util::future::FutureExt;
+use pin_project_lite::pin_project;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::task::TaskTracker;
 
@@ -30,20 +31,25 @@ struct Thread {
     fork: forkguard::Guard,
 }
 
-/// A task, whose end never panics, so that those of the others follow. Their callers wait for them.
-struct Task(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
+pin_project! {
+    /// A task, whose end never panics, so that those of the others follow. Their callers wait for them.
+    struct Task<F> {
+        #[pin]
+        task: Option<F>,
+    }
 
-impl Future for Task {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        self.0.as_mut().map_or(Poll::Ready(()), |task| task.as_mut().poll(context))
+    impl<F> PinnedDrop for Task<F> {
+        fn drop(this: Pin<&mut Self>) {
+            catch_unwind(AssertUnwindSafe(|| this.project().task.set(None))).ok();
+        }
     }
 }
 
-impl Drop for Task {
-    fn drop(&mut self) {
-        catch_unwind(AssertUnwindSafe(|| drop(self.0.take()))).ok();
+impl<F: Future<Output = ()>> Future for Task<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.project().task.as_pin_mut().map_or(Poll::Ready(()), |task| task.poll(context))
     }
 }
 
@@ -126,7 +132,7 @@ impl Tasks {
                 Self(thread).note_panic();
             }
         });
-        let task = Task(Some(Box::pin(watched)));
+        let task = Task { task: Some(watched) };
         let executor = self.0.executor.lock();
         if let Some(executor) = &*executor {
             executor.spawn(task).detach();
