@@ -1,7 +1,7 @@
 //! The wake-ups of waiters, and the watches that they leave on the server.
 
 use tokio::task::JoinHandle;
-use zklock::{Client, MutexGuard};
+use zklock::{Client, LossReason, MutexGuard};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
 
@@ -33,11 +33,14 @@ async fn a_predecessor_that_goes_at_any_time_around_the_list_and_the_watch_is_no
     let (space, proxy, client) = Space::with_proxy().await;
     let other = space.client().await;
     lock(&client, PATH).await.release().await.unwrap();
-    for opcode in [Opcode::CREATE2, Opcode::GET_CHILDREN, Opcode::GET_DATA] {
+    // The second read is that of the waiter's own node.
+    for (opcode, nth) in
+        [(Opcode::CREATE2, 1), (Opcode::GET_CHILDREN, 1), (Opcode::GET_DATA, 1), (Opcode::GET_DATA, 2)]
+    {
         for is_reply in [false, true] {
             let holder = lock(&other, PATH).await;
             let rule = if is_reply { proxy.on_reply(opcode) } else { proxy.on_request(opcode) };
-            let held = rule.hold();
+            let held = rule.nth(nth).hold();
             let waiting = spawn_lock(&client, PATH);
             soon(held.struck()).await;
             holder.release().await.unwrap();
@@ -77,6 +80,33 @@ async fn a_waiter_whose_node_went_before_the_one_in_front_never_holds_by_it() {
         let nodes = queue(&other).await;
         assert!(nodes.len() == 1 && space.full(&nodes[0]) != own, "{connection:?}: {nodes:?}");
         guard.release().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_waiter_whose_node_goes_before_it_watches_the_one_in_front_does_not_hold_by_it_for_long() {
+    for connection in [Connection::Kept, Connection::Cut] {
+        let (space, proxy, client) = Space::with_proxy().await;
+        let (other, outsider) = (space.client().await, space.outsider().await);
+        let holder = lock(&other, PATH).await;
+        let watch = proxy.on_request(Opcode::GET_DATA).hold();
+        let waiting = spawn_lock(&client, PATH);
+        soon(watch.struck()).await;
+        let own = space.full(&queue(&other).await[1]);
+        if connection == Connection::Cut {
+            proxy.refuse();
+            proxy.cut(How::Rst);
+        }
+        outsider.delete(&own, None).await.unwrap();
+        holder.release().await.unwrap();
+        watch.release();
+        proxy.heal();
+        let guard = soon(waiting).await.unwrap();
+        match connection {
+            // Its list has just shown the node, as that of a holder does whose node is deleted right behind it.
+            Connection::Kept => assert_eq!(soon(guard.lost()).await, LossReason::NodeDeleted),
+            Connection::Cut => guard.verify().await.unwrap(),
+        }
     }
 }
 
