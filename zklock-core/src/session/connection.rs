@@ -9,7 +9,6 @@
 //!   dropped first.
 //! * A watch panics if its task is gone. Each wait for one is also a wait for the end of the connection, which is polled first.
 
-use std::fmt;
 use std::future::poll_fn;
 use std::mem;
 use std::ops::Deref;
@@ -195,18 +194,22 @@ impl Watch {
 }
 
 /// The reason why no session was opened.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum OpenError {
     /// No session could be opened now. Another attempt may succeed.
+    #[error("{0}")]
     Unreachable(String),
     /// The session that was to be kept is over.
+    #[error("the session has expired")]
     Expired,
-    /// The servers refused the credentials.
+    #[error("the servers refuse the credentials")]
     AuthFailed,
     /// Client and servers do not trust each other's certificates.
     #[cfg(feature = "tls")]
+    #[error("{0}")]
     Untrusted(String),
     /// The configuration cannot work.
+    #[error(transparent)]
     Invalid(LockError),
 }
 
@@ -214,19 +217,6 @@ impl OpenError {
     /// Returns `true` if another attempt cannot succeed.
     pub(crate) fn is_final(&self) -> bool {
         !matches!(self, Self::Unreachable(_) | Self::Expired)
-    }
-}
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unreachable(reason) => f.write_str(reason),
-            Self::Expired => f.write_str("the session has expired"),
-            Self::AuthFailed => f.write_str("the servers refuse the credentials"),
-            #[cfg(feature = "tls")]
-            Self::Untrusted(reason) => f.write_str(reason),
-            Self::Invalid(error) => error.fmt(f),
-        }
     }
 }
 
