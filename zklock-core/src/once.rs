@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use boot_time::Instant;
 use futures_lite::future::or;
-use tokio::sync::watch;
+use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::client::Client;
@@ -146,12 +146,9 @@ impl Client {
 /// A waiter for the lock thus learns of another client's start before the lock is free. All waiters of this client share one
 /// poller. The caller bounds the time: if the servers refuse the requests, the future stays pending.
 async fn until_begun(worker: &Arc<Worker>, polled: &Polled) {
-    let (mut begun, sender) = worker.periods.join(polled);
-    if let Some(begun) = sender {
-        let poller = PeriodPoller { worker: worker.clone(), polled: polled.clone(), begun };
-        worker.tasks.spawn(poller.run());
-    }
-    if begun.wait_for(|begun| *begun).await.is_err() {
+    let begun =
+        worker.periods.join(polled, |begun| worker.tasks.spawn(poll(worker.clone(), polled.clone(), begun)));
+    if begun.await.is_err() {
         pending().await
     }
 }
@@ -249,63 +246,46 @@ async fn ask(session: &Session, path: &NodePath, period: Period) -> Result<Optio
     }
 }
 
-/// A task on the client's thread that looks at one node once a second as long as calls wait for its period.
-struct PeriodPoller {
-    worker: Arc<Worker>,
-    polled: Polled,
-    /// Becomes `true` when the period has begun.
-    begun: watch::Sender<bool>,
+/// Looks at a tick once a second, on the client's thread, until its period has begun. Ends when no call waits for that any
+/// more, or when the servers refuse the requests.
+async fn poll(worker: Arc<Worker>, polled: Polled, mut begun: oneshot::Sender<()>) {
+    let mut known = None;
+    loop {
+        tokio::select! {
+            biased;
+            () = worker.closing.cancelled() => break,
+            () = begun.closed() => break,
+            () = sleep(LOOK_EVERY) => {}
+        }
+        match look(&worker, &polled, &mut known).await {
+            Ok(true) => {
+                begun.send(()).ok();
+                break;
+            }
+            Ok(false) | Err(LockError::Timeout { .. } | LockError::OutcomeUnknown { .. }) => {}
+            Err(_) => break,
+        }
+    }
+    worker.periods.leave(&polled);
 }
 
-impl PeriodPoller {
-    async fn run(self) {
-        let mut known = None;
-        loop {
-            tokio::select! {
-                biased;
-                () = self.worker.closing.cancelled() => return,
-                () = self.begun.closed() => {}
-                () = sleep(LOOK_EVERY) => {}
-            }
-            if self.worker.periods.leave_if_unused(&self.polled, &self.begun) {
-                return;
-            }
-            match self.look(&mut known).await {
-                Ok(true) => {
-                    self.begun.send_replace(true);
-                    return;
-                }
-                Ok(false) | Err(LockError::Timeout { .. } | LockError::OutcomeUnknown { .. }) => {}
-                Err(_) => return,
-            }
-        }
+/// Asks whether the period has begun, but only if the last start is not that of the `known` attempt.
+async fn look(worker: &Arc<Worker>, polled: &Polled, known: &mut Option<Uuid>) -> Result<bool, LockError> {
+    let (tick, period) = polled;
+    // Another call of this client may have learned it.
+    if worker.periods.is_closed(tick, *period) {
+        return Ok(true);
     }
-
-    /// Asks whether the period has begun, but only if the last start is not that of the `known` attempt.
-    async fn look(&self, known: &mut Option<Uuid>) -> Result<bool, LockError> {
-        let (worker, (tick, period)) = (&self.worker, &self.polled);
-        // Another call of this client may have learned it.
-        if worker.periods.is_closed(tick, *period) {
-            return Ok(true);
-        }
-        let about = tick.clone();
-        // Reading the last start writes nothing, whereas the question in `has_begun` is a write.
-        let look = move |session: Arc<Session>| async move { read(&session, &about).await };
-        let last = worker.ask(tick, look).await?.0.map(|last| last.started_by());
-        if last == *known {
-            return Ok(false);
-        }
-        let has_begun = has_begun(worker, &self.polled).await?;
-        *known = last;
-        Ok(has_begun)
+    let about = tick.clone();
+    // Reading the last start writes nothing, whereas the question in `has_begun` is a write.
+    let look = move |session: Arc<Session>| async move { read(&session, &about).await };
+    let last = worker.ask(tick, look).await?.0.map(|last| last.started_by());
+    if last == *known {
+        return Ok(false);
     }
-}
-
-impl Drop for PeriodPoller {
-    /// The next call starts another poller, also after a panic of this one.
-    fn drop(&mut self) {
-        self.worker.periods.leave(&self.polled, &self.begun);
-    }
+    let has_begun = has_begun(worker, polled).await?;
+    *known = last;
+    Ok(has_begun)
 }
 
 impl Record {
