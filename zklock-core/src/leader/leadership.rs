@@ -112,10 +112,7 @@ struct Term {
 
 /// A call under a term. While this exists, a shutdown waits for it.
 #[doc(hidden)]
-#[derive(Debug)]
-pub struct Call {
-    _unfinished: TaskTrackerToken,
-}
+pub type Call = TaskTrackerToken;
 
 impl Leadership {
     /// Begins the `nth` term under one lease, counted from zero.
@@ -250,7 +247,7 @@ impl Leadership {
         let end = self.term.end.lock();
         match *end {
             Some(reason) => Err(self.term.share.lease().lost_error(reason)),
-            None => Ok(Call { _unfinished: self.term.calls.token() }),
+            None => Ok(self.term.calls.token()),
         }
     }
 
