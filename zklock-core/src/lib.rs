@@ -59,7 +59,7 @@ pub use leader::{
     Election, Ended, Leader, LeaderChanges, LeaderLatch, LeaderSelector, Leadership, Policy, Verdict,
 };
 pub use lease::LeaseState;
-pub use mode::Mode;
+pub use mode::{LockKind, Mode};
 pub use multi::{Member, MultiGuard, MultiLock};
 pub use mutex::{Mutex, MutexGuard};
 pub use participant::{Participant, Standing};
@@ -70,5 +70,5 @@ pub use session::gssapi::Gssapi;
 #[cfg(feature = "tls")]
 pub use session::tls::Tls;
 pub use session::{Health, Heartbeat};
-pub use survey::{LockKind, Survey, Surveyed, SurveyedLock};
+pub use survey::{Survey, Surveyed, SurveyedLock};
 pub use token::{FencingToken, InvalidToken};

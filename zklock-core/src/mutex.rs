@@ -1,18 +1,16 @@
 //! The mutex: an exclusive lock, reentrant or not.
 //!
-//! Uses the layers below: `guard`, `participant`, `hold`, `contend`, `client`, `queue` and `error`.
+//! Uses the layers below: `guard`, `participant`, `hold`, `client` and `error`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Client;
-use crate::contend::{Count, Permits, Wanted};
 use crate::error::LockError;
 use crate::guard::{self, Guard};
 use crate::hold::{Access, LockRef};
 use crate::participant::{self, Participant};
-use crate::queue::predicate::Role;
 
 /// An exclusive lock at one path, shared by all processes that use the ensemble.
 ///
@@ -52,7 +50,7 @@ impl Client {
     /// namespace. The root `/`, the servers' own `/zookeeper`, and all paths below `/zookeeper` are invalid
     /// too.
     pub fn mutex(&self, path: impl AsRef<str>) -> Result<Mutex, LockError> {
-        let lock = LockRef::to_queue(self.path(path)?, Access::Mutex, Role::Exclusive);
+        let lock = LockRef::of(self.path(path)?, Access::Mutex);
         Ok(Mutex { client: self.clone(), lock: Arc::new(lock) })
     }
 
@@ -67,17 +65,12 @@ impl Client {
     ///
     /// Those of [`mutex`](Self::mutex).
     pub fn exclusive(&self, path: impl AsRef<str>) -> Result<Mutex, LockError> {
-        let permit = Wanted::Permits(Permits { wanted: 1, count: Count::Agreed(1) });
-        let lock = LockRef::new(self.path(path)?, Access::NonReentrantMutex, permit);
+        let lock = LockRef::of(self.path(path)?, Access::NonReentrantMutex);
         Ok(Mutex { client: self.clone(), lock: Arc::new(lock) })
     }
 }
 
 impl Mutex {
-    pub(crate) fn into_lock(self) -> LockRef {
-        Arc::unwrap_or_clone(self.lock)
-    }
-
     /// Returns the lock's path below the client's namespace.
     pub fn path(&self) -> &str {
         self.lock.path.relative()

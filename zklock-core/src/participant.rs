@@ -17,7 +17,7 @@ use crate::local_queue;
 use crate::mode::Mode;
 use crate::path::NodePath;
 use crate::queue::contender::Contender;
-use crate::queue::predicate::{self, GATE, LEASES, Predicate, Role};
+use crate::queue::predicate::{self, GATE, LEASES, Predicate};
 use crate::queue::turn;
 use crate::session::Session;
 use crate::session::counter::Counter;
@@ -149,7 +149,7 @@ pub(crate) struct Queue {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) name: String,
-    pub(crate) role: Role,
+    pub(crate) role: Mode,
     pub(crate) holds: bool,
 }
 
@@ -159,7 +159,7 @@ impl Queue {
         path: &NodePath,
         names: &[String],
         strangers: &[String],
-        predicate: impl Fn(Role) -> Predicate,
+        predicate: impl Fn(Mode) -> Predicate,
     ) -> Self {
         let contenders = turn::in_order(names, strangers);
         let holders = turn::holders(&contenders, predicate);
@@ -175,7 +175,7 @@ impl Queue {
         requests: &Requests,
         path: &NodePath,
         strangers: &[String],
-        predicate: impl Fn(Role) -> Predicate,
+        predicate: impl Fn(Mode) -> Predicate,
     ) -> Result<Self, RequestError> {
         let names = match requests.names(path.full()).await {
             Err(RequestError::NoNode) => Vec::new(),
@@ -206,7 +206,7 @@ impl Queue {
                 session_id: stat.ephemeral_owner,
                 entered: SystemTime::UNIX_EPOCH + entered,
                 fencing_token: FencingToken::new(stat.czxid),
-                mode: mode.unwrap_or_else(|| mode_of(place.role)),
+                mode: mode.unwrap_or(place.role),
                 standing: if place.holds { Standing::Holds } else { Standing::Waits },
                 waiting_here: None,
             });
@@ -216,17 +216,6 @@ impl Queue {
 
     async fn owner(&self, requests: &Requests, place: &Place) -> Result<Option<i64>, RequestError> {
         Ok(requests.stat(&self.path.child(&place.name)).await?.map(|stat| stat.ephemeral_owner))
-    }
-}
-
-/// Returns the mode of a contender with this name.
-fn mode_of(role: Role) -> Mode {
-    match role {
-        Role::Exclusive => Mode::Exclusive,
-        Role::Read => Mode::Read,
-        Role::Write => Mode::Write,
-        Role::Permit => Mode::Permit,
-        Role::Latch => Mode::Leader,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The read-write lock: shared by readers, exclusive for a writer.
 //!
-//! Uses the layers below: `guard`, `participant`, `hold`, `deadline`, `client`, `session`, `queue` and `error`.
+//! Uses the layers below: `guard`, `participant`, `hold`, `deadline`, `client`, `session` and `error`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,7 +12,6 @@ use crate::error::LockError;
 use crate::guard::{self, Guard};
 use crate::hold::{self, Access, LockRef};
 use crate::participant::{self, Participant};
-use crate::queue::predicate::Role;
 
 /// A lock at one path that many readers may hold at a time, or one writer.
 ///
@@ -71,17 +70,13 @@ impl Client {
     /// Those of [`mutex`](Self::mutex).
     pub fn rwlock(&self, path: impl AsRef<str>) -> Result<RwLock, LockError> {
         let path = self.path(path)?;
-        let read = LockRef::to_queue(path.clone(), Access::Read, Role::Read);
-        let write = LockRef::to_queue(path, Access::Write, Role::Write);
-        Ok(RwLock { client: self.clone(), read: Arc::new(read), write: Arc::new(write) })
+        let [read, write] =
+            [Access::Read, Access::Write].map(|access| Arc::new(LockRef::of(path.clone(), access)));
+        Ok(RwLock { client: self.clone(), read, write })
     }
 }
 
 impl RwLock {
-    pub(crate) fn into_locks(self) -> (LockRef, LockRef) {
-        (Arc::unwrap_or_clone(self.read), Arc::unwrap_or_clone(self.write))
-    }
-
     /// Returns the lock's path below the client's namespace.
     pub fn path(&self) -> &str {
         self.read.path.relative()

@@ -6,18 +6,17 @@
 //! way at a time. They are not counted among those of acquisitions, and do not wait for them.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::Arc;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use crate::client::Client;
 use crate::error::LockError;
-use crate::mode::Mode;
+use crate::mode::{LockKind, Mode};
 use crate::participant::{self, Participant, Place, Queue};
 use crate::path::NodePath;
 use crate::queue::contender::{Contender, is_numbered};
-use crate::queue::predicate::{GATE, LEASES, Predicate, Role};
+use crate::queue::predicate::{GATE, LEASES, Predicate};
 use crate::session::Session;
 use crate::session::request_error::RequestError;
 use crate::session::requests::Requests;
@@ -76,43 +75,6 @@ pub struct SurveyedLock {
     /// The first of its participants, holders before waiters, up to the bound of the survey. Some may have left between
     /// the requests, and some may have an ACL that keeps this client from reading them.
     pub participants: Vec<Participant>,
-}
-
-/// The kind of a lock, by the names of the nodes in its queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LockKind {
-    /// A mutex, or the election of [`LeaderSelector`](crate::LeaderSelector)s, which are equal on the servers. Also a
-    /// lock of kazoo without readers.
-    Mutex,
-    /// A read-write lock.
-    RwLock,
-    /// A semaphore, or a mutex of [`Client::exclusive`](crate::Client::exclusive).
-    Semaphore,
-    /// The election of [`LeaderLatch`](crate::LeaderLatch)es.
-    Election,
-}
-
-impl LockKind {
-    /// Returns the mode of all participants, or `None` if their names tell it. Other libraries have names of their own.
-    fn mode(self) -> Option<Mode> {
-        match self {
-            Self::Mutex => Some(Mode::Exclusive),
-            Self::Semaphore => Some(Mode::Permit),
-            Self::RwLock | Self::Election => None,
-        }
-    }
-}
-
-impl fmt::Display for LockKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Mutex => "a mutex",
-            Self::RwLock => "a read-write lock",
-            Self::Semaphore => "a semaphore",
-            Self::Election => "an election",
-        })
-    }
 }
 
 impl Client {
@@ -291,7 +253,7 @@ impl NodeReport {
             let shown = &queue.places[..queue.places.len().min(left)];
             left -= shown.len();
             for some in shown.chunks(READS_AT_A_TIME) {
-                match queue.describe(requests, some, kind.mode()).await {
+                match queue.describe(requests, some, mode(kind)).await {
                     // One of them has an ACL of its own. They are counted all the same.
                     Err(error @ RequestError::Denied(_)) => {
                         self.denied.get_or_insert_with(|| error.into_error(&shown_path(node)));
@@ -321,14 +283,18 @@ fn below(names: &[String], is_semaphore: bool) -> Vec<String> {
 fn kind(places: &[Place]) -> Option<LockKind> {
     let first = places.first()?;
     let is_own = Contender::parse(&first.name).is_some();
-    let has_readers = places.iter().any(|place| place.role == Role::Read);
-    Some(match first.role {
-        Role::Write if !is_own && !has_readers => LockKind::Mutex,
-        Role::Read | Role::Write => LockKind::RwLock,
-        Role::Exclusive => LockKind::Mutex,
-        Role::Permit => LockKind::Semaphore,
-        Role::Latch => LockKind::Election,
-    })
+    let has_readers = places.iter().any(|place| place.role == Mode::Read);
+    let is_mutex_of_kazoo = first.role == Mode::Write && !is_own && !has_readers;
+    Some(if is_mutex_of_kazoo { LockKind::Mutex } else { first.role.kind() })
+}
+
+/// Returns the mode of all participants, or `None` if their names tell it. Other libraries have names of their own.
+fn mode(kind: LockKind) -> Option<Mode> {
+    match kind {
+        LockKind::Mutex => Some(Mode::Exclusive),
+        LockKind::Semaphore => Some(Mode::Permit),
+        LockKind::RwLock | LockKind::Election => None,
+    }
 }
 
 /// The path of a lock. The namespace itself can be one of other libraries.

@@ -45,7 +45,7 @@ pub struct Election {
 impl Election {
     pub(crate) fn new(client: Client, path: NodePath) -> Self {
         let (worker, identity) = (client.worker().clone(), client.worker().settings.identity.clone());
-        let place = Place { role: Role::Latch, also_behind: [].into() };
+        let place = Place { role: Role::Leader, also_behind: [].into() };
         let lock = LockRef::new(path, Access::Leader, Wanted::Candidacy { place, identity });
         let (policy, hold_down, handover, auto_requeue) = Default::default();
         let config = CandidateConfig { worker, lock, policy, hold_down, handover, auto_requeue };
