@@ -288,7 +288,7 @@ impl Holding {
     pub(crate) fn takes_turn(&self) {
         #[cfg(feature = "metrics")]
         if let Some(events) = &self.0 {
-            events.counters.note_turn();
+            events.counters.counts.lock().turns += 1;
         }
     }
 
@@ -392,7 +392,7 @@ impl LockEvents {
 
     fn send(&self, kind: LockEventKind) {
         #[cfg(feature = "metrics")]
-        self.counters.note(&kind);
+        self.counters.counts.lock().note(&kind);
         if self.is_heard {
             self.sender.send(LockEvent { kind, ..self.begun.clone() });
         }

@@ -59,7 +59,7 @@ impl Counters {
 pub(crate) struct LockCounters {
     label: Arc<str>,
     mode: Mode,
-    counts: Mutex<Counts>,
+    pub(crate) counts: Mutex<Counts>,
 }
 
 /// What is counted of a lock or an election. A candidate that is elected has acquired its lock.
@@ -82,24 +82,9 @@ pub(crate) struct Counts {
     holds: Durations,
 }
 
-impl LockCounters {
-    /// Counts an event.
-    pub(crate) fn note(&self, kind: &LockEventKind) {
-        self.counts.lock().note(kind);
-    }
-
-    /// Counts a node under which nobody has held the lock before.
-    pub(crate) fn note_turn(&self) {
-        self.counts.lock().turns += 1;
-    }
-
-    pub(crate) fn counts(&self) -> Counts {
-        self.counts.lock().clone()
-    }
-}
-
 impl Counts {
-    fn note(&mut self, kind: &LockEventKind) {
+    /// Counts an event.
+    pub(crate) fn note(&mut self, kind: &LockEventKind) {
         match kind {
             LockEventKind::Begun => self.waiting += 1,
             LockEventKind::Withdrawn => self.waiting -= 1,
@@ -308,7 +293,7 @@ impl Exporter {
     fn report_lock(&mut self, lock: &LockCounters) {
         let name = Label::new("lock", SharedString::from_shared(lock.label.clone()));
         let kind = Label::from_static_parts("kind", lock.mode.name());
-        let counts = lock.counts();
+        let counts = lock.counts.lock().clone();
         self.count(RELEASE_FAILURES, &[name.clone(), kind.clone()], counts.release_failed);
         match lock.mode {
             Mode::Leader => self.report_election(&counts, name),

@@ -411,7 +411,7 @@ mod tests {
         guard.release().await.unwrap();
         third.await.unwrap().release().await.unwrap();
         let events = client.worker().events().expect("what happens is counted");
-        let counts = events.counters().of("unnamed", Mode::Exclusive).counts();
+        let counts = events.counters().of("unnamed", Mode::Exclusive).counts.lock().clone();
         assert_eq!((counts.turns, counts.acquired(), counts.passed_on), (1, 2, 1));
     }
 }

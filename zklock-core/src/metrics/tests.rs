@@ -22,13 +22,13 @@ use super::*;
 fn names_beyond_the_limit_share_a_series() {
     let counters = Counters::default();
     for nth in 0..10 * MOST_NAMES {
-        counters.of(&format!("lock {nth}"), Mode::Exclusive).note(&LockEventKind::Begun);
+        counters.of(&format!("lock {nth}"), Mode::Exclusive).counts.lock().note(&LockEventKind::Begun);
     }
     let all = counters.all();
     assert_eq!(all.len(), MOST_NAMES + 1);
     let others = all.iter().find(|lock| &*lock.label == OTHERS).unwrap();
-    assert_eq!(others.counts().waiting, 9 * MOST_NAMES as u64);
-    assert_eq!(counters.of("lock 7", Mode::Exclusive).counts().waiting, 1);
+    assert_eq!(others.counts.lock().waiting, 9 * MOST_NAMES as u64);
+    assert_eq!(counters.of("lock 7", Mode::Exclusive).counts.lock().waiting, 1);
 }
 
 #[test]
