@@ -12,7 +12,7 @@ use crate::client::Client;
 use crate::client::worker::Worker;
 use crate::contend::{Count, Wanted};
 use crate::error::LockError;
-use crate::hold::{Access, LockRef};
+use crate::hold::LockRef;
 use crate::local_queue;
 use crate::mode::Mode;
 use crate::path::NodePath;
@@ -115,8 +115,7 @@ async fn ask(session: &Session, lock: &LockRef) -> Result<Vec<Participant>, Lock
             let of = count(session, &permits.count).await?;
             let queues = semaphore(requests, path, of).await.map_err(failed)?.into();
             // The only permit of `Client::exclusive` is a mutex.
-            let is_mutex = lock.access == Access::NonReentrantMutex;
-            (queues, Some(if is_mutex { Mode::Exclusive } else { Mode::Permit }))
+            (queues, Some(lock.access.mode()))
         }
     };
     let mut participants = Vec::new();
