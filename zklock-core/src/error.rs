@@ -98,7 +98,6 @@ pub enum LockError {
 
     /// This client was asked to do the leader's work, but does not lead.
     #[error("this client is not the leader at {path}")]
-    #[non_exhaustive]
     NotLeader {
         /// The election's path.
         path: String,
@@ -245,7 +244,6 @@ pub enum LockError {
 
     /// The client is shutting down or has been shut down, or the candidate was closed.
     #[error("{}", closed(.path))]
-    #[non_exhaustive]
     Closed {
         /// The lock's path. It is empty if the client itself was asked for.
         path: String,
@@ -253,19 +251,7 @@ pub enum LockError {
 }
 
 impl LockError {
-    /// Creates [`LockError::NotLeader`], for generated code.
-    #[doc(hidden)]
-    pub fn not_leader(path: String) -> Self {
-        Self::NotLeader { path }
-    }
-
-    /// Creates the error of a call whose client is shut down, for the crate of the attributes.
-    #[doc(hidden)]
-    pub fn closed(path: String) -> Self {
-        Self::Closed { path }
-    }
-
-    /// Creates the error of a call that does not wait for a contended lock, for tests of other crates.
+    /// Creates the error of a call that does not wait for a contended lock, for the command `zklock`.
     #[doc(hidden)]
     pub fn contended(path: String) -> Self {
         Self::Timeout { path, waited: Duration::ZERO, phase: Phase::Queued, holder: None }
@@ -503,13 +489,13 @@ mod tests {
             format!("{error:?}"),
             "request on /a refused: the node has children: Refused { path: \"/a\", refusal: NotEmpty }"
         );
-        let shown = format!("{:#?}", LockError::not_leader("/a".into()));
+        let shown = format!("{:#?}", LockError::NotLeader { path: "/a".into() });
         assert_eq!(shown, "this client is not the leader at /a: NotLeader {\n    path: \"/a\",\n}");
     }
 
     #[test]
     fn a_closed_client_is_told_with_the_lock_or_without_one() {
-        let closed = |path: &str| LockError::closed(path.into()).to_string();
+        let closed = |path: &str| LockError::Closed { path: path.into() }.to_string();
         assert_eq!(closed("/a"), "cannot use lock /a: the client is closed");
         assert_eq!(closed(""), "the client is closed");
     }

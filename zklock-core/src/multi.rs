@@ -127,11 +127,8 @@ impl MultiLock {
     pub async fn lock_timeout(&self, wait: Duration) -> Result<MultiGuard, LockError> {
         let first = self.locks.first().map_or("", |lock| lock.path.relative());
         let deadline = Deadline::within(wait, first)?;
-        match self.enter(deadline).await? {
-            Ok(guard) => Ok(guard),
-            // Only an attempt that does not wait for others is contended.
-            Err(lock) => Err(lock.timeout(wait, None)),
-        }
+        // Not expected: only an attempt that does not wait for others is contended.
+        self.enter(deadline).await?.map_err(|lock| lock.timeout(wait, None))
     }
 
     /// Acquires all of the locks if no other contender is in the way, and returns `Ok(None)` otherwise.
