@@ -89,8 +89,7 @@ impl Held {
         }
         let (asked, within) = (Instant::now(), worker.default_wait());
         let id = Uuid::new_v4();
-        let attempt = Attempt { held: self.clone(), path: path.clone(), period, id };
-        let last = worker.call(&path, within, attempt.run()).await?;
+        let last = worker.call(&path, within, attempt(self.clone(), path.clone(), period, id)).await?;
         note(worker, &path, last, period, asked);
         if !last.is_start_of(id) {
             worker.note_skip();
@@ -153,50 +152,45 @@ async fn until_begun(worker: &Arc<Worker>, polled: &Polled) {
     }
 }
 
-/// One attempt to begin a period.
-struct Attempt {
-    held: Held,
-    path: NodePath,
-    period: Period,
-    /// The identifier of this attempt's record, by which it is found if the reply to its write was lost.
-    id: Uuid,
-}
-
-impl Attempt {
-    /// Repeats the attempt until it has an answer. The caller bounds the time.
-    async fn run(self) -> Result<LastStart, LockError> {
-        loop {
-            match self.write().await {
-                Ok(Some(last)) => return Ok(last),
-                Ok(None) => {}
-                Err(LockError::OutcomeUnknown { .. }) => sleep(PAUSE).await,
-                Err(error) => return Err(error),
-            }
+/// Makes one attempt to begin a period, and repeats it until it has an answer. The caller bounds the time. `id` is that of its
+/// record, by which it is found if the reply to its write was lost.
+async fn attempt(held: Held, path: NodePath, period: Period, id: Uuid) -> Result<LastStart, LockError> {
+    loop {
+        match write(&held, &path, period, id).await {
+            Ok(Some(last)) => return Ok(last),
+            Ok(None) => {}
+            Err(LockError::OutcomeUnknown { .. }) => sleep(PAUSE).await,
+            Err(error) => return Err(error),
         }
     }
+}
 
-    /// Reads the node and writes a record based on it. Returns `None` if the node has to be read again.
-    async fn write(&self) -> Result<Option<LastStart>, LockError> {
-        let shares = self.held.shares();
-        let session = shares[0].lease().session();
-        let failed = |error| guarded::failed(&shares, &self.path, error);
-        let (before, version) = match read(session, &self.path).await.map_err(failed)? {
-            (Some(last), _) if last.settles(self.id) => return Ok(Some(last)),
-            read => read,
-        };
-        let record = Record::new(before, self.period, self.id);
-        // One permit for each request: the attempt goes on without its caller, and the lock may have a later
-        // holder by now.
-        let (permit, write) = (self.held.permit()?, record.based_on(version));
-        match self.held.send(permit, &self.path, &write).await? {
-            Ok(Some(written)) => Ok(Some(record.written_at(written))),
-            Ok(None) | Err(RequestError::Refused(Refusal::BadVersion | Refusal::NodeExists)) => Ok(None),
-            Err(RequestError::NoNode) => {
-                let prepared = session.requests().prepare_parents(self.path.parent()).await;
-                prepared.map(|()| None).map_err(failed)
-            }
-            Err(error) => Err(failed(error)),
+/// Reads the node and writes a record based on it. Returns `None` if the node has to be read again.
+async fn write(
+    held: &Held,
+    path: &NodePath,
+    period: Period,
+    id: Uuid,
+) -> Result<Option<LastStart>, LockError> {
+    let shares = held.shares();
+    let session = shares[0].lease().session();
+    let failed = |error| guarded::failed(&shares, path, error);
+    let (before, version) = match read(session, path).await.map_err(failed)? {
+        (Some(last), _) if last.settles(id) => return Ok(Some(last)),
+        read => read,
+    };
+    let record = Record::new(before, period, id);
+    // One permit for each request: the attempt goes on without its caller, and the lock may have a later
+    // holder by now.
+    let (permit, write) = (held.permit()?, record.based_on(version));
+    match held.send(permit, path, &write).await? {
+        Ok(Some(written)) => Ok(Some(record.written_at(written))),
+        Ok(None) | Err(RequestError::Refused(Refusal::BadVersion | Refusal::NodeExists)) => Ok(None),
+        Err(RequestError::NoNode) => {
+            let prepared = session.requests().prepare_parents(path.parent()).await;
+            prepared.map(|()| None).map_err(failed)
         }
+        Err(error) => Err(failed(error)),
     }
 }
 
