@@ -102,25 +102,24 @@ pub(crate) async fn list(worker: &Arc<Worker>, lock: &LockRef) -> Result<Vec<Par
 async fn ask(session: &Session, lock: &LockRef) -> Result<Vec<Participant>, LockError> {
     let (requests, path) = (session.requests(), &lock.path);
     let failed = |error: RequestError| error.into_error(path.relative());
-    let (queues, mode) = match &lock.wanted {
+    let queues = match &lock.wanted {
         Wanted::Place(place) | Wanted::Candidacy { place, .. } => {
             // The names that a contender's own client also waits for are unknown; ours are assumed.
             let also_behind = &place.also_behind;
             let predicate =
                 |role| Predicate::Place(predicate::Place { role, also_behind: also_behind.clone() });
             let queue = Queue::list(requests, path, also_behind, predicate).await;
-            (vec![queue.map_err(failed)?], None)
+            vec![queue.map_err(failed)?]
         }
         Wanted::Permits(permits) => {
             let of = count(session, &permits.count).await?;
-            let queues = semaphore(requests, path, of).await.map_err(failed)?.into();
             // The only permit of `Client::exclusive` is a mutex.
-            (queues, Some(lock.access.mode()))
+            semaphore(requests, path, (of, lock.access.mode())).await.map_err(failed)?.into()
         }
     };
     let mut participants = Vec::new();
     for queue in &queues {
-        participants.extend(queue.describe(requests, &queue.places, mode).await.map_err(failed)?);
+        participants.extend(queue.describe(requests, &queue.places).await.map_err(failed)?);
     }
     Ok(participants)
 }
@@ -148,7 +147,7 @@ pub(crate) struct Queue {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) name: String,
-    pub(crate) role: Mode,
+    pub(crate) mode: Mode,
     pub(crate) holds: bool,
 }
 
@@ -164,7 +163,7 @@ impl Queue {
         let holders = turn::holders(&contenders, predicate);
         let place = |(contender, holds): (Contender<'_>, bool)| Place {
             name: contender.name.to_owned(),
-            role: contender.role,
+            mode: contender.role,
             holds,
         };
         Self { path: path.clone(), places: contenders.into_iter().zip(holders).map(place).collect() }
@@ -183,12 +182,11 @@ impl Queue {
         Ok(Self::read(path, &names, strangers, predicate))
     }
 
-    /// Describes some of the places, in this mode or in that of their names. Those that have left meanwhile are left out.
+    /// Describes some of the places. Those that have left meanwhile are left out.
     pub(crate) async fn describe(
         &self,
         requests: &Requests,
         places: &[Place],
-        mode: Option<Mode>,
     ) -> Result<Vec<Participant>, RequestError> {
         let names = places.iter().map(|place| place.name.clone()).collect();
         let mut read = requests.read_each(self.path.full(), names).await?.into_iter().peekable();
@@ -205,7 +203,7 @@ impl Queue {
                 session_id: stat.ephemeral_owner,
                 entered: SystemTime::UNIX_EPOCH + entered,
                 fencing_token: FencingToken::new(stat.czxid),
-                mode: mode.unwrap_or(place.role),
+                mode: place.mode,
                 standing: if place.holds { Standing::Holds } else { Standing::Waits },
                 waiting_here: None,
             });
@@ -218,13 +216,14 @@ impl Queue {
     }
 }
 
-/// Lists the queues of a semaphore: the holders of permits, and then the waiters at the gate.
+/// Lists the queues of a semaphore with this number of permits, which are held in this mode: the holders of permits, and then
+/// the waiters at the gate.
 pub(crate) async fn semaphore(
     requests: &Requests,
     path: &NodePath,
-    of: u32,
+    (of, mode): (u32, Mode),
 ) -> Result<[Queue; 2], RequestError> {
-    let permits = Queue::list(requests, &path.below(LEASES), &[], |_| Predicate::Permit { of }).await?;
+    let mut permits = Queue::list(requests, &path.below(LEASES), &[], |_| Predicate::Permit { of }).await?;
     let mut gate = Queue::list(requests, &path.below(GATE), &[], Predicate::place).await?;
     // The contender that has passed the gate has a node in both queues while it waits for permits. It may have left the gate
     // between the two lists.
@@ -237,6 +236,7 @@ pub(crate) async fn semaphore(
         }
     }
     gate.places.iter_mut().for_each(|waiter| waiter.holds = false);
+    permits.places.iter_mut().chain(&mut gate.places).for_each(|place| place.mode = mode);
     Ok([permits, gate])
 }
 

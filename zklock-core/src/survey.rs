@@ -139,10 +139,10 @@ impl Survey {
                 visits.push(async move { (self.look(node.clone()).await, node, depth) });
             }
             let Some((visited, node, depth)) = visits.next().await else { break };
-            let NodeReport { locks, below, left_out, denied } = visited?;
-            surveyed.locks.extend(locks);
-            surveyed.denied = surveyed.denied.or(denied);
-            surveyed.left_out += left_out;
+            let (found, below) = visited?;
+            surveyed.locks.extend(found.locks);
+            surveyed.denied = surveyed.denied.or(found.denied);
+            surveyed.left_out += found.left_out;
             if depth < self.depth {
                 // Nodes beyond the bound would only take memory.
                 let room = (left as usize).saturating_sub(open.len());
@@ -157,60 +157,55 @@ impl Survey {
         Ok(surveyed)
     }
 
-    async fn look(&self, node: NodePath) -> Result<NodeReport, LockError> {
+    /// Returns the locks that a node is, and its children that may be others.
+    async fn look(&self, node: NodePath) -> Result<(Surveyed, Vec<String>), LockError> {
         let (about, limit) = (node.clone(), self.participants as usize);
         let request = move |session: Arc<Session>| {
-            let (node, mut report) = (about.clone(), NodeReport::default());
+            let (node, mut found) = (about.clone(), Surveyed::default());
             async move {
-                let read = report.read(session.requests(), &node, limit).await;
-                read.map(|()| report).map_err(|error| error.into_error(&shown_path(&node)))
+                let below = found.read(session.requests(), &node, limit).await;
+                below.map(|below| (found, below)).map_err(|error| error.into_error(&shown_path(&node)))
             }
         };
         match self.client.worker().ask_until_answered(&node, request).await {
             Err(denied @ LockError::Denied { .. }) => {
-                Ok(NodeReport { left_out: 1, denied: Some(denied), ..NodeReport::default() })
+                Ok((Surveyed { left_out: 1, denied: Some(denied), ..Surveyed::default() }, Vec::new()))
             }
-            report => report,
+            found => found,
         }
     }
 }
 
-/// The locks that a node is, and its children that may be others.
-#[derive(Debug, Default)]
-struct NodeReport {
-    locks: Vec<SurveyedLock>,
-    below: Vec<String>,
-    left_out: u64,
-    /// The first refusal to read the node or a participant.
-    denied: Option<LockError>,
-}
-
-impl NodeReport {
-    async fn read(&mut self, requests: &Requests, node: &NodePath, limit: usize) -> Result<(), RequestError> {
+impl Surveyed {
+    /// Adds the locks that a node is. Returns its children that may be others.
+    async fn read(
+        &mut self,
+        requests: &Requests,
+        node: &NodePath,
+        limit: usize,
+    ) -> Result<Vec<String>, RequestError> {
         let dir = if node.full().is_empty() { "/" } else { node.full() };
-        match requests.stat(dir).await?.map(|stat| stat.num_children) {
-            None | Some(0) => return Ok(()),
-            Some(children) if children > LONGEST => {
-                self.left_out = 1;
-                return Ok(());
-            }
-            Some(_) => {}
+        let children = requests.stat(dir).await?.map_or(0, |stat| stat.num_children);
+        if children > LONGEST {
+            self.left_out += 1;
         }
-        let names = match requests.names(dir).await {
-            Err(RequestError::NoNode) => return Ok(()),
+        let listed =
+            if (1..=LONGEST).contains(&children) { requests.names(dir).await } else { Ok(Vec::new()) };
+        let names = match listed {
+            Err(RequestError::NoNode) => Vec::new(),
             listed => listed?,
         };
         let is_semaphore = is_semaphore(&names);
-        self.below = below(&names, is_semaphore);
-        self.below.retain(|name| !node.below(name).is_reserved());
-        let queue = Queue::read(node, &names, &KAZOO.map(str::to_owned), Predicate::place);
-        if let Some(kind) = kind(&queue.places) {
+        let mut queue = Queue::read(node, &names, &KAZOO.map(str::to_owned), Predicate::place);
+        if let Some(kind) = kind(&mut queue.places) {
             self.add(requests, (node, kind), &[queue], limit).await?;
         }
         if is_semaphore {
             self.read_semaphore(requests, node, limit).await?;
         }
-        Ok(())
+        let mut below = below(&names, is_semaphore);
+        below.retain(|name| !node.below(name).is_reserved());
+        Ok(below)
     }
 
     async fn read_semaphore(
@@ -229,7 +224,7 @@ impl NodeReport {
         let stated = requests.read(node.full()).await?.map(|read| read.data).unwrap_or_default();
         // Curator states no number. A shared one is in another node. All permits count as held then.
         let of = std::str::from_utf8(&stated).ok().and_then(|text| text.parse().ok()).unwrap_or(u32::MAX);
-        let queues = participant::semaphore(requests, node, of).await?;
+        let queues = participant::semaphore(requests, node, (of, Mode::Permit)).await?;
         if queues.iter().any(|queue| !queue.places.is_empty()) {
             self.add(requests, (node, LockKind::Semaphore), &queues, limit).await?;
         }
@@ -253,7 +248,7 @@ impl NodeReport {
             let shown = &queue.places[..queue.places.len().min(left)];
             left -= shown.len();
             for some in shown.chunks(READS_AT_A_TIME) {
-                match queue.describe(requests, some, mode(kind)).await {
+                match queue.describe(requests, some).await {
                     // One of them has an ACL of its own. They are counted all the same.
                     Err(error @ RequestError::Denied(_)) => {
                         self.denied.get_or_insert_with(|| error.into_error(&shown_path(node)));
@@ -278,23 +273,21 @@ fn below(names: &[String], is_semaphore: bool) -> Vec<String> {
     names.iter().filter(|name| !is_numbered(name) && !is_own(name)).cloned().collect()
 }
 
-/// Returns the kind of lock that has this queue. The first contender determines it. kazoo's writers have no other name than
-/// its mutexes.
-fn kind(places: &[Place]) -> Option<LockKind> {
+/// Returns the kind of lock that has this queue, and sets the modes that follow. The first contender determines it. kazoo's
+/// writers have no other name than its mutexes.
+fn kind(places: &mut [Place]) -> Option<LockKind> {
     let first = places.first()?;
     let is_own = Contender::parse(&first.name).is_some();
-    let has_readers = places.iter().any(|place| place.role == Mode::Read);
-    let is_mutex_of_kazoo = first.role == Mode::Write && !is_own && !has_readers;
-    Some(if is_mutex_of_kazoo { LockKind::Mutex } else { first.role.kind() })
-}
-
-/// Returns the mode of all participants, or `None` if their names tell it. Other libraries have names of their own.
-fn mode(kind: LockKind) -> Option<Mode> {
-    match kind {
-        LockKind::Mutex => Some(Mode::Exclusive),
-        LockKind::Semaphore => Some(Mode::Permit),
-        LockKind::RwLock | LockKind::Election => None,
+    let has_readers = places.iter().any(|place| place.mode == Mode::Read);
+    let mode = match first.mode {
+        Mode::Write if !is_own && !has_readers => Mode::Exclusive,
+        mode => mode,
+    };
+    // The names of kazoo's contenders tell only whether they read.
+    if matches!(mode, Mode::Exclusive | Mode::Permit) {
+        places.iter_mut().for_each(|place| place.mode = mode);
     }
+    Some(mode.kind())
 }
 
 /// The path of a lock. The namespace itself can be one of other libraries.
@@ -328,10 +321,10 @@ mod tests {
 
     #[test]
     fn the_names_of_kazoos_contenders_tell_the_kind_of_their_lock() {
-        assert_eq!(kind(&places(&["0f__lock__0000000000"])), Some(LockKind::Mutex));
-        let both = places(&["0f__lock__0000000000", "0e__rlock__0000000001"]);
-        assert_eq!(kind(&both), Some(LockKind::RwLock));
-        assert_eq!(kind(&places(&["orders", "locks"])), None);
+        assert_eq!(kind(&mut places(&["0f__lock__0000000000"])), Some(LockKind::Mutex));
+        let mut both = places(&["0f__lock__0000000000", "0e__rlock__0000000001"]);
+        assert_eq!(kind(&mut both), Some(LockKind::RwLock));
+        assert_eq!(kind(&mut places(&["orders", "locks"])), None);
     }
 
     #[test]
