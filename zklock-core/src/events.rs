@@ -225,31 +225,25 @@ impl Attempt {
 
     /// Ends an attempt that does not wait.
     pub(crate) fn contended(mut self) {
-        self.end(|waited| LockEventKind::Contended { waited });
+        self.end(Outcome::Contended, None);
         self.span.contended();
     }
 
     /// Ends the attempt with the error of its call.
     pub(crate) fn failed(mut self, error: &LockError) {
-        self.end(|waited| {
-            let (outcome, error) = (Outcome::of(error), error.clone());
-            match outcome {
-                Outcome::TimedOut => LockEventKind::TimedOut { waited, error },
-                Outcome::Refused => LockEventKind::Refused { waited, error },
-                _ => LockEventKind::Failed { waited, error },
-            }
-        });
+        self.end(Outcome::of(error), Some(error.clone()));
         self.span.failed(error);
     }
 
-    fn end(&mut self, kind: impl FnOnce(Duration) -> LockEventKind) {
+    fn end(&mut self, outcome: Outcome, error: Option<LockError>) {
+        let kind = |waited| LockEventKind::NotAcquired { outcome, waited, error };
         tell(&self.events.take(), |state| state.end(kind));
     }
 }
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        self.end(|waited| LockEventKind::Cancelled { waited });
+        self.end(Outcome::Cancelled, None);
     }
 }
 
@@ -501,7 +495,10 @@ mod tests {
         assert!(catch_unwind(AssertUnwindSafe(|| witness.queued(1))).is_err());
         attempt.contended();
         assert!(matches!(events.next().await.unwrap().kind, LockEventKind::Queued { ahead: 1, .. }));
-        assert!(matches!(events.next().await.unwrap().kind, LockEventKind::Contended { .. }));
+        assert!(matches!(
+            events.next().await.unwrap().kind,
+            LockEventKind::NotAcquired { outcome: Outcome::Contended, .. }
+        ));
     }
 
     #[test]
