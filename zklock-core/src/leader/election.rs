@@ -74,9 +74,8 @@ impl Election {
     /// After a failed callback it pauses first: for about 100 ms, and twice as long after each further failure, up
     /// to 30 s. It pauses in the same way if the servers refuse it, instead of ending.
     #[must_use]
-    pub fn auto_requeue(mut self) -> Self {
-        self.auto_requeue = true;
-        self
+    pub fn auto_requeue(self) -> Self {
+        Self { auto_requeue: true, ..self }
     }
 
     /// Names this election in events and metrics; see [`Mutex::named`](crate::Mutex::named).
@@ -102,9 +101,8 @@ impl Election {
 
     /// Sets the reaction of the leader to a broken connection, by default [`Policy::GiveUpWhenLost`].
     #[must_use]
-    pub fn policy(mut self, policy: Policy) -> Self {
-        self.policy = policy;
-        self
+    pub fn policy(self, policy: Policy) -> Self {
+        Self { policy, ..self }
     }
 
     /// Sets the least time between the involuntary end of a term and the next term of the same candidate,
@@ -113,9 +111,8 @@ impl Election {
     /// It keeps a flapping connection from making leadership flap. A selector also pauses for at least this
     /// time after its callback has failed.
     #[must_use]
-    pub fn hold_down(mut self, hold_down: Duration) -> Self {
-        self.hold_down = hold_down;
-        self
+    pub fn hold_down(self, hold_down: Duration) -> Self {
+        Self { hold_down, ..self }
     }
 
     /// Sets the pause between an election and the first term after it, zero by default.
@@ -124,9 +121,8 @@ impl Election {
     /// else ends its session: it learns of the loss a moment after its successor leads, or at the latest when its
     /// lease ends. If all candidates pause for the session timeout, no two of them lead at once even then.
     #[must_use]
-    pub fn handover(mut self, handover: Duration) -> Self {
-        self.handover = handover;
-        self
+    pub fn handover(self, handover: Duration) -> Self {
+        Self { handover, ..self }
     }
 
     /// Lists the candidates in the order in which they will lead; the first is the leader.

@@ -57,6 +57,12 @@ struct Inner {
     last_failure: Mutex<Option<String>>,
 }
 
+/// The callback of a user.
+type Callback = Arc<dyn Fn(Leadership) -> BoxFuture<'static, Judge> + Send + Sync>;
+
+/// Returns the failure that a callback has returned.
+type Judge = Box<dyn FnOnce() -> Option<String> + Send>;
+
 impl Election {
     /// Enters the election as a selector, which leads while `callback` runs (Curator's `LeaderSelector`).
     ///
@@ -89,7 +95,11 @@ impl LeaderSelector {
         let (own, close) = (election.without_client(), election.worker.closing.child_token());
         let (is_queued, latch, last_failure) = Default::default();
         let inner = Arc::new(Inner { election: own, close, is_queued, latch, last_failure });
-        let task = tokio::spawn(inner.clone().run(inner.join(), Arc::new(callback)));
+        let callback: Callback = Arc::new(move |term| {
+            let judge = |verdict: R::Output| Box::new(move || verdict.failure()) as Judge;
+            callback(term).map(judge).boxed()
+        });
+        let task = tokio::spawn(inner.clone().run(inner.join(), callback));
         // Without an end of its own, the task has ended with its runtime.
         let ended = task.map(|ended| ended.unwrap_or(Ended::Closed)).boxed().shared();
         Self { election, inner, ended }
@@ -189,11 +199,7 @@ impl fmt::Debug for LeaderSelector {
 impl Inner {
     /// The task of a selector, on the runtime of its callback, which alone calls and drops what belongs to the user. It
     /// runs for one term, and again as often as the candidate is to run.
-    async fn run<F, R>(self: Arc<Self>, mut latch: Arc<LeaderLatch>, callback: Arc<F>) -> Ended
-    where
-        F: Fn(Leadership) -> R + Send + Sync + 'static,
-        R: Future<Output: Verdict> + Send + 'static,
-    {
+    async fn run(self: Arc<Self>, mut latch: Arc<LeaderLatch>, callback: Callback) -> Ended {
         let mut failures = backoff();
         loop {
             let pause = match self.lead(&latch, &callback, &mut failures).await {
@@ -208,16 +214,12 @@ impl Inner {
     }
 
     /// Runs the callback for one term. The candidate has left the election when this returns the pause before the next term.
-    async fn lead<F, R>(
+    async fn lead(
         &self,
         latch: &LeaderLatch,
-        callback: &Arc<F>,
+        callback: &Callback,
         failures: &mut Backoff,
-    ) -> Result<Duration, Ended>
-    where
-        F: Fn(Leadership) -> R + Send + Sync + 'static,
-        R: Future<Output: Verdict> + Send + 'static,
-    {
+    ) -> Result<Duration, Ended> {
         let Some((term, call)) = self.elected(latch).await? else { return Ok(Duration::ZERO) };
         // It leads in this term only, which lasts until its call has ended.
         latch.close.cancel();
@@ -232,7 +234,7 @@ impl Inner {
             // Leadership is given up before the outcome is judged, which may take long.
             drop(call);
             // If the term ended before the callback, there is no verdict.
-            outcome.ok().and_then(Verdict::failure)
+            outcome.ok().and_then(|judge| judge())
         });
         let body = body.await;
         latch.ended().await;
