@@ -3,7 +3,6 @@
 //! Uses the layers below: `guard`, `participant`, `hold`, `client` and `error`.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Client;
@@ -29,8 +28,7 @@ use crate::participant::{self, Participant};
 #[derive(Clone, Debug)]
 pub struct Mutex {
     client: Client,
-    /// Shared by the clones, of which each task that waits may have one.
-    lock: Arc<LockRef>,
+    lock: LockRef,
 }
 
 /// A held [`Mutex`].
@@ -51,7 +49,7 @@ impl Client {
     /// too.
     pub fn mutex(&self, path: impl AsRef<str>) -> Result<Mutex, LockError> {
         let lock = LockRef::of(self.path(path)?, Access::Mutex);
-        Ok(Mutex { client: self.clone(), lock: Arc::new(lock) })
+        Ok(Mutex { client: self.clone(), lock })
     }
 
     /// Returns the mutex at `path` that is not reentrant: a logical call that enters it again gets an error.
@@ -66,7 +64,7 @@ impl Client {
     /// Those of [`mutex`](Self::mutex).
     pub fn exclusive(&self, path: impl AsRef<str>) -> Result<Mutex, LockError> {
         let lock = LockRef::of(self.path(path)?, Access::NonReentrantMutex);
-        Ok(Mutex { client: self.clone(), lock: Arc::new(lock) })
+        Ok(Mutex { client: self.clone(), lock })
     }
 }
 
@@ -89,7 +87,7 @@ impl Mutex {
     #[must_use]
     pub fn also_behind(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let names: Vec<_> = names.into_iter().map(Into::into).collect();
-        Arc::make_mut(&mut self.lock).wait_behind(&names);
+        self.lock.wait_behind(&names);
         self
     }
 
@@ -108,7 +106,7 @@ impl Mutex {
     /// ```
     #[must_use]
     pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
-        Arc::make_mut(&mut self.lock).label = name.into();
+        self.lock.label = name.into();
         self
     }
 

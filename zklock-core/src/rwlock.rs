@@ -3,7 +3,6 @@
 //! Uses the layers below: `guard`, `participant`, `hold`, `deadline`, `client`, `session` and `error`.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Client;
@@ -42,9 +41,8 @@ use crate::participant::{self, Participant};
 #[derive(Clone, Debug)]
 pub struct RwLock {
     client: Client,
-    // Shared by the clones, of which each task that waits may have one.
-    read: Arc<LockRef>,
-    write: Arc<LockRef>,
+    read: LockRef,
+    write: LockRef,
 }
 
 /// The kind of lock of a [`ReadGuard`].
@@ -70,8 +68,7 @@ impl Client {
     /// Those of [`mutex`](Self::mutex).
     pub fn rwlock(&self, path: impl AsRef<str>) -> Result<RwLock, LockError> {
         let path = self.path(path)?;
-        let [read, write] =
-            [Access::Read, Access::Write].map(|access| Arc::new(LockRef::of(path.clone(), access)));
+        let [read, write] = [Access::Read, Access::Write].map(|access| LockRef::of(path.clone(), access));
         Ok(RwLock { client: self.clone(), read, write })
     }
 }
@@ -90,8 +87,8 @@ impl RwLock {
     #[must_use]
     pub fn also_behind(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let names: Vec<_> = names.into_iter().map(Into::into).collect();
-        Arc::make_mut(&mut self.read).wait_behind(&names);
-        Arc::make_mut(&mut self.write).wait_behind(&names);
+        self.read.wait_behind(&names);
+        self.write.wait_behind(&names);
         self
     }
 
@@ -99,8 +96,8 @@ impl RwLock {
     #[must_use]
     pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
         let name = name.into();
-        Arc::make_mut(&mut self.read).label = name.clone();
-        Arc::make_mut(&mut self.write).label = name;
+        self.read.label = name.clone();
+        self.write.label = name;
         self
     }
 
