@@ -226,7 +226,7 @@ impl Attempt {
     /// Ends an attempt that does not wait.
     pub(crate) fn contended(mut self) {
         self.end(Outcome::Contended, None);
-        self.span.contended();
+        self.span.outcome = Outcome::Contended;
     }
 
     /// Ends the attempt with the error of its call.

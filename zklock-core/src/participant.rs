@@ -92,14 +92,10 @@ pub(crate) async fn list_with_line(client: &Client, lock: &LockRef) -> Result<Ve
 /// Lists the participants, holders before waiters.
 pub(crate) async fn list(worker: &Arc<Worker>, lock: &LockRef) -> Result<Vec<Participant>, LockError> {
     let asked = lock.clone();
-    let request = move |session: Arc<Session>| {
-        let lock = asked.clone();
-        async move { ask(&session, &lock).await }
-    };
-    worker.ask_until_answered(&lock.path, request).await
+    worker.ask_until_answered(&lock.path, move |session| ask(session, asked.clone())).await
 }
 
-async fn ask(session: &Session, lock: &LockRef) -> Result<Vec<Participant>, LockError> {
+async fn ask(session: Arc<Session>, lock: LockRef) -> Result<Vec<Participant>, LockError> {
     let (requests, path) = (session.requests(), &lock.path);
     let failed = |error: RequestError| error.into_error(path.relative());
     let queues = match &lock.wanted {
@@ -112,7 +108,7 @@ async fn ask(session: &Session, lock: &LockRef) -> Result<Vec<Participant>, Lock
             vec![queue.map_err(failed)?]
         }
         Wanted::Permits(permits) => {
-            let of = count(session, &permits.count).await?;
+            let of = count(&session, &permits.count).await?;
             // The only permit of `Client::exclusive` is a mutex.
             semaphore(requests, path, (of, lock.access.mode())).await.map_err(failed)?.into()
         }
