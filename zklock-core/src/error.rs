@@ -124,7 +124,12 @@ pub enum LockError {
     },
 
     /// No client is installed under this name.
-    #[error("{}", not_installed(.name.as_deref(), .path.as_deref()))]
+    #[error(
+        "no client is installed{}{}: {}",
+        named(.name),
+        .path.as_ref().map(|path| format!(" to lock {path}")).unwrap_or_default(),
+        installation(.name)
+    )]
     NotInstalled {
         /// The requested name, or `None` for the default client.
         name: Option<String>,
@@ -133,7 +138,7 @@ pub enum LockError {
     },
 
     /// A client is already installed under this name, and stays installed.
-    #[error("{}", already_installed(.name.as_deref()))]
+    #[error("a client is already installed{}", named(.name))]
     AlreadyInstalled {
         /// The requested name, or `None` for the default client.
         name: Option<String>,
@@ -367,19 +372,14 @@ fn behind(holder: Option<&Holder>) -> String {
     holder.map(|holder| format!(": {holder}")).unwrap_or_default()
 }
 
-fn not_installed(name: Option<&str>, path: Option<&str>) -> String {
-    let lock = path.map(|path| format!(" to lock {path}")).unwrap_or_default();
+fn named(name: &Option<String>) -> String {
+    name.as_ref().map(|name| format!(" as {name:?}")).unwrap_or_default()
+}
+
+fn installation(name: &Option<String>) -> &'static str {
     match name {
-        Some(name) => {
-            format!(
-                "no client is installed as {name:?}{lock}: call `zklock::install_as` at start-up, or \
-                 `TestServer::client_as` in a `#[zklock::test]`"
-            )
-        }
-        None => format!(
-            "no client is installed{lock}: call `zklock::install` at start-up; a test that is a `#[zklock::test]` \
-             has one"
-        ),
+        Some(_) => "call `zklock::install_as` at start-up, or `TestServer::client_as` in a `#[zklock::test]`",
+        None => "call `zklock::install` at start-up; a test that is a `#[zklock::test]` has one",
     }
 }
 
@@ -387,13 +387,6 @@ fn closed(path: &str) -> String {
     match path {
         "" => "the client is closed".to_owned(),
         path => format!("cannot use lock {path}: the client is closed"),
-    }
-}
-
-fn already_installed(name: Option<&str>) -> String {
-    match name {
-        Some(name) => format!("a client is already installed as {name:?}"),
-        None => "a client is already installed".to_owned(),
     }
 }
 
