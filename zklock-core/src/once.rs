@@ -128,7 +128,7 @@ impl Client {
         let is_known = worker.periods.is_closed(&polled.0, polled.1);
         match if is_known { None } else { or(taken, begun).await } {
             // The holder may have begun the period, may have died before, or may hold the lock for other work.
-            Some(Err(error)) if error.is_contended() => match has_begun(worker, &polled).await {
+            Some(Err(error)) if error.is_contended() => match has_begun(worker, &polled, &mut None).await {
                 Ok(true) => {}
                 Ok(false) | Err(_) => return Err(error),
             },
@@ -203,29 +203,43 @@ fn note(worker: &Worker, path: &NodePath, last: LastStart, period: Period, asked
     }
 }
 
-/// Asks the servers whether no start is possible yet at the tick, unless the client remembers it.
-async fn has_begun(worker: &Arc<Worker>, (tick, period): &Polled) -> Result<bool, LockError> {
-    let period = *period;
+/// Asks the servers whether no start is possible yet at the tick, unless the client remembers it, or the last start is that of
+/// the `known` attempt, whose period was over before.
+async fn has_begun(
+    worker: &Arc<Worker>,
+    (tick, period): &Polled,
+    known: &mut Option<Uuid>,
+) -> Result<bool, LockError> {
+    let (period, before) = (*period, *known);
+    // Another call of this client may have learned it.
     if worker.periods.is_closed(tick, period) {
         return Ok(true);
     }
     let (asked, about) = (Instant::now(), tick.clone());
-    let question = move |session: Arc<_>| async move { ask(&session, &about, period).await };
-    let Some(last) = worker.ask(tick, question).await? else { return Ok(false) };
+    let question = move |session: Arc<_>| async move { ask(&session, &about, period, before).await };
+    let last = worker.ask(tick, question).await?;
+    let Some(last) = last.filter(|last| Some(last.started_by()) != before) else { return Ok(false) };
     note(worker, tick, last, period, asked);
+    *known = Some(last.started_by());
     Ok(!last.closed_for(period).is_zero())
 }
 
-/// Returns the last start as of the servers' present time, or `None` if nothing has started yet.
+/// Returns the last start as of the servers' present time, or as it was read if it is that of the `known` attempt. Returns
+/// `None` if nothing has started yet.
 ///
 /// It writes a record that is no start, because the servers tell their time only by the stamp of a write.
-async fn ask(session: &Session, path: &NodePath, period: Period) -> Result<Option<LastStart>, RequestError> {
+async fn ask(
+    session: &Session,
+    path: &NodePath,
+    period: Period,
+    known: Option<Uuid>,
+) -> Result<Option<LastStart>, RequestError> {
     let mut is_overtaken = false;
     loop {
         let (Some(last), version) = read(session, path).await? else { return Ok(None) };
         // Many clients may ask at the same time. A record that another one wrote meanwhile has the present
         // time too.
-        if is_overtaken {
+        if is_overtaken || Some(last.started_by()) == known {
             return Ok(Some(last));
         }
         let record = Record::question(last, period);
@@ -251,7 +265,7 @@ async fn poll(worker: Arc<Worker>, polled: Polled, mut begun: oneshot::Sender<()
             () = begun.closed() => break,
             () = sleep(LOOK_EVERY) => {}
         }
-        match look(&worker, &polled, &mut known).await {
+        match has_begun(&worker, &polled, &mut known).await {
             Ok(true) => {
                 begun.send(()).ok();
                 break;
@@ -261,25 +275,6 @@ async fn poll(worker: Arc<Worker>, polled: Polled, mut begun: oneshot::Sender<()
         }
     }
     worker.periods.leave(&polled);
-}
-
-/// Asks whether the period has begun, but only if the last start is not that of the `known` attempt.
-async fn look(worker: &Arc<Worker>, polled: &Polled, known: &mut Option<Uuid>) -> Result<bool, LockError> {
-    let (tick, period) = polled;
-    // Another call of this client may have learned it.
-    if worker.periods.is_closed(tick, *period) {
-        return Ok(true);
-    }
-    let about = tick.clone();
-    // Reading the last start writes nothing, whereas the question in `has_begun` is a write.
-    let look = move |session: Arc<Session>| async move { read(&session, &about).await };
-    let last = worker.ask(tick, look).await?.0.map(|last| last.started_by());
-    if last == *known {
-        return Ok(false);
-    }
-    let has_begun = has_begun(worker, polled).await?;
-    *known = last;
-    Ok(has_begun)
 }
 
 impl Record {
