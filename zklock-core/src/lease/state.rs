@@ -8,7 +8,8 @@ use tokio::sync::oneshot;
 
 use crate::change::{Mutex, Signal};
 use crate::error::{LockError, LossReason};
-use crate::events::{HoldEnd, Witness};
+use crate::event::HoldEnd;
+use crate::events::Witness;
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
 use crate::session::Session;
