@@ -185,7 +185,7 @@ fn found(name: Option<&str>) -> Result<Client, LockError> {
     installed.get(name).ok_or_else(|| {
         let name = name.map(str::to_owned);
         match installed.is_closed(&name) {
-            true => LockError::closed(String::new()),
+            true => LockError::Closed { path: String::new() },
             false => LockError::NotInstalled { name, path: None },
         }
     })
@@ -195,7 +195,9 @@ fn found(name: Option<&str>) -> Result<Client, LockError> {
 pub(crate) fn about(error: LockError, path: &str) -> LockError {
     match error {
         LockError::NotInstalled { name, .. } => LockError::NotInstalled { name, path: Some(path.to_owned()) },
-        LockError::Closed { path: unknown, .. } if unknown.is_empty() => LockError::closed(path.to_owned()),
+        LockError::Closed { path: unknown, .. } if unknown.is_empty() => {
+            LockError::Closed { path: path.to_owned() }
+        }
         other => other,
     }
 }

@@ -189,9 +189,10 @@ pub fn term(client: Result<Client, LockError>, paths: Paths, wait: Wait) -> Taki
         let (client, leader) = (client.clone(), client.leader(&at.path)?.named(at.label));
         Ok(async move {
             let leadership = match wait {
-                Wait::Never => {
-                    leader.term().await?.ok_or_else(|| LockError::not_leader(leader.path().to_owned()))?
-                }
+                Wait::Never => leader
+                    .term()
+                    .await?
+                    .ok_or_else(|| LockError::NotLeader { path: leader.path().to_owned() })?,
                 Wait::For(wait) => leader.leadership_timeout(wait).await?,
                 Wait::Default | Wait::Forever => leader.leadership().await?,
             };

@@ -12,7 +12,10 @@ use std::time::{Duration, Instant};
 use std::{fmt, thread};
 
 use tokio::runtime::Builder;
-use zklock::{Client, Config, Events, LockError, LockEvent, LockEventKind, LossReason, Policy};
+use zklock::{
+    Client, Config, Events, FencingToken, HoldEnd, LockError, LockEvent, LockEventKind, LossReason, Outcome,
+    Policy,
+};
 use zklock_testkit::How;
 use zookeeper_client::Permission as P;
 
@@ -84,6 +87,13 @@ async fn end(events: &mut Events) -> LockEventKind {
     }
 }
 
+/// Returns the end of a wait without the lock.
+async fn vain(events: &mut Events) -> (Outcome, Duration, Option<LockError>) {
+    let kind = end(events).await;
+    let LockEventKind::NotAcquired { outcome, waited, error, .. } = kind else { panic!("{kind:?}") };
+    (outcome, waited, error)
+}
+
 #[tokio::test]
 async fn each_end_of_a_wait_is_told_with_its_cause_and_its_time() {
     let (space, [client, other]) = Space::with_clients().await;
@@ -96,8 +106,8 @@ async fn each_end_of_a_wait_is_told_with_its_cause_and_its_time() {
     let begun = Instant::now();
     assert!(mutex.try_lock().await.unwrap().is_none());
     assert_eq!(span().end(), ["contended", "", ""]);
-    let contended = end(&mut events).await;
-    let LockEventKind::Contended { waited, .. } = contended else { panic!("{contended:?}") };
+    let (outcome, waited, error) = vain(&mut events).await;
+    assert!(outcome == Outcome::Contended && error.is_none(), "{outcome:?}");
     assert!(waited > Duration::ZERO && waited <= begun.elapsed(), "{waited:?}");
 
     let wait = Duration::from_millis(50);
@@ -105,9 +115,9 @@ async fn each_end_of_a_wait_is_told_with_its_cause_and_its_time() {
     let ended = span();
     assert_eq!(ended.end(), ["timed_out", "timed_out", "ERROR"]);
     assert_eq!(ended.field("otel.status_description"), late.to_string());
-    let timed_out = end(&mut events).await;
-    let LockEventKind::TimedOut { waited, error, .. } = timed_out else { panic!("{timed_out:?}") };
-    assert!(waited >= wait && error.is_timeout(), "{waited:?} {error}");
+    let (outcome, waited, error) = vain(&mut events).await;
+    assert!(outcome == Outcome::TimedOut && waited >= wait, "{outcome:?} {waited:?}");
+    assert!(error.unwrap().is_timeout());
 
     let begun = Instant::now();
     let mut waiting = Box::pin(mutex.lock());
@@ -120,18 +130,19 @@ async fn each_end_of_a_wait_is_told_with_its_cause_and_its_time() {
     }
     drop(waiting);
     assert_eq!(span().end(), ["cancelled", "", ""]);
-    let cancelled = end(&mut events).await;
-    let LockEventKind::Cancelled { waited, .. } = cancelled else { panic!("{cancelled:?}") };
+    let (outcome, waited, error) = vain(&mut events).await;
+    assert!(outcome == Outcome::Cancelled && error.is_none(), "{outcome:?}");
     assert!((wait..=begun.elapsed()).contains(&waited), "{waited:?}");
     held.release().await.unwrap();
 
     let begun = Instant::now();
     failed(client.semaphore("/ends/room", 4).unwrap().acquire().await);
     assert_eq!(span().end(), ["refused", "refused", "ERROR"]);
-    let refused = end(&mut events).await;
-    let LockEventKind::Refused { error: LockError::PermitsDiffer { .. }, waited, .. } = refused else {
-        panic!("{refused:?}");
-    };
+    let (outcome, waited, error) = vain(&mut events).await;
+    assert!(
+        outcome == Outcome::Refused && matches!(error, Some(LockError::PermitsDiffer { .. })),
+        "{error:?}"
+    );
     assert!(waited > Duration::ZERO && waited <= begun.elapsed(), "{waited:?}");
     room.release().await.unwrap();
 
@@ -139,9 +150,16 @@ async fn each_end_of_a_wait_is_told_with_its_cause_and_its_time() {
     let begun = Instant::now();
     failed(mutex.lock().await);
     assert_eq!(span().end(), ["failed", "failed", "ERROR"]);
-    let ended = end(&mut events).await;
-    let LockEventKind::Failed { error, waited, .. } = ended else { panic!("{ended:?}") };
-    assert!(error.is_closed() && waited <= begun.elapsed(), "{error} {waited:?}");
+    let (outcome, waited, error) = vain(&mut events).await;
+    assert!(outcome == Outcome::Failed && waited <= begun.elapsed(), "{outcome:?} {waited:?}");
+    assert!(error.unwrap().is_closed());
+}
+
+/// Returns the end of a hold or a term, with its token and its length.
+async fn hold_end(events: &mut Events) -> (HoldEnd, FencingToken, Duration) {
+    let kind = end(events).await;
+    let LockEventKind::HoldEnded { end, fencing_token, held, .. } = kind else { panic!("{kind:?}") };
+    (end, fencing_token, held)
 }
 
 async fn hold_for(client: &Client, least: Duration) -> zklock::MutexGuard {
@@ -157,36 +175,31 @@ async fn each_end_of_a_hold_is_told_with_its_cause_and_its_time() {
     let (recorder, _listening) = Recorder::listen();
     let least = Duration::from_millis(20);
     hold_for(&client, least).await.release().await.unwrap();
-    let released = end(&mut events).await;
-    let LockEventKind::Released { held, .. } = released else { panic!("{released:?}") };
-    assert!(held >= least, "{held:?}");
+    let (end, _, held) = hold_end(&mut events).await;
+    assert!(matches!(end, HoldEnd::Released) && held >= least, "{end:?} {held:?}");
 
     let guard = hold_for(&client, least).await;
     let next = spawn_lock(&client, ENDS);
     until_in_line(&client.mutex(ENDS).unwrap(), 1).await;
     guard.release().await.unwrap();
-    let passed_on = end(&mut events).await;
-    let LockEventKind::PassedOn { held, .. } = passed_on else { panic!("{passed_on:?}") };
-    assert!(held >= least, "{held:?}");
+    let (end, _, held) = hold_end(&mut events).await;
+    assert!(matches!(end, HoldEnd::PassedOn) && held >= least, "{end:?} {held:?}");
 
     let guard = soon(next).await.unwrap();
     tokio::time::sleep(least).await;
     space.delete_children(ENDS).await;
-    let lost = end(&mut events).await;
-    let LockEventKind::Lost { reason: LossReason::NodeDeleted, fencing_token, held, .. } = lost else {
-        panic!("{lost:?}");
-    };
-    assert!(held >= least, "{held:?}");
-    assert_eq!(fencing_token, guard.fencing_token());
+    let (end, token, held) = hold_end(&mut events).await;
+    assert!(matches!(end, HoldEnd::Lost(LossReason::NodeDeleted)) && held >= least, "{end:?} {held:?}");
+    assert_eq!(token, guard.fencing_token());
     // The release of a lost lock is no second end.
     failed(guard.release().await);
     drop(hold_for(&client, least).await);
-    assert!(matches!(end(&mut events).await, LockEventKind::Released { .. }));
+    assert!(matches!(hold_end(&mut events).await, (HoldEnd::Released, ..)));
     let denied = hold_for(&client, least).await;
     space.permit(ENDS, P::READ | P::CREATE | P::ADMIN).await;
     let error = failed(denied.release().await);
     space.permit(ENDS, P::ALL).await;
-    assert!(matches!(end(&mut events).await, LockEventKind::ReleaseFailed { .. }));
+    assert!(matches!(hold_end(&mut events).await, (HoldEnd::ReleaseFailed(_), ..)));
     let spans = recorder.take();
     let holds: Vec<_> = spans.iter().filter(|span| span.name == "zklock.hold").collect();
     // A lock that was passed on and then lost was not lost by its first holder.
@@ -204,14 +217,14 @@ async fn permits_of_one_call_are_one_attempt_that_is_lost_with_the_first_of_them
     let three = semaphore.acquire_many(3).await.unwrap();
     let token = three.fencing_token();
     three.release().await.unwrap();
-    let released = end(&mut events).await;
-    assert!(matches!(released, LockEventKind::Released { fencing_token, .. } if fencing_token == token));
+    let (end, ended, _) = hold_end(&mut events).await;
+    assert!(matches!(end, HoldEnd::Released) && ended == token, "{end:?} {ended}");
     let two = semaphore.acquire_many(2).await.unwrap();
     space.delete_first_child("/ends/room/leases").await;
-    assert!(matches!(end(&mut events).await, LockEventKind::Lost { .. }));
+    assert!(matches!(hold_end(&mut events).await, (HoldEnd::Lost(_), ..)));
     failed(two.release().await);
     semaphore.acquire().await.unwrap().release().await.unwrap();
-    assert!(matches!(end(&mut events).await, LockEventKind::Released { .. }));
+    assert!(matches!(hold_end(&mut events).await, (HoldEnd::Released, ..)));
 }
 
 #[tokio::test]
@@ -238,17 +251,20 @@ async fn each_term_of_a_candidate_has_its_end_and_the_candidate_withdraws_at_las
     let mut events = client.events();
     let latch = client.election("/ends/leader").unwrap().policy(Policy::GiveUpWhenSuspended).latch();
     soon(latch.leadership()).await.unwrap().resign();
-    assert!(matches!(end(&mut events).await, LockEventKind::Resigned { .. }));
+    assert!(matches!(hold_end(&mut events).await, (HoldEnd::Released, ..)));
     soon(latch.leadership()).await.unwrap();
     proxy.cut(How::Rst);
     let mut lost = end(&mut events).await;
     while let LockEventKind::Suspended { .. } | LockEventKind::Confirmed { .. } = lost {
         lost = end(&mut events).await;
     }
-    assert!(matches!(lost, LockEventKind::Lost { reason: LossReason::Suspended, .. }), "{lost:?}");
+    assert!(
+        matches!(lost, LockEventKind::HoldEnded { end: HoldEnd::Lost(LossReason::Suspended), .. }),
+        "{lost:?}"
+    );
     soon(latch.leadership()).await.unwrap();
     soon(latch.close()).await.unwrap();
-    assert!(matches!(end(&mut events).await, LockEventKind::Resigned { .. }));
+    assert!(matches!(hold_end(&mut events).await, (HoldEnd::Released, ..)));
     assert!(matches!(end(&mut events).await, LockEventKind::Withdrawn { .. }));
 }
 
@@ -309,7 +325,7 @@ async fn a_selector_that_does_not_run_again_withdraws_until_it_is_requeued() {
                 ids.push(event.id);
             }
         }
-        assert_eq!(names, ["Begun", "Elected", "Resigned", "Withdrawn"]);
+        assert_eq!(names, ["Begun", "Elected", "Released", "Withdrawn"]);
         selector.requeue();
     }
     assert!(ids[..4].iter().all(|id| *id == ids[0]) && ids[4..].iter().all(|id| *id == ids[4]), "{ids:?}");
@@ -385,8 +401,8 @@ impl Listener {
 impl Ledger {
     fn note(&mut self, event: &LockEvent) {
         use LockEventKind::{
-            Acquired, Begun, Cancelled, Confirmed, Contended, Downgraded, Elected, Failed, Lost, PassedOn,
-            Queued, Refused, Rejected, ReleaseFailed, Released, Resigned, Suspended, TimedOut, Withdrawn,
+            Acquired, Begun, Confirmed, Downgraded, Elected, HoldEnded, NotAcquired, Queued, Rejected,
+            Suspended, Withdrawn,
         };
         let before = self.lives.get(&event.id).copied();
         let is_candidate = event.mode == zklock::Mode::Leader;
@@ -399,19 +415,14 @@ impl Ledger {
                 }
             }
             (Some(stage @ (Stage::Waits | Stage::Stands)), Queued { .. }) => stage,
-            (
-                Some(Stage::Waits),
-                Contended { .. } | TimedOut { .. } | Cancelled { .. } | Refused { .. } | Failed { .. },
-            ) => Stage::Over,
+            (Some(Stage::Waits), NotAcquired { .. }) => Stage::Over,
             (Some(Stage::Waits), Acquired { .. }) => Stage::Holds,
             (Some(stage @ (Stage::Holds | Stage::Leads)), Suspended { .. } | Confirmed { .. }) => stage,
             (Some(Stage::Holds), Downgraded { .. }) => Stage::Holds,
-            (Some(Stage::Holds), Released { .. } | PassedOn { .. } | Lost { .. } | ReleaseFailed { .. }) => {
-                Stage::Over
-            }
+            (Some(Stage::Holds), HoldEnded { .. }) => Stage::Over,
             (Some(Stage::Stands), Rejected { .. }) => Stage::Stands,
             (Some(Stage::Stands), Elected { .. }) => Stage::Leads,
-            (Some(Stage::Leads), Resigned { .. } | Lost { .. } | ReleaseFailed { .. }) => Stage::Stands,
+            (Some(Stage::Leads), HoldEnded { .. }) => Stage::Stands,
             (Some(Stage::Stands), Withdrawn { .. }) => Stage::Over,
             (before, _) => panic!("{before:?} has {event:?}"),
         };
@@ -430,7 +441,7 @@ impl Ledger {
         let ends = ["Contended", "TimedOut", "Cancelled", "Refused", "Failed", "Acquired", "Withdrawn"];
         assert_eq!(self.count(&["Begun"]), self.count(&ends), "{:?}", self.counts);
         assert_eq!(self.count(&["Begun"]), self.lives.len(), "{:?}", self.counts);
-        let ends = ["Released", "PassedOn", "Lost", "ReleaseFailed", "Resigned"];
+        let ends = ["Released", "PassedOn", "Lost", "ReleaseFailed"];
         assert_eq!(self.count(&["Acquired", "Elected"]), self.count(&ends), "{:?}", self.counts);
     }
 }
@@ -441,7 +452,12 @@ impl fmt::Debug for Ledger {
     }
 }
 
+/// Returns the name of an event, or the way in which a wait or a hold ended.
 fn name(kind: &LockEventKind) -> String {
-    let text = format!("{kind:?}");
-    text.split(' ').next().unwrap_or_default().to_owned()
+    let text = match kind {
+        LockEventKind::NotAcquired { outcome, .. } => format!("{outcome:?}"),
+        LockEventKind::HoldEnded { end, .. } => format!("{end:?}"),
+        kind => format!("{kind:?}"),
+    };
+    text.split([' ', '(']).next().unwrap_or_default().to_owned()
 }

@@ -157,12 +157,6 @@ impl Client {
     }
 }
 
-impl AsRef<Self> for Client {
-    fn as_ref(&self) -> &Self {
-        self
-    }
-}
-
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")

@@ -98,7 +98,6 @@ pub enum LockError {
 
     /// This client was asked to do the leader's work, but does not lead.
     #[error("this client is not the leader at {path}")]
-    #[non_exhaustive]
     NotLeader {
         /// The election's path.
         path: String,
@@ -125,7 +124,12 @@ pub enum LockError {
     },
 
     /// No client is installed under this name.
-    #[error("{}", not_installed(.name.as_deref(), .path.as_deref()))]
+    #[error(
+        "no client is installed{}{}: {}",
+        named(.name),
+        .path.as_ref().map(|path| format!(" to lock {path}")).unwrap_or_default(),
+        installation(.name)
+    )]
     NotInstalled {
         /// The requested name, or `None` for the default client.
         name: Option<String>,
@@ -134,7 +138,7 @@ pub enum LockError {
     },
 
     /// A client is already installed under this name, and stays installed.
-    #[error("{}", already_installed(.name.as_deref()))]
+    #[error("a client is already installed{}", named(.name))]
     AlreadyInstalled {
         /// The requested name, or `None` for the default client.
         name: Option<String>,
@@ -245,7 +249,6 @@ pub enum LockError {
 
     /// The client is shutting down or has been shut down, or the candidate was closed.
     #[error("{}", closed(.path))]
-    #[non_exhaustive]
     Closed {
         /// The lock's path. It is empty if the client itself was asked for.
         path: String,
@@ -253,19 +256,7 @@ pub enum LockError {
 }
 
 impl LockError {
-    /// Creates [`LockError::NotLeader`], for generated code.
-    #[doc(hidden)]
-    pub fn not_leader(path: String) -> Self {
-        Self::NotLeader { path }
-    }
-
-    /// Creates the error of a call whose client is shut down, for the crate of the attributes.
-    #[doc(hidden)]
-    pub fn closed(path: String) -> Self {
-        Self::Closed { path }
-    }
-
-    /// Creates the error of a call that does not wait for a contended lock, for tests of other crates.
+    /// Creates the error of a call that does not wait for a contended lock, for the command `zklock`.
     #[doc(hidden)]
     pub fn contended(path: String) -> Self {
         Self::Timeout { path, waited: Duration::ZERO, phase: Phase::Queued, holder: None }
@@ -381,19 +372,14 @@ fn behind(holder: Option<&Holder>) -> String {
     holder.map(|holder| format!(": {holder}")).unwrap_or_default()
 }
 
-fn not_installed(name: Option<&str>, path: Option<&str>) -> String {
-    let lock = path.map(|path| format!(" to lock {path}")).unwrap_or_default();
+fn named(name: &Option<String>) -> String {
+    name.as_ref().map(|name| format!(" as {name:?}")).unwrap_or_default()
+}
+
+fn installation(name: &Option<String>) -> &'static str {
     match name {
-        Some(name) => {
-            format!(
-                "no client is installed as {name:?}{lock}: call `zklock::install_as` at start-up, or \
-                 `TestServer::client_as` in a `#[zklock::test]`"
-            )
-        }
-        None => format!(
-            "no client is installed{lock}: call `zklock::install` at start-up; a test that is a `#[zklock::test]` \
-             has one"
-        ),
+        Some(_) => "call `zklock::install_as` at start-up, or `TestServer::client_as` in a `#[zklock::test]`",
+        None => "call `zklock::install` at start-up; a test that is a `#[zklock::test]` has one",
     }
 }
 
@@ -401,13 +387,6 @@ fn closed(path: &str) -> String {
     match path {
         "" => "the client is closed".to_owned(),
         path => format!("cannot use lock {path}: the client is closed"),
-    }
-}
-
-fn already_installed(name: Option<&str>) -> String {
-    match name {
-        Some(name) => format!("a client is already installed as {name:?}"),
-        None => "a client is already installed".to_owned(),
     }
 }
 
@@ -503,13 +482,13 @@ mod tests {
             format!("{error:?}"),
             "request on /a refused: the node has children: Refused { path: \"/a\", refusal: NotEmpty }"
         );
-        let shown = format!("{:#?}", LockError::not_leader("/a".into()));
+        let shown = format!("{:#?}", LockError::NotLeader { path: "/a".into() });
         assert_eq!(shown, "this client is not the leader at /a: NotLeader {\n    path: \"/a\",\n}");
     }
 
     #[test]
     fn a_closed_client_is_told_with_the_lock_or_without_one() {
-        let closed = |path: &str| LockError::closed(path.into()).to_string();
+        let closed = |path: &str| LockError::Closed { path: path.into() }.to_string();
         assert_eq!(closed("/a"), "cannot use lock /a: the client is closed");
         assert_eq!(closed(""), "the client is closed");
     }

@@ -19,9 +19,9 @@ use crate::token::FencingToken;
 /// |---|---|
 /// | `Begun` | `Begun` |
 /// | `Queued`, any number of times | `Queued` and `Rejected`, any number of times |
-/// | `Acquired`; or `Contended`, `TimedOut`, `Cancelled`, `Refused` or `Failed`, and then no other event | `Elected` |
+/// | `Acquired`; or `NotAcquired`, and then no other event | `Elected` |
 /// | `Suspended`, `Confirmed` and `Downgraded`, any number of times | `Suspended` and `Confirmed`, any number of times |
-/// | `Released`, `PassedOn`, `Lost` or `ReleaseFailed` | `Resigned`, `Lost` or `ReleaseFailed`; and then `Queued` and `Elected` again, for each further term |
+/// | `HoldEnded` | `HoldEnded`; and then `Queued` and `Elected` again, for each further term |
 /// | | `Withdrawn` |
 ///
 /// An attempt or a candidate that began while nobody listened has no events.
@@ -64,41 +64,15 @@ pub enum LockEventKind {
         /// The number of contenders in front.
         ahead: usize,
     },
-    /// The end of an attempt that does not wait, and found others in front.
+    /// The wait of the call ended without the lock.
     #[non_exhaustive]
-    Contended {
+    NotAcquired {
+        /// The way in which it ended.
+        outcome: Outcome,
         /// The time since the attempt began.
         waited: Duration,
-    },
-    /// The end of an attempt whose time is over.
-    #[non_exhaustive]
-    TimedOut {
-        /// The time since the attempt began.
-        waited: Duration,
-        /// The error of the call, which names the holder if it is known.
-        error: LockError,
-    },
-    /// The end of an attempt whose future was dropped, for example because its period under `once_per` has begun.
-    #[non_exhaustive]
-    Cancelled {
-        /// The time since the attempt began.
-        waited: Duration,
-    },
-    /// The end of an attempt that the servers, or the other participants' settings, do not allow.
-    #[non_exhaustive]
-    Refused {
-        /// The time since the attempt began.
-        waited: Duration,
-        /// The error of the call.
-        error: LockError,
-    },
-    /// The end of an attempt by any other error.
-    #[non_exhaustive]
-    Failed {
-        /// The time since the attempt began.
-        waited: Duration,
-        /// The error of the call.
-        error: LockError,
+        /// The error of the call, if it has one. It names the holder if that is known.
+        error: Option<LockError>,
     },
     /// The call holds the lock, or all of the permits that it wanted.
     #[non_exhaustive]
@@ -126,41 +100,15 @@ pub enum LockEventKind {
         /// The fencing token of the holder.
         fencing_token: FencingToken,
     },
-    /// The lock was released: its node is gone, or other readers of this client still hold it.
+    /// The hold or the term has ended.
     #[non_exhaustive]
-    Released {
-        /// The fencing token of the holder.
-        fencing_token: FencingToken,
-        /// The time since the lock was acquired.
-        held: Duration,
-    },
-    /// The holder has given the lock back, and another call of this client has it now.
-    #[non_exhaustive]
-    PassedOn {
-        /// The fencing token of the holder.
-        fencing_token: FencingToken,
-        /// The time since the lock was acquired.
-        held: Duration,
-    },
-    /// The lock or the term was lost. For several permits, it is sent when the first of them is lost.
-    #[non_exhaustive]
-    Lost {
+    HoldEnded {
+        /// The way in which it ended.
+        end: HoldEnd,
         /// The fencing token of the holder.
         fencing_token: FencingToken,
         /// The time since the lock was acquired, or since the election.
         held: Duration,
-        /// The reason for the loss.
-        reason: LossReason,
-    },
-    /// The lock could not be released; the remaining node disappears when the session ends.
-    #[non_exhaustive]
-    ReleaseFailed {
-        /// The fencing token of the holder.
-        fencing_token: FencingToken,
-        /// The time since the lock was acquired, or since the election.
-        held: Duration,
-        /// The cause.
-        error: LockError,
     },
     /// The candidate leads: a term begins.
     #[non_exhaustive]
@@ -169,14 +117,6 @@ pub enum LockEventKind {
         fencing_token: FencingToken,
         /// The time since the candidate joined the election, or since the end of its last term.
         waited: Duration,
-    },
-    /// The term was given up, and its node is gone.
-    #[non_exhaustive]
-    Resigned {
-        /// The fencing token of the term.
-        fencing_token: FencingToken,
-        /// The time since the election.
-        held: Duration,
     },
     /// The servers refused the candidate, which tries again after a pause, or withdraws.
     #[non_exhaustive]
@@ -205,15 +145,36 @@ pub(crate) struct Subject<'a> {
     pub(crate) group: Option<u64>,
 }
 
+/// The end of a hold or a term.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum HoldEnd {
+    /// The lock was released, or the term was given up: the node is gone, or other readers of this client still hold the
+    /// lock.
+    Released,
+    /// The holder has given the lock back, and another call of this client has it now.
+    PassedOn,
+    /// The lock or the term was lost, for this reason. For several permits, it is told when the first of them is lost.
+    Lost(LossReason),
+    /// The lock could not be released, for this reason; the remaining node disappears when the session ends.
+    ReleaseFailed(LockError),
+}
+
 /// The end of a call's wait for a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+#[non_exhaustive]
+pub enum Outcome {
+    /// The call holds the lock.
     Acquired,
+    /// The call does not wait, and found others in front.
     Contended,
+    /// Its time is over.
     TimedOut,
+    /// Its future was dropped, for example because its period under `once_per` has begun.
     Cancelled,
     /// The servers, or the other participants' settings, do not allow the call.
     Refused,
+    /// It ended by any other error.
     Failed,
 }
 

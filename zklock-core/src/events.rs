@@ -26,7 +26,7 @@ use tokio_stream::{Stream, StreamExt};
 
 use crate::change::Mutex;
 use crate::error::{LockError, LossReason};
-use crate::event::{LockEvent, LockEventKind, Outcome, Subject};
+use crate::event::{HoldEnd, LockEvent, LockEventKind, Outcome, Subject};
 #[cfg(feature = "metrics")]
 use crate::metrics::{Counters, LockCounters};
 use crate::mode::Mode;
@@ -189,17 +189,6 @@ pub(crate) struct Candidacy(Option<Arc<LockEvents>>);
 #[must_use = "a hold that is dropped is lost"]
 pub(crate) struct Holding(Option<Arc<LockEvents>>);
 
-/// The end of the hold of one node.
-#[derive(Debug)]
-pub(crate) enum HoldEnd {
-    Released,
-    /// Another call of the client has the lock now.
-    PassedOn,
-    Lost(LossReason),
-    /// The release failed.
-    Failed(LockError),
-}
-
 /// Tells what happens to an attempt or a candidate before its end.
 #[derive(Clone, Debug)]
 pub(crate) struct Witness(Option<Arc<LockEvents>>);
@@ -225,31 +214,25 @@ impl Attempt {
 
     /// Ends an attempt that does not wait.
     pub(crate) fn contended(mut self) {
-        self.end(|waited| LockEventKind::Contended { waited });
-        self.span.contended();
+        self.end(Outcome::Contended, None);
+        self.span.outcome = Outcome::Contended;
     }
 
     /// Ends the attempt with the error of its call.
     pub(crate) fn failed(mut self, error: &LockError) {
-        self.end(|waited| {
-            let (outcome, error) = (Outcome::of(error), error.clone());
-            match outcome {
-                Outcome::TimedOut => LockEventKind::TimedOut { waited, error },
-                Outcome::Refused => LockEventKind::Refused { waited, error },
-                _ => LockEventKind::Failed { waited, error },
-            }
-        });
+        self.end(Outcome::of(error), Some(error.clone()));
         self.span.failed(error);
     }
 
-    fn end(&mut self, kind: impl FnOnce(Duration) -> LockEventKind) {
+    fn end(&mut self, outcome: Outcome, error: Option<LockError>) {
+        let kind = |waited| LockEventKind::NotAcquired { outcome, waited, error };
         tell(&self.events.take(), |state| state.end(kind));
     }
 }
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        self.end(|waited| LockEventKind::Cancelled { waited });
+        self.end(Outcome::Cancelled, None);
     }
 }
 
@@ -288,7 +271,7 @@ impl Holding {
     pub(crate) fn takes_turn(&self) {
         #[cfg(feature = "metrics")]
         if let Some(events) = &self.0 {
-            events.counters.note_turn();
+            events.counters.counts.lock().turns += 1;
         }
     }
 
@@ -392,7 +375,7 @@ impl LockEvents {
 
     fn send(&self, kind: LockEventKind) {
         #[cfg(feature = "metrics")]
-        self.counters.note(&kind);
+        self.counters.counts.lock().note(&kind);
         if self.is_heard {
             self.sender.send(LockEvent { kind, ..self.begun.clone() });
         }
@@ -453,13 +436,7 @@ impl State {
         }
         let fencing_token = *fencing_token;
         let held = self.enter(if self.is_candidate { Part::Waits } else { Part::Over });
-        Some(match end {
-            HoldEnd::Lost(reason) => LockEventKind::Lost { fencing_token, held, reason },
-            HoldEnd::Failed(error) => LockEventKind::ReleaseFailed { fencing_token, held, error },
-            _ if self.is_candidate => LockEventKind::Resigned { fencing_token, held },
-            HoldEnd::Released => LockEventKind::Released { fencing_token, held },
-            HoldEnd::PassedOn => LockEventKind::PassedOn { fencing_token, held },
-        })
+        Some(LockEventKind::HoldEnded { end, fencing_token, held })
     }
 
     /// Enters a part, and returns the length of the one before.
@@ -501,7 +478,10 @@ mod tests {
         assert!(catch_unwind(AssertUnwindSafe(|| witness.queued(1))).is_err());
         attempt.contended();
         assert!(matches!(events.next().await.unwrap().kind, LockEventKind::Queued { ahead: 1, .. }));
-        assert!(matches!(events.next().await.unwrap().kind, LockEventKind::Contended { .. }));
+        assert!(matches!(
+            events.next().await.unwrap().kind,
+            LockEventKind::NotAcquired { outcome: Outcome::Contended, .. }
+        ));
     }
 
     #[test]

@@ -3,10 +3,10 @@
 //! Uses the layers below: `guard`, `held`, `participant`, `hold`, `contend`, `client`, `lease`, `session`,
 //! `queue`, `events`, `event`, `path`, `mode`, `token` and `error`.
 //!
-//! * [`election`]: the settings that users choose, and the entry into an election.
+//! * [`election`]: the settings that users choose, and the list of the candidates.
 //! * [`latch`]: a candidate that leads from its election until it is closed, and its task.
 //! * [`selector`]: a candidate that leads while a callback runs: one latch after another.
-//! * [`leadership`]: one term of either, and the settings of a candidate.
+//! * [`leadership`]: one term of either.
 //!
 //! [`Leader`] is the candidate that all callers of a client share.
 
@@ -28,9 +28,9 @@ use crate::hold::UNNAMED;
 use crate::participant::Participant;
 use crate::path::NodePath;
 
-pub use self::election::Election;
+pub use self::election::{Election, Policy};
 pub use self::latch::{LeaderChanges, LeaderLatch};
-pub use self::leadership::{Call, Leadership, Policy};
+pub use self::leadership::{Call, Leadership};
 pub use self::selector::{Ended, LeaderSelector, Verdict};
 
 impl Client {
@@ -257,7 +257,7 @@ impl Leader {
             let election = Election::new(self.client.clone(), self.path.clone()).named(self.label.clone());
             let close = self.client.worker().closing.child_token();
             // Its own task tells the listeners, so that none of them is woken under this lock.
-            Arc::new(LeaderLatch::join(None, election.config, close))
+            Arc::new(LeaderLatch::join(election.without_client(), close))
         };
         Ok(candidates.entry(self.path().to_owned()).or_insert_with(join).clone())
     }

@@ -45,7 +45,7 @@ pub use client::config::acl::Acl;
 pub use client::settings::{Queueing, Release};
 pub use client::{Client, Readiness};
 pub use error::{Holder, LockError, LossReason, Permission, Phase, Refusal};
-pub use event::{LockEvent, LockEventKind};
+pub use event::{HoldEnd, LockEvent, LockEventKind, Outcome};
 pub use events::Events;
 pub use guard::Guard;
 #[doc(hidden)]
@@ -59,7 +59,7 @@ pub use leader::{
     Election, Ended, Leader, LeaderChanges, LeaderLatch, LeaderSelector, Leadership, Policy, Verdict,
 };
 pub use lease::LeaseState;
-pub use mode::Mode;
+pub use mode::{LockKind, Mode};
 pub use multi::{Member, MultiGuard, MultiLock};
 pub use mutex::{Mutex, MutexGuard};
 pub use participant::{Participant, Standing};
@@ -70,5 +70,5 @@ pub use session::gssapi::Gssapi;
 #[cfg(feature = "tls")]
 pub use session::tls::Tls;
 pub use session::{Health, Heartbeat};
-pub use survey::{LockKind, Survey, Surveyed, SurveyedLock};
+pub use survey::{Survey, Surveyed, SurveyedLock};
 pub use token::{FencingToken, InvalidToken};

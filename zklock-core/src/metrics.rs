@@ -21,7 +21,7 @@ use metrics::{
 
 use crate::change::Mutex;
 use crate::error::LossReason;
-use crate::event::{LockEventKind, Outcome};
+use crate::event::{HoldEnd, LockEventKind, Outcome};
 use crate::mode::Mode;
 use crate::session::Health;
 use crate::session::counts::Tally;
@@ -59,7 +59,7 @@ impl Counters {
 pub(crate) struct LockCounters {
     label: Arc<str>,
     mode: Mode,
-    counts: Mutex<Counts>,
+    pub(crate) counts: Mutex<Counts>,
 }
 
 /// What is counted of a lock or an election. A candidate that is elected has acquired its lock.
@@ -69,6 +69,7 @@ pub(crate) struct Counts {
     waiting: u64,
     /// The holds, or terms, that have not ended.
     held: u64,
+    released: u64,
     pub(crate) passed_on: u64,
     release_failed: u64,
     /// The nodes under which calls have held the lock.
@@ -82,48 +83,31 @@ pub(crate) struct Counts {
     holds: Durations,
 }
 
-impl LockCounters {
-    /// Counts an event.
-    pub(crate) fn note(&self, kind: &LockEventKind) {
-        self.counts.lock().note(kind);
-    }
-
-    /// Counts a node under which nobody has held the lock before.
-    pub(crate) fn note_turn(&self) {
-        self.counts.lock().turns += 1;
-    }
-
-    pub(crate) fn counts(&self) -> Counts {
-        self.counts.lock().clone()
-    }
-}
-
 impl Counts {
-    fn note(&mut self, kind: &LockEventKind) {
+    /// Counts an event.
+    pub(crate) fn note(&mut self, kind: &LockEventKind) {
         match kind {
             LockEventKind::Begun => self.waiting += 1,
             LockEventKind::Withdrawn => self.waiting -= 1,
-            LockEventKind::Contended { .. } => self.end_wait(Outcome::Contended),
-            LockEventKind::TimedOut { .. } => self.end_wait(Outcome::TimedOut),
-            LockEventKind::Cancelled { .. } => self.end_wait(Outcome::Cancelled),
-            LockEventKind::Refused { .. } => self.end_wait(Outcome::Refused),
-            LockEventKind::Failed { .. } => self.end_wait(Outcome::Failed),
+            LockEventKind::NotAcquired { outcome, .. } => {
+                self.waiting -= 1;
+                self.outcomes[*outcome as usize] += 1;
+            }
             LockEventKind::Acquired { waited, .. } => {
                 self.waiting -= 1;
                 self.begin_hold(*waited);
             }
             LockEventKind::Elected { waited, .. } => self.begin_hold(*waited),
-            LockEventKind::Released { held, .. } => self.end_hold(*held),
-            LockEventKind::PassedOn { held, .. } => {
-                self.end_hold(*held);
-                self.passed_on += 1;
+            LockEventKind::HoldEnded { end, held, .. } => {
+                self.held -= 1;
+                self.holds.note(*held);
+                match end {
+                    HoldEnd::Released => self.released += 1,
+                    HoldEnd::PassedOn => self.passed_on += 1,
+                    HoldEnd::Lost(reason) => self.losses[*reason as usize] += 1,
+                    HoldEnd::ReleaseFailed(_) => self.release_failed += 1,
+                }
             }
-            LockEventKind::ReleaseFailed { held, .. } => {
-                self.end_hold(*held);
-                self.release_failed += 1;
-            }
-            LockEventKind::Lost { held, reason, .. } => self.lose(*held, *reason),
-            LockEventKind::Resigned { held, .. } => self.lose(*held, LossReason::Resigned),
             LockEventKind::Queued { .. }
             | LockEventKind::Suspended { .. }
             | LockEventKind::Confirmed { .. }
@@ -133,25 +117,10 @@ impl Counts {
         }
     }
 
-    fn end_wait(&mut self, outcome: Outcome) {
-        self.waiting -= 1;
-        self.outcomes[outcome as usize] += 1;
-    }
-
     fn begin_hold(&mut self, waited: Duration) {
         self.held += 1;
         self.waits.note(waited);
         self.outcomes[Outcome::Acquired as usize] += 1;
-    }
-
-    fn end_hold(&mut self, held: Duration) {
-        self.held -= 1;
-        self.holds.note(held);
-    }
-
-    fn lose(&mut self, held: Duration, reason: LossReason) {
-        self.end_hold(held);
-        self.losses[reason as usize] += 1;
     }
 
     pub(crate) fn acquired(&self) -> u64 {
@@ -308,7 +277,7 @@ impl Exporter {
     fn report_lock(&mut self, lock: &LockCounters) {
         let name = Label::new("lock", SharedString::from_shared(lock.label.clone()));
         let kind = Label::from_static_parts("kind", lock.mode.name());
-        let counts = lock.counts();
+        let counts = lock.counts.lock().clone();
         self.count(RELEASE_FAILURES, &[name.clone(), kind.clone()], counts.release_failed);
         match lock.mode {
             Mode::Leader => self.report_election(&counts, name),
@@ -336,7 +305,7 @@ impl Exporter {
     fn report_election(&mut self, counts: &Counts, name: Label) {
         self.count(ELECTIONS, std::slice::from_ref(&name), counts.acquired());
         let mut ends = counts.losses;
-        ends[LossReason::Resigned as usize] += counts.release_failed;
+        ends[LossReason::Resigned as usize] += counts.released + counts.release_failed;
         for reason in LossReason::ALL {
             let labels = [name.clone(), Label::from_static_parts("reason", reason.name())];
             self.count(TERMS_ENDED, &labels, ends[reason as usize]);

@@ -1,6 +1,6 @@
 //! The multi-lock: several locks acquired as one, all or none.
 //!
-//! Uses the layers below: `mutex`, `rwlock`, `guard`, `hold`, `deadline`, `client`, `session`, `events`, `token` and
+//! Uses the layers below: `guard`, `hold`, `deadline`, `client`, `session`, `events`, `token` and
 //! `error`.
 
 use std::borrow::Cow;
@@ -10,7 +10,7 @@ use crate::client::Client;
 use crate::deadline::{Contention, Deadline};
 use crate::error::LockError;
 use crate::guard::{self, Guard};
-use crate::hold::{self, Hold, LockRef, UNNAMED};
+use crate::hold::{self, Access, Hold, LockRef, UNNAMED};
 use crate::token::FencingToken;
 
 /// Several locks acquired as one: all are held, or none.
@@ -127,11 +127,8 @@ impl MultiLock {
     pub async fn lock_timeout(&self, wait: Duration) -> Result<MultiGuard, LockError> {
         let first = self.locks.first().map_or("", |lock| lock.path.relative());
         let deadline = Deadline::within(wait, first)?;
-        match self.enter(deadline).await? {
-            Ok(guard) => Ok(guard),
-            // Only an attempt that does not wait for others is contended.
-            Err(lock) => Err(lock.timeout(wait, None)),
-        }
+        // Not expected: only an attempt that does not wait for others is contended.
+        self.enter(deadline).await?.map_err(|lock| lock.timeout(wait, None))
     }
 
     /// Acquires all of the locks if no other contender is in the way, and returns `Ok(None)` otherwise.
@@ -238,38 +235,30 @@ impl MultiGuard {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     path: String,
-    kind: Kind,
+    access: Access,
     /// The name of this member in events and metrics.
     label: Cow<'static, str>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Mutex,
-    Exclusive,
-    Read,
-    Write,
 }
 
 impl Member {
     /// Creates the member for the mutex at `path`, the lock of [`Client::mutex`].
     pub fn mutex(path: impl Into<String>) -> Self {
-        Self { path: path.into(), kind: Kind::Mutex, label: UNNAMED }
+        Self { path: path.into(), access: Access::Mutex, label: UNNAMED }
     }
 
     /// Creates the member for the mutex at `path` that is not reentrant, the lock of [`Client::exclusive`].
     pub fn exclusive(path: impl Into<String>) -> Self {
-        Self { path: path.into(), kind: Kind::Exclusive, label: UNNAMED }
+        Self { path: path.into(), access: Access::NonReentrantMutex, label: UNNAMED }
     }
 
     /// Creates the member that reads under the [`RwLock`](crate::RwLock) at `path`.
     pub fn read(path: impl Into<String>) -> Self {
-        Self { path: path.into(), kind: Kind::Read, label: UNNAMED }
+        Self { path: path.into(), access: Access::Read, label: UNNAMED }
     }
 
     /// Creates the member that writes under the [`RwLock`](crate::RwLock) at `path`.
     pub fn write(path: impl Into<String>) -> Self {
-        Self { path: path.into(), kind: Kind::Write, label: UNNAMED }
+        Self { path: path.into(), access: Access::Write, label: UNNAMED }
     }
 
     /// Returns the path of the lock below the client's namespace.
@@ -283,14 +272,8 @@ impl Member {
         Self { label: name.into(), ..self }
     }
 
-    fn lock(&self, client: &Client) -> Result<LockRef, LockError> {
-        let lock = match self.kind {
-            Kind::Mutex => client.mutex(&self.path)?.into_lock(),
-            Kind::Exclusive => client.exclusive(&self.path)?.into_lock(),
-            Kind::Read => client.rwlock(&self.path)?.into_locks().0,
-            Kind::Write => client.rwlock(&self.path)?.into_locks().1,
-        };
-        Ok(LockRef { label: self.label.clone(), ..lock })
+    fn lock(self, client: &Client) -> Result<LockRef, LockError> {
+        Ok(LockRef { label: self.label, ..LockRef::of(client.path(&self.path)?, self.access) })
     }
 }
 

@@ -1,18 +1,15 @@
 //! The mutex: an exclusive lock, reentrant or not.
 //!
-//! Uses the layers below: `guard`, `participant`, `hold`, `contend`, `client`, `queue` and `error`.
+//! Uses the layers below: `guard`, `participant`, `hold`, `client` and `error`.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Client;
-use crate::contend::{Count, Permits, Wanted};
 use crate::error::LockError;
 use crate::guard::{self, Guard};
 use crate::hold::{Access, LockRef};
 use crate::participant::{self, Participant};
-use crate::queue::predicate::Role;
 
 /// An exclusive lock at one path, shared by all processes that use the ensemble.
 ///
@@ -31,8 +28,7 @@ use crate::queue::predicate::Role;
 #[derive(Clone, Debug)]
 pub struct Mutex {
     client: Client,
-    /// Shared by the clones, of which each task that waits may have one.
-    lock: Arc<LockRef>,
+    lock: LockRef,
 }
 
 /// A held [`Mutex`].
@@ -52,8 +48,8 @@ impl Client {
     /// namespace. The root `/`, the servers' own `/zookeeper`, and all paths below `/zookeeper` are invalid
     /// too.
     pub fn mutex(&self, path: impl AsRef<str>) -> Result<Mutex, LockError> {
-        let lock = LockRef::to_queue(self.path(path)?, Access::Mutex, Role::Exclusive);
-        Ok(Mutex { client: self.clone(), lock: Arc::new(lock) })
+        let lock = LockRef::of(self.path(path)?, Access::Mutex);
+        Ok(Mutex { client: self.clone(), lock })
     }
 
     /// Returns the mutex at `path` that is not reentrant: a logical call that enters it again gets an error.
@@ -67,17 +63,12 @@ impl Client {
     ///
     /// Those of [`mutex`](Self::mutex).
     pub fn exclusive(&self, path: impl AsRef<str>) -> Result<Mutex, LockError> {
-        let permit = Wanted::Permits(Permits { wanted: 1, count: Count::Agreed(1) });
-        let lock = LockRef::new(self.path(path)?, Access::NonReentrantMutex, permit);
-        Ok(Mutex { client: self.clone(), lock: Arc::new(lock) })
+        let lock = LockRef::of(self.path(path)?, Access::NonReentrantMutex);
+        Ok(Mutex { client: self.clone(), lock })
     }
 }
 
 impl Mutex {
-    pub(crate) fn into_lock(self) -> LockRef {
-        Arc::unwrap_or_clone(self.lock)
-    }
-
     /// Returns the lock's path below the client's namespace.
     pub fn path(&self) -> &str {
         self.lock.path.relative()
@@ -96,7 +87,7 @@ impl Mutex {
     #[must_use]
     pub fn also_behind(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let names: Vec<_> = names.into_iter().map(Into::into).collect();
-        Arc::make_mut(&mut self.lock).wait_behind(&names);
+        self.lock.wait_behind(&names);
         self
     }
 
@@ -115,7 +106,7 @@ impl Mutex {
     /// ```
     #[must_use]
     pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
-        Arc::make_mut(&mut self.lock).label = name.into();
+        self.lock.label = name.into();
         self
     }
 

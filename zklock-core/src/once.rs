@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use boot_time::Instant;
 use futures_lite::future::or;
-use tokio::sync::watch;
+use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::client::Client;
@@ -89,8 +89,7 @@ impl Held {
         }
         let (asked, within) = (Instant::now(), worker.default_wait());
         let id = Uuid::new_v4();
-        let attempt = Attempt { held: self.clone(), path: path.clone(), period, id };
-        let last = worker.call(&path, within, attempt.run()).await?;
+        let last = worker.call(&path, within, attempt(self.clone(), path.clone(), period, id)).await?;
         note(worker, &path, last, period, asked);
         if !last.is_start_of(id) {
             worker.note_skip();
@@ -129,7 +128,7 @@ impl Client {
         let is_known = worker.periods.is_closed(&polled.0, polled.1);
         match if is_known { None } else { or(taken, begun).await } {
             // The holder may have begun the period, may have died before, or may hold the lock for other work.
-            Some(Err(error)) if error.is_contended() => match has_begun(worker, &polled).await {
+            Some(Err(error)) if error.is_contended() => match has_begun(worker, &polled, &mut None).await {
                 Ok(true) => {}
                 Ok(false) | Err(_) => return Err(error),
             },
@@ -146,60 +145,52 @@ impl Client {
 /// A waiter for the lock thus learns of another client's start before the lock is free. All waiters of this client share one
 /// poller. The caller bounds the time: if the servers refuse the requests, the future stays pending.
 async fn until_begun(worker: &Arc<Worker>, polled: &Polled) {
-    let (mut begun, sender) = worker.periods.join(polled);
-    if let Some(begun) = sender {
-        let poller = PeriodPoller { worker: worker.clone(), polled: polled.clone(), begun };
-        worker.tasks.spawn(poller.run());
-    }
-    if begun.wait_for(|begun| *begun).await.is_err() {
+    let begun =
+        worker.periods.join(polled, |begun| worker.tasks.spawn(poll(worker.clone(), polled.clone(), begun)));
+    if begun.await.is_err() {
         pending().await
     }
 }
 
-/// One attempt to begin a period.
-struct Attempt {
-    held: Held,
-    path: NodePath,
-    period: Period,
-    /// The identifier of this attempt's record, by which it is found if the reply to its write was lost.
-    id: Uuid,
-}
-
-impl Attempt {
-    /// Repeats the attempt until it has an answer. The caller bounds the time.
-    async fn run(self) -> Result<LastStart, LockError> {
-        loop {
-            match self.write().await {
-                Ok(Some(last)) => return Ok(last),
-                Ok(None) => {}
-                Err(LockError::OutcomeUnknown { .. }) => sleep(PAUSE).await,
-                Err(error) => return Err(error),
-            }
+/// Makes one attempt to begin a period, and repeats it until it has an answer. The caller bounds the time. `id` is that of its
+/// record, by which it is found if the reply to its write was lost.
+async fn attempt(held: Held, path: NodePath, period: Period, id: Uuid) -> Result<LastStart, LockError> {
+    loop {
+        match write(&held, &path, period, id).await {
+            Ok(Some(last)) => return Ok(last),
+            Ok(None) => {}
+            Err(LockError::OutcomeUnknown { .. }) => sleep(PAUSE).await,
+            Err(error) => return Err(error),
         }
     }
+}
 
-    /// Reads the node and writes a record based on it. Returns `None` if the node has to be read again.
-    async fn write(&self) -> Result<Option<LastStart>, LockError> {
-        let shares = self.held.shares();
-        let session = shares[0].lease().session();
-        let failed = |error| guarded::failed(&shares, &self.path, error);
-        let (before, version) = match read(session, &self.path).await.map_err(failed)? {
-            (Some(last), _) if last.settles(self.id) => return Ok(Some(last)),
-            read => read,
-        };
-        let record = Record::new(before, self.period, self.id);
-        // One permit for each request: the attempt goes on without its caller, and the lock may have a later
-        // holder by now.
-        let (permit, write) = (self.held.permit()?, record.based_on(version));
-        match self.held.send(permit, &self.path, &write).await? {
-            Ok(Some(written)) => Ok(Some(record.written_at(written))),
-            Ok(None) | Err(RequestError::Refused(Refusal::BadVersion | Refusal::NodeExists)) => Ok(None),
-            Err(RequestError::NoNode) => {
-                let prepared = session.requests().prepare_parents(self.path.parent()).await;
-                prepared.map(|()| None).map_err(failed)
-            }
-            Err(error) => Err(failed(error)),
+/// Reads the node and writes a record based on it. Returns `None` if the node has to be read again.
+async fn write(
+    held: &Held,
+    path: &NodePath,
+    period: Period,
+    id: Uuid,
+) -> Result<Option<LastStart>, LockError> {
+    let shares = held.shares();
+    let session = shares[0].lease().session();
+    let failed = |error| guarded::failed(&shares, path, error);
+    let (before, version) = match read(session, path).await.map_err(failed)? {
+        (Some(last), _) if last.settles(id) => return Ok(Some(last)),
+        read => read,
+    };
+    let record = Record::new(before, period, id);
+    // One permit for each request: the attempt goes on without its caller, and the lock may have a later
+    // holder by now.
+    let (permit, write) = (held.permit()?, record.based_on(version));
+    match held.send(permit, path, &write).await? {
+        Ok(Some(written)) => Ok(Some(record.written_at(written))),
+        Ok(None) | Err(RequestError::Refused(Refusal::BadVersion | Refusal::NodeExists)) => Ok(None),
+        Err(RequestError::NoNode) => {
+            let prepared = session.requests().prepare_parents(path.parent()).await;
+            prepared.map(|()| None).map_err(failed)
         }
+        Err(error) => Err(failed(error)),
     }
 }
 
@@ -212,29 +203,43 @@ fn note(worker: &Worker, path: &NodePath, last: LastStart, period: Period, asked
     }
 }
 
-/// Asks the servers whether no start is possible yet at the tick, unless the client remembers it.
-async fn has_begun(worker: &Arc<Worker>, (tick, period): &Polled) -> Result<bool, LockError> {
-    let period = *period;
+/// Asks the servers whether no start is possible yet at the tick, unless the client remembers it, or the last start is that of
+/// the `known` attempt, whose period was over before.
+async fn has_begun(
+    worker: &Arc<Worker>,
+    (tick, period): &Polled,
+    known: &mut Option<Uuid>,
+) -> Result<bool, LockError> {
+    let (period, before) = (*period, *known);
+    // Another call of this client may have learned it.
     if worker.periods.is_closed(tick, period) {
         return Ok(true);
     }
     let (asked, about) = (Instant::now(), tick.clone());
-    let question = move |session: Arc<_>| async move { ask(&session, &about, period).await };
-    let Some(last) = worker.ask(tick, question).await? else { return Ok(false) };
+    let question = move |session: Arc<_>| async move { ask(&session, &about, period, before).await };
+    let last = worker.ask(tick, question).await?;
+    let Some(last) = last.filter(|last| Some(last.started_by()) != before) else { return Ok(false) };
     note(worker, tick, last, period, asked);
+    *known = Some(last.started_by());
     Ok(!last.closed_for(period).is_zero())
 }
 
-/// Returns the last start as of the servers' present time, or `None` if nothing has started yet.
+/// Returns the last start as of the servers' present time, or as it was read if it is that of the `known` attempt. Returns
+/// `None` if nothing has started yet.
 ///
 /// It writes a record that is no start, because the servers tell their time only by the stamp of a write.
-async fn ask(session: &Session, path: &NodePath, period: Period) -> Result<Option<LastStart>, RequestError> {
+async fn ask(
+    session: &Session,
+    path: &NodePath,
+    period: Period,
+    known: Option<Uuid>,
+) -> Result<Option<LastStart>, RequestError> {
     let mut is_overtaken = false;
     loop {
         let (Some(last), version) = read(session, path).await? else { return Ok(None) };
         // Many clients may ask at the same time. A record that another one wrote meanwhile has the present
         // time too.
-        if is_overtaken {
+        if is_overtaken || Some(last.started_by()) == known {
             return Ok(Some(last));
         }
         let record = Record::question(last, period);
@@ -249,63 +254,27 @@ async fn ask(session: &Session, path: &NodePath, period: Period) -> Result<Optio
     }
 }
 
-/// A task on the client's thread that looks at one node once a second as long as calls wait for its period.
-struct PeriodPoller {
-    worker: Arc<Worker>,
-    polled: Polled,
-    /// Becomes `true` when the period has begun.
-    begun: watch::Sender<bool>,
-}
-
-impl PeriodPoller {
-    async fn run(self) {
-        let mut known = None;
-        loop {
-            tokio::select! {
-                biased;
-                () = self.worker.closing.cancelled() => return,
-                () = self.begun.closed() => {}
-                () = sleep(LOOK_EVERY) => {}
+/// Looks at a tick once a second, on the client's thread, until its period has begun. Ends when no call waits for that any
+/// more, or when the servers refuse the requests.
+async fn poll(worker: Arc<Worker>, polled: Polled, mut begun: oneshot::Sender<()>) {
+    let mut known = None;
+    loop {
+        tokio::select! {
+            biased;
+            () = worker.closing.cancelled() => break,
+            () = begun.closed() => break,
+            () = sleep(LOOK_EVERY) => {}
+        }
+        match has_begun(&worker, &polled, &mut known).await {
+            Ok(true) => {
+                begun.send(()).ok();
+                break;
             }
-            if self.worker.periods.leave_if_unused(&self.polled, &self.begun) {
-                return;
-            }
-            match self.look(&mut known).await {
-                Ok(true) => {
-                    self.begun.send_replace(true);
-                    return;
-                }
-                Ok(false) | Err(LockError::Timeout { .. } | LockError::OutcomeUnknown { .. }) => {}
-                Err(_) => return,
-            }
+            Ok(false) | Err(LockError::Timeout { .. } | LockError::OutcomeUnknown { .. }) => {}
+            Err(_) => break,
         }
     }
-
-    /// Asks whether the period has begun, but only if the last start is not that of the `known` attempt.
-    async fn look(&self, known: &mut Option<Uuid>) -> Result<bool, LockError> {
-        let (worker, (tick, period)) = (&self.worker, &self.polled);
-        // Another call of this client may have learned it.
-        if worker.periods.is_closed(tick, *period) {
-            return Ok(true);
-        }
-        let about = tick.clone();
-        // Reading the last start writes nothing, whereas the question in `has_begun` is a write.
-        let look = move |session: Arc<Session>| async move { read(&session, &about).await };
-        let last = worker.ask(tick, look).await?.0.map(|last| last.started_by());
-        if last == *known {
-            return Ok(false);
-        }
-        let has_begun = has_begun(worker, &self.polled).await?;
-        *known = last;
-        Ok(has_begun)
-    }
-}
-
-impl Drop for PeriodPoller {
-    /// The next call starts another poller, also after a panic of this one.
-    fn drop(&mut self) {
-        self.worker.periods.leave(&self.polled, &self.begun);
-    }
+    worker.periods.leave(&polled);
 }
 
 impl Record {

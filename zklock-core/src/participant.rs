@@ -12,12 +12,12 @@ use crate::client::Client;
 use crate::client::worker::Worker;
 use crate::contend::{Count, Wanted};
 use crate::error::LockError;
-use crate::hold::{Access, LockRef};
+use crate::hold::LockRef;
 use crate::local_queue;
 use crate::mode::Mode;
 use crate::path::NodePath;
 use crate::queue::contender::Contender;
-use crate::queue::predicate::{self, GATE, LEASES, Predicate, Role};
+use crate::queue::predicate::{self, GATE, LEASES, Predicate};
 use crate::queue::turn;
 use crate::session::Session;
 use crate::session::counter::Counter;
@@ -92,36 +92,30 @@ pub(crate) async fn list_with_line(client: &Client, lock: &LockRef) -> Result<Ve
 /// Lists the participants, holders before waiters.
 pub(crate) async fn list(worker: &Arc<Worker>, lock: &LockRef) -> Result<Vec<Participant>, LockError> {
     let asked = lock.clone();
-    let request = move |session: Arc<Session>| {
-        let lock = asked.clone();
-        async move { ask(&session, &lock).await }
-    };
-    worker.ask_until_answered(&lock.path, request).await
+    worker.ask_until_answered(&lock.path, move |session| ask(session, asked.clone())).await
 }
 
-async fn ask(session: &Session, lock: &LockRef) -> Result<Vec<Participant>, LockError> {
+async fn ask(session: Arc<Session>, lock: LockRef) -> Result<Vec<Participant>, LockError> {
     let (requests, path) = (session.requests(), &lock.path);
     let failed = |error: RequestError| error.into_error(path.relative());
-    let (queues, mode) = match &lock.wanted {
+    let queues = match &lock.wanted {
         Wanted::Place(place) | Wanted::Candidacy { place, .. } => {
             // The names that a contender's own client also waits for are unknown; ours are assumed.
             let also_behind = &place.also_behind;
             let predicate =
                 |role| Predicate::Place(predicate::Place { role, also_behind: also_behind.clone() });
             let queue = Queue::list(requests, path, also_behind, predicate).await;
-            (vec![queue.map_err(failed)?], None)
+            vec![queue.map_err(failed)?]
         }
         Wanted::Permits(permits) => {
-            let of = count(session, &permits.count).await?;
-            let queues = semaphore(requests, path, of).await.map_err(failed)?.into();
+            let of = count(&session, &permits.count).await?;
             // The only permit of `Client::exclusive` is a mutex.
-            let is_mutex = lock.access == Access::NonReentrantMutex;
-            (queues, Some(if is_mutex { Mode::Exclusive } else { Mode::Permit }))
+            semaphore(requests, path, (of, lock.access.mode())).await.map_err(failed)?.into()
         }
     };
     let mut participants = Vec::new();
     for queue in &queues {
-        participants.extend(queue.describe(requests, &queue.places, mode).await.map_err(failed)?);
+        participants.extend(queue.describe(requests, &queue.places).await.map_err(failed)?);
     }
     Ok(participants)
 }
@@ -149,7 +143,7 @@ pub(crate) struct Queue {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) name: String,
-    pub(crate) role: Role,
+    pub(crate) mode: Mode,
     pub(crate) holds: bool,
 }
 
@@ -159,13 +153,13 @@ impl Queue {
         path: &NodePath,
         names: &[String],
         strangers: &[String],
-        predicate: impl Fn(Role) -> Predicate,
+        predicate: impl Fn(Mode) -> Predicate,
     ) -> Self {
         let contenders = turn::in_order(names, strangers);
         let holders = turn::holders(&contenders, predicate);
         let place = |(contender, holds): (Contender<'_>, bool)| Place {
             name: contender.name.to_owned(),
-            role: contender.role,
+            mode: contender.role,
             holds,
         };
         Self { path: path.clone(), places: contenders.into_iter().zip(holders).map(place).collect() }
@@ -175,7 +169,7 @@ impl Queue {
         requests: &Requests,
         path: &NodePath,
         strangers: &[String],
-        predicate: impl Fn(Role) -> Predicate,
+        predicate: impl Fn(Mode) -> Predicate,
     ) -> Result<Self, RequestError> {
         let names = match requests.names(path.full()).await {
             Err(RequestError::NoNode) => Vec::new(),
@@ -184,12 +178,11 @@ impl Queue {
         Ok(Self::read(path, &names, strangers, predicate))
     }
 
-    /// Describes some of the places, in this mode or in that of their names. Those that have left meanwhile are left out.
+    /// Describes some of the places. Those that have left meanwhile are left out.
     pub(crate) async fn describe(
         &self,
         requests: &Requests,
         places: &[Place],
-        mode: Option<Mode>,
     ) -> Result<Vec<Participant>, RequestError> {
         let names = places.iter().map(|place| place.name.clone()).collect();
         let mut read = requests.read_each(self.path.full(), names).await?.into_iter().peekable();
@@ -206,7 +199,7 @@ impl Queue {
                 session_id: stat.ephemeral_owner,
                 entered: SystemTime::UNIX_EPOCH + entered,
                 fencing_token: FencingToken::new(stat.czxid),
-                mode: mode.unwrap_or_else(|| mode_of(place.role)),
+                mode: place.mode,
                 standing: if place.holds { Standing::Holds } else { Standing::Waits },
                 waiting_here: None,
             });
@@ -219,24 +212,14 @@ impl Queue {
     }
 }
 
-/// Returns the mode of a contender with this name.
-fn mode_of(role: Role) -> Mode {
-    match role {
-        Role::Exclusive => Mode::Exclusive,
-        Role::Read => Mode::Read,
-        Role::Write => Mode::Write,
-        Role::Permit => Mode::Permit,
-        Role::Latch => Mode::Leader,
-    }
-}
-
-/// Lists the queues of a semaphore: the holders of permits, and then the waiters at the gate.
+/// Lists the queues of a semaphore with this number of permits, which are held in this mode: the holders of permits, and then
+/// the waiters at the gate.
 pub(crate) async fn semaphore(
     requests: &Requests,
     path: &NodePath,
-    of: u32,
+    (of, mode): (u32, Mode),
 ) -> Result<[Queue; 2], RequestError> {
-    let permits = Queue::list(requests, &path.below(LEASES), &[], |_| Predicate::Permit { of }).await?;
+    let mut permits = Queue::list(requests, &path.below(LEASES), &[], |_| Predicate::Permit { of }).await?;
     let mut gate = Queue::list(requests, &path.below(GATE), &[], Predicate::place).await?;
     // The contender that has passed the gate has a node in both queues while it waits for permits. It may have left the gate
     // between the two lists.
@@ -249,6 +232,7 @@ pub(crate) async fn semaphore(
         }
     }
     gate.places.iter_mut().for_each(|waiter| waiter.holds = false);
+    permits.places.iter_mut().chain(&mut gate.places).for_each(|place| place.mode = mode);
     Ok([permits, gate])
 }
 

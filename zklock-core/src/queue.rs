@@ -3,7 +3,7 @@
 //! A lock is a znode. Its contenders are ephemeral sequential children, and the one with the lowest
 //! sequence holds the lock. Each of the others watches the one right in front of it. The names and
 //! the order are those of Apache Curator's `InterProcessMutex`, so that Java and Rust contend at
-//! one path. Uses no other module of this crate.
+//! one path. Uses only `mode`.
 //!
 //! * [`predicate`]: when the turn of a contender comes: which ones it waits for.
 //! * [`contender`]: the grammar of the children's names, and their order.

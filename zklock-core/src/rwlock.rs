@@ -1,9 +1,8 @@
 //! The read-write lock: shared by readers, exclusive for a writer.
 //!
-//! Uses the layers below: `guard`, `participant`, `hold`, `deadline`, `client`, `session`, `queue` and `error`.
+//! Uses the layers below: `guard`, `participant`, `hold`, `deadline`, `client`, `session` and `error`.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Client;
@@ -12,7 +11,6 @@ use crate::error::LockError;
 use crate::guard::{self, Guard};
 use crate::hold::{self, Access, LockRef};
 use crate::participant::{self, Participant};
-use crate::queue::predicate::Role;
 
 /// A lock at one path that many readers may hold at a time, or one writer.
 ///
@@ -43,9 +41,8 @@ use crate::queue::predicate::Role;
 #[derive(Clone, Debug)]
 pub struct RwLock {
     client: Client,
-    // Shared by the clones, of which each task that waits may have one.
-    read: Arc<LockRef>,
-    write: Arc<LockRef>,
+    read: LockRef,
+    write: LockRef,
 }
 
 /// The kind of lock of a [`ReadGuard`].
@@ -71,17 +68,12 @@ impl Client {
     /// Those of [`mutex`](Self::mutex).
     pub fn rwlock(&self, path: impl AsRef<str>) -> Result<RwLock, LockError> {
         let path = self.path(path)?;
-        let read = LockRef::to_queue(path.clone(), Access::Read, Role::Read);
-        let write = LockRef::to_queue(path, Access::Write, Role::Write);
-        Ok(RwLock { client: self.clone(), read: Arc::new(read), write: Arc::new(write) })
+        let [read, write] = [Access::Read, Access::Write].map(|access| LockRef::of(path.clone(), access));
+        Ok(RwLock { client: self.clone(), read, write })
     }
 }
 
 impl RwLock {
-    pub(crate) fn into_locks(self) -> (LockRef, LockRef) {
-        (Arc::unwrap_or_clone(self.read), Arc::unwrap_or_clone(self.write))
-    }
-
     /// Returns the lock's path below the client's namespace.
     pub fn path(&self) -> &str {
         self.read.path.relative()
@@ -95,8 +87,8 @@ impl RwLock {
     #[must_use]
     pub fn also_behind(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let names: Vec<_> = names.into_iter().map(Into::into).collect();
-        Arc::make_mut(&mut self.read).wait_behind(&names);
-        Arc::make_mut(&mut self.write).wait_behind(&names);
+        self.read.wait_behind(&names);
+        self.write.wait_behind(&names);
         self
     }
 
@@ -104,8 +96,8 @@ impl RwLock {
     #[must_use]
     pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
         let name = name.into();
-        Arc::make_mut(&mut self.read).label = name.clone();
-        Arc::make_mut(&mut self.write).label = name;
+        self.read.label = name.clone();
+        self.write.label = name;
         self
     }
 

@@ -6,18 +6,17 @@
 //! way at a time. They are not counted among those of acquisitions, and do not wait for them.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::Arc;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use crate::client::Client;
 use crate::error::LockError;
-use crate::mode::Mode;
+use crate::mode::{LockKind, Mode};
 use crate::participant::{self, Participant, Place, Queue};
 use crate::path::NodePath;
 use crate::queue::contender::{Contender, is_numbered};
-use crate::queue::predicate::{GATE, LEASES, Predicate, Role};
+use crate::queue::predicate::{GATE, LEASES, Predicate};
 use crate::session::Session;
 use crate::session::request_error::RequestError;
 use crate::session::requests::Requests;
@@ -76,43 +75,6 @@ pub struct SurveyedLock {
     /// The first of its participants, holders before waiters, up to the bound of the survey. Some may have left between
     /// the requests, and some may have an ACL that keeps this client from reading them.
     pub participants: Vec<Participant>,
-}
-
-/// The kind of a lock, by the names of the nodes in its queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LockKind {
-    /// A mutex, or the election of [`LeaderSelector`](crate::LeaderSelector)s, which are equal on the servers. Also a
-    /// lock of kazoo without readers.
-    Mutex,
-    /// A read-write lock.
-    RwLock,
-    /// A semaphore, or a mutex of [`Client::exclusive`](crate::Client::exclusive).
-    Semaphore,
-    /// The election of [`LeaderLatch`](crate::LeaderLatch)es.
-    Election,
-}
-
-impl LockKind {
-    /// Returns the mode of all participants, or `None` if their names tell it. Other libraries have names of their own.
-    fn mode(self) -> Option<Mode> {
-        match self {
-            Self::Mutex => Some(Mode::Exclusive),
-            Self::Semaphore => Some(Mode::Permit),
-            Self::RwLock | Self::Election => None,
-        }
-    }
-}
-
-impl fmt::Display for LockKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Mutex => "a mutex",
-            Self::RwLock => "a read-write lock",
-            Self::Semaphore => "a semaphore",
-            Self::Election => "an election",
-        })
-    }
 }
 
 impl Client {
@@ -177,10 +139,10 @@ impl Survey {
                 visits.push(async move { (self.look(node.clone()).await, node, depth) });
             }
             let Some((visited, node, depth)) = visits.next().await else { break };
-            let NodeReport { locks, below, left_out, denied } = visited?;
-            surveyed.locks.extend(locks);
-            surveyed.denied = surveyed.denied.or(denied);
-            surveyed.left_out += left_out;
+            let (found, below) = visited?;
+            surveyed.locks.extend(found.locks);
+            surveyed.denied = surveyed.denied.or(found.denied);
+            surveyed.left_out += found.left_out;
             if depth < self.depth {
                 // Nodes beyond the bound would only take memory.
                 let room = (left as usize).saturating_sub(open.len());
@@ -195,60 +157,55 @@ impl Survey {
         Ok(surveyed)
     }
 
-    async fn look(&self, node: NodePath) -> Result<NodeReport, LockError> {
+    /// Returns the locks that a node is, and its children that may be others.
+    async fn look(&self, node: NodePath) -> Result<(Surveyed, Vec<String>), LockError> {
         let (about, limit) = (node.clone(), self.participants as usize);
         let request = move |session: Arc<Session>| {
-            let (node, mut report) = (about.clone(), NodeReport::default());
+            let (node, mut found) = (about.clone(), Surveyed::default());
             async move {
-                let read = report.read(session.requests(), &node, limit).await;
-                read.map(|()| report).map_err(|error| error.into_error(&shown_path(&node)))
+                let below = found.read(session.requests(), &node, limit).await;
+                below.map(|below| (found, below)).map_err(|error| error.into_error(&shown_path(&node)))
             }
         };
         match self.client.worker().ask_until_answered(&node, request).await {
             Err(denied @ LockError::Denied { .. }) => {
-                Ok(NodeReport { left_out: 1, denied: Some(denied), ..NodeReport::default() })
+                Ok((Surveyed { left_out: 1, denied: Some(denied), ..Surveyed::default() }, Vec::new()))
             }
-            report => report,
+            found => found,
         }
     }
 }
 
-/// The locks that a node is, and its children that may be others.
-#[derive(Debug, Default)]
-struct NodeReport {
-    locks: Vec<SurveyedLock>,
-    below: Vec<String>,
-    left_out: u64,
-    /// The first refusal to read the node or a participant.
-    denied: Option<LockError>,
-}
-
-impl NodeReport {
-    async fn read(&mut self, requests: &Requests, node: &NodePath, limit: usize) -> Result<(), RequestError> {
+impl Surveyed {
+    /// Adds the locks that a node is. Returns its children that may be others.
+    async fn read(
+        &mut self,
+        requests: &Requests,
+        node: &NodePath,
+        limit: usize,
+    ) -> Result<Vec<String>, RequestError> {
         let dir = if node.full().is_empty() { "/" } else { node.full() };
-        match requests.stat(dir).await?.map(|stat| stat.num_children) {
-            None | Some(0) => return Ok(()),
-            Some(children) if children > LONGEST => {
-                self.left_out = 1;
-                return Ok(());
-            }
-            Some(_) => {}
+        let children = requests.stat(dir).await?.map_or(0, |stat| stat.num_children);
+        if children > LONGEST {
+            self.left_out += 1;
         }
-        let names = match requests.names(dir).await {
-            Err(RequestError::NoNode) => return Ok(()),
+        let listed =
+            if (1..=LONGEST).contains(&children) { requests.names(dir).await } else { Ok(Vec::new()) };
+        let names = match listed {
+            Err(RequestError::NoNode) => Vec::new(),
             listed => listed?,
         };
         let is_semaphore = is_semaphore(&names);
-        self.below = below(&names, is_semaphore);
-        self.below.retain(|name| !node.below(name).is_reserved());
-        let queue = Queue::read(node, &names, &KAZOO.map(str::to_owned), Predicate::place);
-        if let Some(kind) = kind(&queue.places) {
+        let mut queue = Queue::read(node, &names, &KAZOO.map(str::to_owned), Predicate::place);
+        if let Some(kind) = kind(&mut queue.places) {
             self.add(requests, (node, kind), &[queue], limit).await?;
         }
         if is_semaphore {
             self.read_semaphore(requests, node, limit).await?;
         }
-        Ok(())
+        let mut below = below(&names, is_semaphore);
+        below.retain(|name| !node.below(name).is_reserved());
+        Ok(below)
     }
 
     async fn read_semaphore(
@@ -267,7 +224,7 @@ impl NodeReport {
         let stated = requests.read(node.full()).await?.map(|read| read.data).unwrap_or_default();
         // Curator states no number. A shared one is in another node. All permits count as held then.
         let of = std::str::from_utf8(&stated).ok().and_then(|text| text.parse().ok()).unwrap_or(u32::MAX);
-        let queues = participant::semaphore(requests, node, of).await?;
+        let queues = participant::semaphore(requests, node, (of, Mode::Permit)).await?;
         if queues.iter().any(|queue| !queue.places.is_empty()) {
             self.add(requests, (node, LockKind::Semaphore), &queues, limit).await?;
         }
@@ -291,7 +248,7 @@ impl NodeReport {
             let shown = &queue.places[..queue.places.len().min(left)];
             left -= shown.len();
             for some in shown.chunks(READS_AT_A_TIME) {
-                match queue.describe(requests, some, kind.mode()).await {
+                match queue.describe(requests, some).await {
                     // One of them has an ACL of its own. They are counted all the same.
                     Err(error @ RequestError::Denied(_)) => {
                         self.denied.get_or_insert_with(|| error.into_error(&shown_path(node)));
@@ -316,19 +273,21 @@ fn below(names: &[String], is_semaphore: bool) -> Vec<String> {
     names.iter().filter(|name| !is_numbered(name) && !is_own(name)).cloned().collect()
 }
 
-/// Returns the kind of lock that has this queue. The first contender determines it. kazoo's writers have no other name than
-/// its mutexes.
-fn kind(places: &[Place]) -> Option<LockKind> {
+/// Returns the kind of lock that has this queue, and sets the modes that follow. The first contender determines it. kazoo's
+/// writers have no other name than its mutexes.
+fn kind(places: &mut [Place]) -> Option<LockKind> {
     let first = places.first()?;
     let is_own = Contender::parse(&first.name).is_some();
-    let has_readers = places.iter().any(|place| place.role == Role::Read);
-    Some(match first.role {
-        Role::Write if !is_own && !has_readers => LockKind::Mutex,
-        Role::Read | Role::Write => LockKind::RwLock,
-        Role::Exclusive => LockKind::Mutex,
-        Role::Permit => LockKind::Semaphore,
-        Role::Latch => LockKind::Election,
-    })
+    let has_readers = places.iter().any(|place| place.mode == Mode::Read);
+    let mode = match first.mode {
+        Mode::Write if !is_own && !has_readers => Mode::Exclusive,
+        mode => mode,
+    };
+    // The names of kazoo's contenders tell only whether they read.
+    if matches!(mode, Mode::Exclusive | Mode::Permit) {
+        places.iter_mut().for_each(|place| place.mode = mode);
+    }
+    Some(mode.kind())
 }
 
 /// The path of a lock. The namespace itself can be one of other libraries.
@@ -362,10 +321,10 @@ mod tests {
 
     #[test]
     fn the_names_of_kazoos_contenders_tell_the_kind_of_their_lock() {
-        assert_eq!(kind(&places(&["0f__lock__0000000000"])), Some(LockKind::Mutex));
-        let both = places(&["0f__lock__0000000000", "0e__rlock__0000000001"]);
-        assert_eq!(kind(&both), Some(LockKind::RwLock));
-        assert_eq!(kind(&places(&["orders", "locks"])), None);
+        assert_eq!(kind(&mut places(&["0f__lock__0000000000"])), Some(LockKind::Mutex));
+        let mut both = places(&["0f__lock__0000000000", "0e__rlock__0000000001"]);
+        assert_eq!(kind(&mut both), Some(LockKind::RwLock));
+        assert_eq!(kind(&mut places(&["orders", "locks"])), None);
     }
 
     #[test]

@@ -157,15 +157,19 @@ impl Tasks {
 }
 
 #[cfg(test)]
-impl Tasks {
-    /// Returns tasks that run on a thread until the test program ends.
-    pub(crate) fn started() -> Self {
-        let tasks = Self::new();
-        thread::spawn({
-            let tasks = tasks.clone();
-            move || tasks.run_until(std::future::pending())
-        });
-        tasks
+mod tests {
+    use super::*;
+
+    impl Tasks {
+        /// Returns tasks that run on a thread until the test program ends.
+        pub(crate) fn started() -> Self {
+            let tasks = Self::new();
+            thread::spawn({
+                let tasks = tasks.clone();
+                move || tasks.run_until(std::future::pending())
+            });
+            tasks
+        }
     }
 }
 

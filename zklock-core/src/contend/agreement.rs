@@ -90,8 +90,8 @@ impl Semaphore<'_> {
         if (read.stat.num_children > OWN_CHILDREN || stated == Stated::Nothing)
             && let Some(other) = self.other_recipe().await?
         {
-            let (path, own) = (self.path.relative().to_owned(), Role::Permit.to_string());
-            return Ok(Err(LockError::MixedRecipes { path, own, other: other.to_string() }));
+            let (path, own) = (self.path.relative().to_owned(), Role::Permit.kind().to_string());
+            return Ok(Err(LockError::MixedRecipes { path, own, other: other.kind().to_string() }));
         }
         if stated == self.ours || stated == Stated::Foreign {
             return Ok(Ok(()));

@@ -35,68 +35,66 @@ impl fmt::Display for Phase {
 }
 
 /// A definite refusal by the server: the request was not applied.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
     /// The node does not exist.
+    #[error("the node does not exist")]
     NoNode,
     /// The node already exists.
+    #[error("the node already exists")]
     NodeExists,
     /// The node has children.
+    #[error("the node has children")]
     NotEmpty,
     /// Somebody else changed the node in the meantime.
+    #[error("somebody else changed the node in the meantime")]
     BadVersion,
     /// The node has had 2³¹ children, and has no sequence numbers left to order further ones.
     ///
     /// After it has been deleted and created again, it has numbers again. The server deletes an empty
     /// container on its own.
+    #[error(
+        "the node's sequence numbers are used up until it is deleted; the server deletes an empty container"
+    )]
     OutOfNumbers,
     /// The paths of the nodes of this client's session, held and waiting, would have more than 900 KiB together. No
     /// request was sent.
     ///
     /// The servers delete them in one transaction when the session ends, and fail for good if it is too long
     /// (ZOOKEEPER-4306). The lock can be acquired again when others have been released, or by another client.
+    #[error(
+        "the paths of the session's nodes would have more than 900 KiB together, and its end could stop the servers \
+         (ZOOKEEPER-4306); release other locks, or use a further client"
+    )]
     SessionFull,
     /// Any other reason, in the words of the server, the client library or zklock.
+    #[error("{0}")]
     Other(String),
 }
 
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoNode => f.write_str("the node does not exist"),
-            Self::NodeExists => f.write_str("the node already exists"),
-            Self::NotEmpty => f.write_str("the node has children"),
-            Self::BadVersion => f.write_str("somebody else changed the node in the meantime"),
-            Self::OutOfNumbers => f.write_str(
-                "the node's sequence numbers are used up until it is deleted; the server deletes an \
-                 empty container",
-            ),
-            Self::SessionFull => f.write_str(
-                "the paths of the session's nodes would have more than 900 KiB together, and its end could stop \
-                 the servers (ZOOKEEPER-4306); release other locks, or use a further client",
-            ),
-            Self::Other(reason) => f.write_str(reason),
-        }
-    }
-}
-
 /// The reason for the loss of a lock or of leadership.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
 pub enum LossReason {
     /// Somebody else deleted the lock's node; or the servers have it, but leave it out of the list of the lock's
     /// contenders (ZOOKEEPER-4846), so that another one may hold the lock as well.
+    #[error("its node was deleted by somebody else")]
     NodeDeleted,
     /// The lock's node now belongs to another session.
+    #[error("its node belongs to another session")]
     OwnerChanged,
     /// The session expired or was closed, or belongs to the process from which this one was forked.
+    #[error("the session ended")]
     SessionEnded,
     /// The servers did not answer for so long that they may have handed the lock on.
+    #[error("the servers did not answer in time")]
     LeaseExpired,
     /// The connection broke, and the leader's [`Policy`](crate::Policy) is to give up leadership at once.
+    #[error("the connection broke")]
     Suspended,
     /// The leader resigned, its candidate was closed, or its callback returned; or the holder gave the lock back.
+    #[error("it was given up")]
     Resigned,
 }
 
@@ -121,19 +119,6 @@ impl LossReason {
             Self::Suspended => "suspended",
             Self::Resigned => "resigned",
         }
-    }
-}
-
-impl fmt::Display for LossReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NodeDeleted => "its node was deleted by somebody else",
-            Self::OwnerChanged => "its node belongs to another session",
-            Self::SessionEnded => "the session ended",
-            Self::LeaseExpired => "the servers did not answer in time",
-            Self::Suspended => "the connection broke",
-            Self::Resigned => "it was given up",
-        })
     }
 }
 

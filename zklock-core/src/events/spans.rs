@@ -35,7 +35,7 @@ macro_rules! span {
 #[must_use = "a wait that is dropped is cancelled"]
 pub(crate) struct WaitSpan {
     span: Span,
-    outcome: Outcome,
+    pub(super) outcome: Outcome,
 }
 
 impl WaitSpan {
@@ -48,10 +48,6 @@ impl WaitSpan {
     pub(crate) fn acquired(&mut self, token: FencingToken) {
         self.outcome = Outcome::Acquired;
         self.span.record("zklock.token", display(token));
-    }
-
-    pub(crate) fn contended(&mut self) {
-        self.outcome = Outcome::Contended;
     }
 
     pub(crate) fn failed(&mut self, error: &LockError) {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Client;
-use crate::contend::Wanted;
+use crate::contend::{Count, Permits, Wanted};
 use crate::error::{Holder, LockError, Phase};
 use crate::event::Subject;
 use crate::local_queue;
 use crate::mode::Mode;
 use crate::path::NodePath;
-use crate::queue::predicate::{Place, Role};
+use crate::queue::predicate::Place;
 
 /// A lock, and the way to enter it.
 #[derive(Clone, Debug)]
@@ -29,10 +29,13 @@ impl LockRef {
         Self { path, access, wanted, label: UNNAMED }
     }
 
-    /// Returns a lock with one queue.
-    pub(crate) fn to_queue(path: NodePath, access: Access, role: Role) -> Self {
-        let place = Place { role, also_behind: Arc::default() };
-        Self::new(path, access, Wanted::Place(place))
+    /// Returns a lock that one call at a time enters in this way, or several readers.
+    pub(crate) fn of(path: NodePath, access: Access) -> Self {
+        let wanted = match access {
+            Access::NonReentrantMutex => Wanted::Permits(Permits { wanted: 1, count: Count::Agreed(1) }),
+            access => Wanted::Place(Place { role: access.mode(), also_behind: Arc::default() }),
+        };
+        Self::new(path, access, wanted)
     }
 
     /// Makes the calls for this lock also wait for contenders of other clients with these name patterns.

@@ -1,11 +1,11 @@
 //! Remembers at which paths it is useless to ask the servers whether the period is over.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::time::Duration;
 
 use boot_time::Instant;
-use tokio::sync::watch;
+use futures_util::future::{FutureExt, Shared, WeakShared};
+use tokio::sync::oneshot;
 
 use crate::change::Mutex;
 use crate::path::NodePath;
@@ -19,8 +19,12 @@ use super::{LastStart, Period};
 #[derive(Debug, Default)]
 pub(crate) struct PeriodCache {
     known: Mutex<Known>,
-    polled: Mutex<HashMap<Polled, watch::Sender<bool>>>,
+    /// Those that pollers have not given yet.
+    answers: Mutex<HashMap<Polled, WeakShared<oneshot::Receiver<()>>>>,
 }
+
+/// The end of a wait for the begin of a period.
+pub(crate) type Answer = Shared<oneshot::Receiver<()>>;
 
 /// What a poller asks about: whether this period at this path has begun.
 pub(crate) type Polled = (NodePath, Period);
@@ -94,34 +98,24 @@ impl PeriodCache {
         *self.known.lock() = Known { seen, forgotten: Some(Instant::now()) };
     }
 
-    /// Returns a receiver of the answer, and if nobody polls for it yet, the sender.
-    pub(crate) fn join(&self, polled: &Polled) -> (watch::Receiver<bool>, Option<watch::Sender<bool>>) {
-        match self.polled.lock().entry(polled.clone()) {
-            Entry::Occupied(sender) => (sender.get().subscribe(), None),
-            Entry::Vacant(vacant) => {
-                let (sender, answer) = watch::channel(false);
-                vacant.insert(sender.clone());
-                (answer, Some(sender))
-            }
-        }
+    /// Returns the answer of the poller that polls for it; calls `poll` if there is none. The answer is an error if the
+    /// poller ends without one.
+    pub(crate) fn join(&self, polled: &Polled, poll: impl FnOnce(oneshot::Sender<()>)) -> Answer {
+        let mut answers = self.answers.lock();
+        let present =
+            answers.get(polled).and_then(WeakShared::upgrade).filter(|answer| answer.peek().is_none());
+        present.unwrap_or_else(|| {
+            let (begun, answer) = oneshot::channel();
+            let answer = answer.shared();
+            answers.insert(polled.clone(), answer.downgrade().expect("it was not polled yet"));
+            poll(begun);
+            answer
+        })
     }
 
-    /// Makes the next call of [`join`](Self::join) return a new sender.
-    pub(crate) fn leave(&self, polled: &Polled, sender: &watch::Sender<bool>) {
-        let mut senders = self.polled.lock();
-        if senders.get(polled).is_some_and(|present| present.same_channel(sender)) {
-            senders.remove(polled);
-        }
-    }
-
-    /// Does the same if nobody waits for the answer. Returns whether that is so.
-    pub(crate) fn leave_if_unused(&self, polled: &Polled, sender: &watch::Sender<bool>) -> bool {
-        let mut senders = self.polled.lock();
-        let is_unused = sender.is_closed();
-        if is_unused {
-            senders.remove(polled);
-        }
-        is_unused
+    /// Forgets the answer of a poller that ends.
+    pub(crate) fn leave(&self, polled: &Polled) {
+        self.answers.lock().remove(polled);
     }
 }
 
@@ -130,6 +124,8 @@ const MOST: usize = 100_000;
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use uuid::Uuid;
 
     use super::super::Record;
@@ -224,17 +220,25 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_has_one_sender_until_it_leaves() {
+    fn calls_share_a_poller_while_one_of_them_waits_and_it_has_not_ended() {
         let (cache, polled) = (PeriodCache::default(), (path("/a"), period(Duration::from_secs(60))));
-        let (answer, sender) = cache.join(&polled);
-        let sender = sender.expect("nobody polls yet");
-        let (other, none) = cache.join(&polled);
-        assert!(none.is_none() && !cache.leave_if_unused(&polled, &sender));
-        drop((answer, other));
-        assert!(cache.leave_if_unused(&polled, &sender));
-        let (_answer, next) = cache.join(&polled);
-        // The sender that has left takes no other one along.
-        cache.leave(&polled, &sender);
-        assert!(next.is_some() && cache.join(&polled).1.is_none());
+        let (begun, pollers) = (Cell::new(None), Cell::new(0));
+        let join = || {
+            cache.join(&polled, |sender| {
+                begun.set(Some(sender));
+                pollers.set(pollers.get() + 1);
+            })
+        };
+        let (one, other) = (join(), join());
+        assert_eq!(pollers.get(), 1);
+        begun.take().unwrap().send(()).unwrap();
+        assert_eq!((one.now_or_never(), other.now_or_never()), (Some(Ok(())), Some(Ok(()))));
+        let next = join();
+        let sender = begun.take().unwrap();
+        assert!(pollers.get() == 2 && !sender.is_closed());
+        drop(next);
+        assert!(sender.is_closed());
+        let _last = join();
+        assert_eq!(pollers.get(), 3);
     }
 }

@@ -1,6 +1,7 @@
 //! A candidate that leads from its election until it is closed: its handle, and its task on the client's thread.
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,19 +9,18 @@ use futures_util::FutureExt;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::client::Client;
 use crate::client::worker::Backoff;
 use crate::contend;
 use crate::deadline::Contention;
 use crate::error::{LockError, LossReason, Phase};
 use crate::events::{Candidacy, WaitSpan};
 use crate::lease::Claim;
-use crate::participant::Participant;
 use crate::session::drive::Progress;
 use crate::tasks::panics;
 use crate::time::sleep;
 
-use super::leadership::{CandidateConfig, Leadership};
+use super::election::Election;
+use super::leadership::Leadership;
 
 /// A candidate that leads from its election until it is closed (Curator's `LeaderLatch`).
 ///
@@ -28,7 +28,9 @@ use super::leadership::{CandidateConfig, Leadership};
 /// With [`GiveUpWhenSuspended`](crate::Policy::GiveUpWhenSuspended), it stops at once, and leads again in a
 /// new term once the servers confirm its place. Dropping the latch closes it in the background.
 ///
-/// A latch lives until it or its client is closed. When the client is [shut down](Client::shutdown), a latch that leads
+/// It dereferences to [`Election`], which has its path and the list of the candidates.
+///
+/// A latch lives until it or its client is closed. When the client is [shut down](crate::Client::shutdown), a latch that leads
 /// refuses new calls, and resigns as soon as no body runs under its term. If the servers refuse it, for example because of an ACL, a
 /// quota or a contender of another recipe, it tries again: after about 100 ms, and then after pauses that
 /// double up to 30 s. Each refusal is logged as an error, and [`failure`](Self::failure) returns it meanwhile.
@@ -45,33 +47,37 @@ use super::leadership::{CandidateConfig, Leadership};
 /// # }
 /// ```
 pub struct LeaderLatch {
-    config: CandidateConfig,
+    election: Election,
     /// The present position. A candidate that was dropped with the client's thread has not told its end.
     pub(super) position: watch::Receiver<Position>,
     /// Cancelled when the candidate is to leave. A term with bodies goes on until they, or it, have ended.
     pub(super) close: CancellationToken,
-    /// Keeps the client alive, unless the latch belongs to the client.
-    _client: Option<Client>,
     pub(super) since: Instant,
+}
+
+impl Election {
+    /// Enters the election as a latch, which leads from its election until it is closed (Curator's
+    /// `LeaderLatch`).
+    ///
+    /// The latch runs from now on, even while no server can be reached, and needs no separate start. Another
+    /// latch of the same client at the same path is another candidate.
+    pub fn latch(self) -> LeaderLatch {
+        let close = self.worker.closing.child_token();
+        LeaderLatch::join(self, close)
+    }
 }
 
 impl LeaderLatch {
     /// Joins the election on the client's thread, until `close` is cancelled, which closes the latch.
-    pub(super) fn join(client: Option<Client>, config: CandidateConfig, close: CancellationToken) -> Self {
+    pub(super) fn join(election: Election, close: CancellationToken) -> Self {
         let (told, position) = watch::channel(Position::Starts);
-        let (own, since) = (config.clone(), Instant::now());
-        let latch = Self { config: own, position, close: close.clone(), _client: client, since };
-        let worker = config.worker.clone();
+        let (own, worker) = (election.without_client(), election.worker.clone());
+        let latch = Self { election, position, close: close.clone(), since: Instant::now() };
         worker.tasks.spawn(async move {
-            let candidacy = Candidacy::begin(config.worker.events(), config.lock.subject(None));
-            Candidate { candidacy, config, told, close }.run().await;
+            let candidacy = Candidacy::begin(own.worker.events(), own.lock.subject(None));
+            Candidate { candidacy, election: own, told, close }.run().await;
         });
         latch
-    }
-
-    /// The path of the election below the client's namespace.
-    pub fn path(&self) -> &str {
-        self.config.path()
     }
 
     /// Returns whether this candidate leads at this instant, from memory and by the lease clock.
@@ -81,7 +87,7 @@ impl LeaderLatch {
 
     /// Returns the term of this candidate if it leads at this instant.
     pub fn current(&self) -> Option<Leadership> {
-        self.config.check().ok()?;
+        self.election.check().ok()?;
         self.position().term().filter(Leadership::is_leading)
     }
 
@@ -96,13 +102,13 @@ impl LeaderLatch {
     ///
     /// The result is `None` as soon as the candidate leads or follows again.
     pub fn failure(&self) -> Option<LockError> {
-        self.config.check().ok()?;
+        self.election.check().ok()?;
         if let Position::Refused(error) = self.position() { Some(error) } else { None }
     }
 
     /// Waits for a position of which `answer` makes an answer.
     pub(super) async fn until<T>(&self, answer: impl Fn(Position) -> Option<T>) -> Result<T, LockError> {
-        self.config.check()?;
+        self.election.check()?;
         let closed = || LockError::Closed { path: self.path().to_owned() };
         let mut position = self.position.clone();
         loop {
@@ -171,7 +177,7 @@ impl LeaderLatch {
     ///
     /// Nothing is lost; the candidate keeps its place.
     pub async fn leadership_timeout(&self, wait: Duration) -> Result<Leadership, LockError> {
-        self.spanned(self.config.within(wait, Phase::Queued, self.led())).await
+        self.spanned(self.election.within(wait, Phase::Queued, self.led())).await
     }
 
     /// Waits for the first answer of the election: that this candidate leads, or waits behind others.
@@ -200,7 +206,7 @@ impl LeaderLatch {
     ///
     /// Nothing is lost; the candidate keeps its place.
     pub async fn settled_timeout(&self, wait: Duration) -> Result<(), LockError> {
-        self.config.within(wait, Phase::Entering, self.settled()).await
+        self.election.within(wait, Phase::Entering, self.settled()).await
     }
 
     async fn led(&self) -> Result<Leadership, LockError> {
@@ -212,7 +218,7 @@ impl LeaderLatch {
         &self,
         term: impl Future<Output = Result<Leadership, LockError>>,
     ) -> Result<Leadership, LockError> {
-        let mut span = WaitSpan::begin(&self.config.lock.subject(None));
+        let mut span = WaitSpan::begin(&self.election.lock.subject(None));
         let term = term.await;
         match &term {
             Ok(leadership) => span.acquired(leadership.fencing_token()),
@@ -224,32 +230,6 @@ impl LeaderLatch {
     /// Returns the changes between leading and not leading, beginning with the present state.
     pub fn changes(&self) -> LeaderChanges {
         LeaderChanges { position: self.position.clone(), told: None }
-    }
-
-    /// Lists the candidates in the order in which they will lead; the first is the leader.
-    ///
-    /// # Errors
-    ///
-    /// The same as [`Mutex::participants`](crate::Mutex::participants).
-    ///
-    /// # Cancel safety
-    ///
-    /// Nothing is lost.
-    pub async fn participants(&self) -> Result<Vec<Participant>, LockError> {
-        self.config.participants().await
-    }
-
-    /// Returns the current leader, as the servers know it, or `None` if there is none.
-    ///
-    /// # Errors
-    ///
-    /// The same as [`participants`](Self::participants).
-    ///
-    /// # Cancel safety
-    ///
-    /// Nothing is lost.
-    pub async fn leader(&self) -> Result<Option<Participant>, LockError> {
-        self.config.leader().await
     }
 
     /// Leaves the election: cancels the bodies under the term, gives up leadership, and waits until the
@@ -266,16 +246,24 @@ impl LeaderLatch {
     ///
     /// The latch is closed in the background.
     pub async fn close(self) -> Result<(), LockError> {
-        self.config.check()?;
+        self.election.check()?;
         self.leave();
-        let waited = self.config.worker.default_wait();
-        self.config.within(waited, Phase::Releasing, self.ended().map(Ok)).await
+        let waited = self.election.worker.default_wait();
+        self.election.within(waited, Phase::Releasing, self.ended().map(Ok)).await
+    }
+}
+
+impl Deref for LeaderLatch {
+    type Target = Election;
+
+    fn deref(&self) -> &Election {
+        &self.election
     }
 }
 
 impl Drop for LeaderLatch {
     fn drop(&mut self) {
-        if self.config.check().is_ok() {
+        if self.election.check().is_ok() {
             self.leave();
         }
     }
@@ -354,7 +342,7 @@ impl Position {
 struct Candidate {
     /// Dropped before the worker, which delivers the end of the candidacy.
     candidacy: Candidacy,
-    config: CandidateConfig,
+    election: Election,
     told: watch::Sender<Position>,
     close: CancellationToken,
 }
@@ -366,7 +354,7 @@ impl Candidate {
             let started = Instant::now();
             // A panic costs the session, and not the candidate.
             if panics(self.stand()).await {
-                self.config.worker.tasks.note_panic();
+                self.election.worker.tasks.note_panic();
             }
             let pause = backoff.lengthen_after(started.elapsed());
             self.close.run_until_cancelled(sleep(pause)).await;
@@ -379,7 +367,7 @@ impl Candidate {
     async fn stand(&self) {
         let Err(error) = self.campaign().await else { return };
         self.candidacy.rejected(&error);
-        let path = self.config.path();
+        let path = self.election.path();
         tracing::error!(path, %error, "a candidate cannot run");
         self.told.send_replace(Position::Refused(error));
     }
@@ -392,7 +380,7 @@ impl Candidate {
             let handed_over = async {
                 tokio::select! {
                     _ = claim.lease().lost() => {}
-                    () = sleep(self.config.handover) => {}
+                    () = sleep(self.election.handover) => {}
                 }
             };
             let is_open = self.close.run_until_cancelled(handed_over).await.is_some();
@@ -400,7 +388,7 @@ impl Candidate {
             // The listeners have been told of a loss, and of a release that failed.
             claim.release().await.ok();
             if reason != LossReason::Resigned {
-                self.close.run_until_cancelled(sleep(self.config.hold_down)).await;
+                self.close.run_until_cancelled(sleep(self.election.hold_down)).await;
             }
         }
         Ok(())
@@ -409,7 +397,7 @@ impl Candidate {
     /// Waits to be elected. Publishes `Follows` as soon as the first answer shows others in front. Returns `None` once the
     /// candidate is closed, and its contender is withdrawn.
     async fn elected(&self) -> Result<Option<Claim>, LockError> {
-        let CandidateConfig { worker, lock, .. } = &self.config;
+        let Election { worker, lock, .. } = &self.election;
         let (tell, position) = (contend::teller(self.candidacy.witness()), self.told.clone());
         let told = move |progress: Progress| {
             if let Progress::Queued(_) = progress {
@@ -429,7 +417,7 @@ impl Candidate {
         let lease = claim.lease();
         let mut nth = 0;
         loop {
-            let leadership = Leadership::begin(&self.config, lease, nth);
+            let leadership = Leadership::begin(&self.election, lease, nth);
             self.told.send_replace(Position::Leads(leadership.clone()));
             leadership.announce(&self.candidacy);
             let reason = tokio::select! {
@@ -444,7 +432,7 @@ impl Candidate {
             }
             let again = async {
                 lease.confirmed().await;
-                sleep(self.config.hold_down).await;
+                sleep(self.election.hold_down).await;
                 lease.confirmed().await;
             };
             tokio::select! {

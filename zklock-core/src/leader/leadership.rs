@@ -1,4 +1,4 @@
-//! One term of a leader, and the settings of its candidate.
+//! One term of a leader.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -15,75 +15,15 @@ use tracing::{Instrument, Span};
 
 use crate::change::Mutex;
 use crate::client::worker::Worker;
-use crate::error::{LockError, LossReason, Phase};
+use crate::error::{LockError, LossReason};
 use crate::events::{Candidacy, HoldSpan};
 use crate::guard::run_while;
 use crate::held::{Held, held};
-use crate::hold::{self, LockRef, Part};
+use crate::hold::{self, Part};
 use crate::lease::{Lease, LeaseState, Share};
-use crate::participant::{self, Participant, Standing};
-use crate::time::{Elapsed, timeout};
+use crate::time::timeout;
 
-/// The reaction of a leader to a broken connection, which does not yet mean that leadership is lost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Policy {
-    /// Give up leadership at once: every short outage and every restart of the leader's server ends a term
-    /// (Curator's `StandardConnectionStateErrorPolicy`, its default).
-    GiveUpWhenSuspended,
-    /// Keep leading until leadership is lost, or until the lease clock runs out, which is the default
-    /// (`SessionConnectionStateErrorPolicy`).
-    ///
-    /// A leader outlives the silence or the restart of its server. No two candidates lead at the same time,
-    /// because the lease ends before the session can expire.
-    #[default]
-    GiveUpWhenLost,
-}
-
-/// The settings of one candidate.
-#[derive(Clone)]
-pub(super) struct CandidateConfig {
-    pub(super) worker: Arc<Worker>,
-    pub(super) lock: LockRef,
-    pub(super) policy: Policy,
-    pub(super) hold_down: Duration,
-    pub(super) handover: Duration,
-    /// Whether a selector runs again after each term, and also after it was refused. Otherwise it does after
-    /// [`LeaderSelector::requeue`](super::LeaderSelector::requeue).
-    pub(super) auto_requeue: bool,
-}
-
-impl CandidateConfig {
-    pub(super) fn path(&self) -> &str {
-        self.lock.path.relative()
-    }
-
-    /// Fails if this process is a fork of the candidate's.
-    pub(super) fn check(&self) -> Result<(), LockError> {
-        self.worker.check_process(&self.lock.path)
-    }
-
-    /// Waits for an answer for at most `wait`.
-    pub(super) async fn within<T>(
-        &self,
-        wait: Duration,
-        phase: Phase,
-        answer: impl Future<Output = Result<T, LockError>>,
-    ) -> Result<T, LockError> {
-        timeout(wait, answer).await.unwrap_or_else(|Elapsed| {
-            Err(LockError::Timeout { path: self.path().to_owned(), waited: wait, phase, holder: None })
-        })
-    }
-
-    pub(super) async fn participants(&self) -> Result<Vec<Participant>, LockError> {
-        participant::list(&self.worker, &self.lock).await
-    }
-
-    pub(super) async fn leader(&self) -> Result<Option<Participant>, LockError> {
-        let participants = self.participants().await?;
-        Ok(participants.into_iter().find(|participant| participant.standing == Standing::Holds))
-    }
-}
+use super::election::{Election, Policy};
 
 /// One term of leadership, from its beginning to its end, which is final. Cheap to clone.
 ///
@@ -98,7 +38,7 @@ pub struct Leadership {
 }
 
 struct Term {
-    config: CandidateConfig,
+    election: Election,
     share: Arc<Share>,
     /// The reason for the end. It is set, and calls are added, under this mutex.
     end: Mutex<Option<LossReason>>,
@@ -112,17 +52,14 @@ struct Term {
 
 /// A call under a term. While this exists, a shutdown waits for it.
 #[doc(hidden)]
-#[derive(Debug)]
-pub struct Call {
-    _unfinished: TaskTrackerToken,
-}
+pub type Call = TaskTrackerToken;
 
 impl Leadership {
     /// Begins the `nth` term under one lease, counted from zero.
-    pub(super) fn begin(config: &CandidateConfig, lease: &Arc<Lease>, nth: u32) -> Self {
-        let (config, share) = (config.clone(), Arc::new(Share::new(lease, nth)));
+    pub(super) fn begin(election: &Election, lease: &Arc<Lease>, nth: u32) -> Self {
+        let (election, share) = (election.clone(), Arc::new(Share::new(lease, nth)));
         let (end, over, calls, steps) = Default::default();
-        let term = Arc::new(Term { config, share, end, over, calls, steps });
+        let term = Arc::new(Term { election, share, end, over, calls, steps });
         Self { held: Held::of_term(term.clone()), term }
     }
 
@@ -237,8 +174,8 @@ impl Leadership {
     /// [`LockError::Closed`] if the client is shut down, and [`LockError::Lost`] if the term is over for another reason.
     #[doc(hidden)]
     pub fn begin_call(&self) -> Result<Call, LockError> {
-        self.add_call().map_err(|error| match self.term.config.worker.is_closing() {
-            true => self.term.config.worker.closed(self.term.share.lease().path()),
+        self.add_call().map_err(|error| match self.term.election.worker.is_closing() {
+            true => self.term.election.worker.closed(self.term.share.lease().path()),
             false => error,
         })
     }
@@ -250,7 +187,7 @@ impl Leadership {
         let end = self.term.end.lock();
         match *end {
             Some(reason) => Err(self.term.share.lease().lost_error(reason)),
-            None => Ok(Call { _unfinished: self.term.calls.token() }),
+            None => Ok(self.term.calls.token()),
         }
     }
 
@@ -276,7 +213,7 @@ impl Leadership {
         tokio::select! {
             biased;
             reason = self.lost() => reason,
-            () = lease.suspended(), if self.term.config.policy == Policy::GiveUpWhenSuspended => {
+            () = lease.suspended(), if self.term.election.policy == Policy::GiveUpWhenSuspended => {
                 LossReason::Suspended
             }
         }
@@ -305,7 +242,7 @@ impl Leadership {
     /// Opens the span of a body, as a child of the present one, if a subscriber wants it. A term may outlast many bodies,
     /// and belongs to no caller.
     fn span(&self) -> Option<HoldSpan> {
-        HoldSpan::begin(&self.term.config.lock.subject(None), self.fencing_token())
+        HoldSpan::begin(&self.term.election.lock.subject(None), self.fencing_token())
     }
 
     /// Returns whether the present call is inside of a body under this term.
@@ -341,14 +278,14 @@ impl Part for Term {
     }
 
     fn worker(&self) -> Option<Arc<Worker>> {
-        Some(self.config.worker.clone())
+        Some(self.election.worker.clone())
     }
 
     /// Fails if this term is over. The first failure ends the term, so that a term that was once seen as over
     /// never leads again.
     fn check(&self) -> Result<(), LockError> {
         let known = *self.end.lock();
-        let reason = match (known, self.share.lease().state(), self.config.policy) {
+        let reason = match (known, self.share.lease().state(), self.election.policy) {
             (Some(reason), ..) => reason,
             (None, LeaseState::Lost(reason), _) => self.finish(reason),
             (None, LeaseState::Suspended, Policy::GiveUpWhenSuspended) => self.finish(LossReason::Suspended),

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -13,14 +14,15 @@ use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use crate::change::Mutex;
-use crate::client::Client;
 use crate::client::worker::Backoff;
+use crate::contend::Wanted;
 use crate::error::{LockError, LossReason, Phase};
-use crate::participant::Participant;
+use crate::mode::Mode;
 use crate::time::sleep;
 
+use super::election::Election;
 use super::latch::{LeaderLatch, Position, backoff};
-use super::leadership::{Call, CandidateConfig, Leadership};
+use super::leadership::{Call, Leadership};
 
 /// A candidate that leads while its callback runs (Curator's `LeaderSelector`).
 ///
@@ -29,21 +31,23 @@ use super::leadership::{Call, CandidateConfig, Leadership};
 /// then goes to the tail of the candidates, so that each of them leads in turn. Dropping the selector closes
 /// it in the background.
 ///
-/// When the client is [shut down](Client::shutdown), a callback that runs has the grace period to end. When the selector
+/// It dereferences to [`Election`], which has its path and the list of the candidates.
+///
+/// When the client is [shut down](crate::Client::shutdown), a callback that runs has the grace period to end. When the selector
 /// is closed or dropped, the callback is dropped at its next await.
 ///
 /// If the servers refuse a candidate that always runs again, it tries again: after about 100 ms, and then
 /// after pauses that double up to 30 s. Each refusal is logged as an error. Any other selector ends with
 /// [`Ended::Failed`].
 pub struct LeaderSelector {
-    client: Client,
+    election: Election,
     inner: Arc<Inner>,
     ended: Shared<BoxFuture<'static, Ended>>,
 }
 
 /// What the handle of a selector and its task share.
 struct Inner {
-    config: CandidateConfig,
+    election: Election,
     /// Cancelled when the candidate is to leave. A callback that runs then goes on until it, or its term, has ended.
     close: CancellationToken,
     /// Whether the candidate is to run once more.
@@ -53,24 +57,52 @@ struct Inner {
     last_failure: Mutex<Option<String>>,
 }
 
-impl LeaderSelector {
-    pub(super) fn start<F, R>(client: Client, config: CandidateConfig, callback: F) -> Self
+/// The callback of a user.
+type Callback = Arc<dyn Fn(Leadership) -> BoxFuture<'static, Judge> + Send + Sync>;
+
+/// Returns the failure that a callback has returned.
+type Judge = Box<dyn FnOnce() -> Option<String> + Send>;
+
+impl Election {
+    /// Enters the election as a selector, which leads while `callback` runs (Curator's `LeaderSelector`).
+    ///
+    /// The callback runs on the caller's runtime, once per term. When it returns, leadership is given up. If
+    /// the term ends first, the callback is dropped at its next await; until then, the candidate keeps its
+    /// place in the election. The callback, its future and its errors are also formatted and dropped on that
+    /// runtime. While the runtime is blocked, the candidate keeps its place, and may lead without a callback.
+    ///
+    /// # Panics
+    ///
+    /// Panics if called outside of a tokio runtime.
+    pub fn select<F, R>(mut self, callback: F) -> LeaderSelector
     where
         F: Fn(Leadership) -> R + Send + Sync + 'static,
         R: Future<Output: Verdict> + Send + 'static,
     {
-        let close = config.worker.closing.child_token();
+        if let Wanted::Candidacy { place, .. } = &mut self.lock.wanted {
+            place.role = Mode::Exclusive;
+        }
+        LeaderSelector::start(self, callback)
+    }
+}
+
+impl LeaderSelector {
+    fn start<F, R>(election: Election, callback: F) -> Self
+    where
+        F: Fn(Leadership) -> R + Send + Sync + 'static,
+        R: Future<Output: Verdict> + Send + 'static,
+    {
+        let (own, close) = (election.without_client(), election.worker.closing.child_token());
         let (is_queued, latch, last_failure) = Default::default();
-        let inner = Arc::new(Inner { config, close, is_queued, latch, last_failure });
-        let task = tokio::spawn(inner.clone().run(inner.join(), Arc::new(callback)));
+        let inner = Arc::new(Inner { election: own, close, is_queued, latch, last_failure });
+        let callback: Callback = Arc::new(move |term| {
+            let judge = |verdict: R::Output| Box::new(move || verdict.failure()) as Judge;
+            callback(term).map(judge).boxed()
+        });
+        let task = tokio::spawn(inner.clone().run(inner.join(), callback));
         // Without an end of its own, the task has ended with its runtime.
         let ended = task.map(|ended| ended.unwrap_or(Ended::Closed)).boxed().shared();
-        Self { client, inner, ended }
-    }
-
-    /// The path of the election below the client's namespace.
-    pub fn path(&self) -> &str {
-        self.inner.config.path()
+        Self { election, inner, ended }
     }
 
     /// Returns whether this candidate leads at this instant, from memory and by the lease clock.
@@ -96,7 +128,7 @@ impl LeaderSelector {
 
     fn led(&self) -> Option<(Arc<LeaderLatch>, Leadership)> {
         // A forked child takes no lock that another thread may have had.
-        self.inner.config.check().ok()?;
+        self.election.check().ok()?;
         let latch = self.inner.latch()?;
         latch.current().map(|term| (latch, term))
     }
@@ -107,39 +139,13 @@ impl LeaderSelector {
         self.inner.last_failure.lock().clone()
     }
 
-    /// Lists the candidates in the order in which they will lead; the first is the leader.
-    ///
-    /// # Errors
-    ///
-    /// The same as [`Mutex::participants`](crate::Mutex::participants).
-    ///
-    /// # Cancel safety
-    ///
-    /// Nothing is lost.
-    pub async fn participants(&self) -> Result<Vec<Participant>, LockError> {
-        self.inner.config.participants().await
-    }
-
-    /// Returns the current leader, as the servers know it, or `None` if there is none.
-    ///
-    /// # Errors
-    ///
-    /// The same as [`participants`](Self::participants).
-    ///
-    /// # Cancel safety
-    ///
-    /// Nothing is lost.
-    pub async fn leader(&self) -> Result<Option<Participant>, LockError> {
-        self.inner.config.leader().await
-    }
-
     /// Waits until this candidate has ended, and returns the reason.
     ///
     /// # Cancel safety
     ///
     /// Nothing is lost.
     pub async fn ended(&self) -> Ended {
-        if self.inner.config.check().is_err() {
+        if self.election.check().is_err() {
             return Ended::Closed;
         }
         self.ended.clone().await
@@ -158,16 +164,24 @@ impl LeaderSelector {
     ///
     /// The selector is closed in the background.
     pub async fn close(self) -> Result<Ended, LockError> {
-        self.inner.config.check()?;
+        self.election.check()?;
         self.inner.leave();
-        let waited = self.client.default_wait();
-        self.inner.config.within(waited, Phase::Releasing, self.ended().map(Ok)).await
+        let waited = self.election.worker.default_wait();
+        self.election.within(waited, Phase::Releasing, self.ended().map(Ok)).await
+    }
+}
+
+impl Deref for LeaderSelector {
+    type Target = Election;
+
+    fn deref(&self) -> &Election {
+        &self.election
     }
 }
 
 impl Drop for LeaderSelector {
     fn drop(&mut self) {
-        if self.inner.config.check().is_ok() {
+        if self.election.check().is_ok() {
             self.inner.leave();
         }
     }
@@ -185,11 +199,7 @@ impl fmt::Debug for LeaderSelector {
 impl Inner {
     /// The task of a selector, on the runtime of its callback, which alone calls and drops what belongs to the user. It
     /// runs for one term, and again as often as the candidate is to run.
-    async fn run<F, R>(self: Arc<Self>, mut latch: Arc<LeaderLatch>, callback: Arc<F>) -> Ended
-    where
-        F: Fn(Leadership) -> R + Send + Sync + 'static,
-        R: Future<Output: Verdict> + Send + 'static,
-    {
+    async fn run(self: Arc<Self>, mut latch: Arc<LeaderLatch>, callback: Callback) -> Ended {
         let mut failures = backoff();
         loop {
             let pause = match self.lead(&latch, &callback, &mut failures).await {
@@ -204,16 +214,12 @@ impl Inner {
     }
 
     /// Runs the callback for one term. The candidate has left the election when this returns the pause before the next term.
-    async fn lead<F, R>(
+    async fn lead(
         &self,
         latch: &LeaderLatch,
-        callback: &Arc<F>,
+        callback: &Callback,
         failures: &mut Backoff,
-    ) -> Result<Duration, Ended>
-    where
-        F: Fn(Leadership) -> R + Send + Sync + 'static,
-        R: Future<Output: Verdict> + Send + 'static,
-    {
+    ) -> Result<Duration, Ended> {
         let Some((term, call)) = self.elected(latch).await? else { return Ok(Duration::ZERO) };
         // It leads in this term only, which lasts until its call has ended.
         latch.close.cancel();
@@ -228,7 +234,7 @@ impl Inner {
             // Leadership is given up before the outcome is judged, which may take long.
             drop(call);
             // If the term ended before the callback, there is no verdict.
-            outcome.ok().and_then(Verdict::failure)
+            outcome.ok().and_then(|judge| judge())
         });
         let body = body.await;
         latch.ended().await;
@@ -238,12 +244,12 @@ impl Inner {
             Err(error) => Some(describe(error)),
         };
         if let Some(failure) = failure {
-            tracing::error!(path = self.config.path(), failure, "the callback of a leader failed");
+            tracing::error!(path = self.election.path(), failure, "the callback of a leader failed");
             self.note_failure(failure);
-            return Ok(failures.lengthen().max(self.config.hold_down));
+            return Ok(failures.lengthen().max(self.election.hold_down));
         }
         failures.reset();
-        Ok(if term.lost().await == LossReason::Resigned { Duration::ZERO } else { self.config.hold_down })
+        Ok(if term.lost().await == LossReason::Resigned { Duration::ZERO } else { self.election.hold_down })
     }
 
     /// Waits for a term, and begins the call that keeps it. Returns `None` if the term is interrupted before that.
@@ -257,7 +263,7 @@ impl Inner {
                         return Ok(Some((term, call)));
                     }
                 }
-                Position::Refused(error) if !self.config.auto_requeue => {
+                Position::Refused(error) if !self.election.auto_requeue => {
                     self.leave();
                     latch.ended().await;
                     return Err(Ended::Failed(error));
@@ -279,7 +285,7 @@ impl Inner {
 
     /// Enters the election, at the tail of the candidates. The end of the latch, with the task or its runtime, leaves it.
     fn join(&self) -> Arc<LeaderLatch> {
-        let latch = Arc::new(LeaderLatch::join(None, self.config.clone(), self.close.child_token()));
+        let latch = Arc::new(LeaderLatch::join(self.election.clone(), self.close.child_token()));
         *self.latch.lock() = Arc::downgrade(&latch);
         latch
     }
@@ -295,7 +301,7 @@ impl Inner {
     /// Waits for `pause`, and then until the candidate is to run again.
     async fn queued(&self, pause: Duration) {
         sleep(pause).await;
-        if !self.config.auto_requeue {
+        if !self.election.auto_requeue {
             self.is_queued.subscribe().wait_for(|is_queued| *is_queued).await.ok();
         }
         self.is_queued.send_replace(false);

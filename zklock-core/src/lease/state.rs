@@ -8,7 +8,8 @@ use tokio::sync::oneshot;
 
 use crate::change::{Mutex, Signal};
 use crate::error::{LockError, LossReason};
-use crate::events::{HoldEnd, Witness};
+use crate::event::HoldEnd;
+use crate::events::Witness;
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
 use crate::session::Session;
@@ -20,8 +21,8 @@ use crate::token::FencingToken;
 use super::holders::Holders;
 use super::writes::Writes;
 
-/// The state of a lock as its holder can know it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The state of a lock as its holder can know it, from the best to the worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum LeaseState {
     /// The lock is held.

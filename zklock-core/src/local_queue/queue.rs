@@ -260,7 +260,7 @@ impl Drop for LocalQueue {
 mod tests {
     use crate::client::{connect, connected, soon};
     use crate::deadline::Contention;
-    use crate::event::LockEventKind;
+    use crate::event::{HoldEnd, LockEventKind};
 
     use super::*;
 
@@ -320,7 +320,7 @@ mod tests {
                 break kind;
             }
         };
-        assert!(matches!(end, LockEventKind::Released { .. }), "{end:?}");
+        assert!(matches!(end, LockEventKind::HoldEnded { end: HoldEnd::Released, .. }), "{end:?}");
     }
 
     #[tokio::test]
@@ -411,7 +411,7 @@ mod tests {
         guard.release().await.unwrap();
         third.await.unwrap().release().await.unwrap();
         let events = client.worker().events().expect("what happens is counted");
-        let counts = events.counters().of("unnamed", Mode::Exclusive).counts();
+        let counts = events.counters().of("unnamed", Mode::Exclusive).counts.lock().clone();
         assert_eq!((counts.turns, counts.acquired(), counts.passed_on), (1, 2, 1));
     }
 }

@@ -22,13 +22,13 @@ use super::*;
 fn names_beyond_the_limit_share_a_series() {
     let counters = Counters::default();
     for nth in 0..10 * MOST_NAMES {
-        counters.of(&format!("lock {nth}"), Mode::Exclusive).note(&LockEventKind::Begun);
+        counters.of(&format!("lock {nth}"), Mode::Exclusive).counts.lock().note(&LockEventKind::Begun);
     }
     let all = counters.all();
     assert_eq!(all.len(), MOST_NAMES + 1);
     let others = all.iter().find(|lock| &*lock.label == OTHERS).unwrap();
-    assert_eq!(others.counts().waiting, 9 * MOST_NAMES as u64);
-    assert_eq!(counters.of("lock 7", Mode::Exclusive).counts().waiting, 1);
+    assert_eq!(others.counts.lock().waiting, 9 * MOST_NAMES as u64);
+    assert_eq!(counters.of("lock 7", Mode::Exclusive).counts.lock().waiting, 1);
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn each_loss_is_counted_under_its_own_name() {
         counts.note(&LockEventKind::Begun);
         let (fencing_token, waited, held) = (FencingToken::new(7), Duration::ZERO, Duration::ZERO);
         counts.note(&LockEventKind::Acquired { fencing_token, waited });
-        counts.note(&LockEventKind::Lost { fencing_token, held, reason });
+        counts.note(&LockEventKind::HoldEnded { end: HoldEnd::Lost(reason), fencing_token, held });
         let losses = std::array::from_fn(|at| u64::from(at == nth));
         assert_eq!((counts.losses, counts.held), (losses, 0));
     }

@@ -1,52 +1,23 @@
 //! When the turn of a contender comes: which contenders have to leave the front of its queue first.
 
-use std::fmt;
 use std::sync::Arc;
 
 /// The role of a contender in its queue, which is part of its node's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Role {
-    /// A mutex: one holder at a time (Curator's `InterProcessMutex`).
-    Exclusive,
-    /// The shared side of a read-write lock (`InterProcessReadWriteLock`).
-    Read,
-    /// The exclusive side of a read-write lock.
-    Write,
-    /// One permit of a semaphore (`InterProcessSemaphoreV2`).
-    Permit,
-    /// A candidate of an election (`LeaderLatch`).
-    Latch,
-}
+pub(crate) use crate::mode::Mode as Role;
 
 impl Role {
-    pub(crate) const ALL: [Self; 5] = [Self::Exclusive, Self::Read, Self::Write, Self::Permit, Self::Latch];
+    pub(crate) const ALL: [Self; 5] = [Self::Exclusive, Self::Read, Self::Write, Self::Permit, Self::Leader];
 
     /// Returns the text in front of the sequence in the node names of this role.
     pub(crate) fn base(self) -> &'static str {
         match self {
+            // Those of Curator's recipes.
             Self::Exclusive => "lock-",
             Self::Read => "__READ__",
             Self::Write => "__WRIT__",
             Self::Permit => "lease-",
-            Self::Latch => "latch-",
+            Self::Leader => "latch-",
         }
-    }
-
-    /// Tells whether both roles belong to one recipe, so that they can share a queue.
-    pub(crate) fn is_akin_to(self, other: Self) -> bool {
-        use Role::{Read, Write};
-        self == other || matches!((self, other), (Read, Write) | (Write, Read))
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Exclusive => "a mutex",
-            Self::Read | Self::Write => "a read-write lock",
-            Self::Permit => "a semaphore",
-            Self::Latch => "an election",
-        })
     }
 }
 
@@ -90,7 +61,7 @@ impl Predicate {
     /// Tells whether a contender of role `other` in front has to leave first.
     pub(crate) fn waits_for(&self, other: Role) -> bool {
         match self.role() {
-            Role::Exclusive | Role::Write | Role::Permit | Role::Latch => true,
+            Role::Exclusive | Role::Write | Role::Permit | Role::Leader => true,
             Role::Read => other != Role::Read,
         }
     }

@@ -78,7 +78,7 @@ pub(crate) fn other_recipe(contenders: &[Contender<'_>], own: &str, predicate: &
         |other: &Contender<'_>| predicate.also_behind().is_empty() || Contender::parse(other.name).is_some();
     let front = in_front(contenders, &me).filter(|(_, other)| is_ours(other));
     let (_, first) = front.min_by_key(|(distance, _)| *distance)?;
-    Some(first.role).filter(|role| !role.is_akin_to(predicate.role()))
+    Some(first.role).filter(|role| role.kind() != predicate.role().kind())
 }
 
 /// Returns the contenders in front of `me`, with their negative distances.

@@ -241,8 +241,8 @@ impl Driver {
     }
 
     fn mixed_with(&self, other: Role) -> LockError {
-        let own = self.machine.predicate().role().to_string();
-        LockError::MixedRecipes { path: self.place(), own, other: other.to_string() }
+        let own = self.machine.predicate().role().kind().to_string();
+        LockError::MixedRecipes { path: self.place(), own, other: other.kind().to_string() }
     }
 
     /// Waits until the lease is valid, and until it is known on the current connection that it is

@@ -1,8 +1,6 @@
 //! Reads a configuration from environment variables.
 
-use std::cell::RefCell;
 use std::env::VarError;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::client::settings::{Queueing, Release};
@@ -41,119 +39,111 @@ impl Config {
     ///
     /// [`LockError::InvalidConfig`] names the variable that is missing, malformed or not UTF-8.
     pub fn from_env() -> Result<Self, LockError> {
-        let known = RefCell::new(Vec::new());
-        let config = Self::from_lookup(&Lookup(&|name| {
-            known.borrow_mut().push(name);
-            match std::env::var(name) {
-                Ok(value) => Ok(Some(value)),
-                Err(VarError::NotPresent) => Ok(None),
-                Err(VarError::NotUnicode(_)) => Err(invalid(name, "it is not UTF-8")),
-            }
-        }))?;
-        let present = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-        warn_of_unknown(present, &known.into_inner());
+        let config = Self::from_variables(&|name| match std::env::var(name) {
+            Ok(value) => Ok(Some(value)),
+            Err(VarError::NotPresent) => Ok(None),
+            Err(VarError::NotUnicode(_)) => Err(invalid(name, "it is not UTF-8")),
+        })?;
+        warn_of_unknown(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()));
         Ok(config)
     }
 
-    fn from_lookup(env: &Lookup<'_>) -> Result<Self, LockError> {
-        let connect =
-            env.text("ZKLOCK_CONNECT")?.ok_or_else(|| invalid("ZKLOCK_CONNECT", "it is not set"))?;
+    fn from_variables(value: Values<'_>) -> Result<Self, LockError> {
+        let connect = value(CONNECT)?.ok_or_else(|| invalid(CONNECT, "it is not set"))?;
         let mut config = Self::new(connect);
-        for (name, duration) in [
-            ("ZKLOCK_SESSION_TIMEOUT", &mut config.session_timeout),
-            ("ZKLOCK_DEFAULT_WAIT", &mut config.default_wait),
-            ("ZKLOCK_CONNECT_TIMEOUT", &mut config.connect_timeout),
-            ("ZKLOCK_WARN_AFTER", &mut config.warn_after),
-            ("ZKLOCK_TICK_TIME", &mut config.tick_time),
-            ("ZKLOCK_SYNC_LIMIT", &mut config.sync_limit),
-        ] {
-            *duration = env.duration(name)?.unwrap_or(*duration);
+        for (name, set) in SETTINGS {
+            if let Some(text) = value(name)? {
+                config = set(config, &text).map_err(|reason| invalid(name, reason))?;
+            }
         }
-        config.server_timeout = env.duration("ZKLOCK_SERVER_TIMEOUT")?;
-        config.heartbeat = env.parsed("ZKLOCK_HEARTBEAT", heartbeat)?.unwrap_or_default();
-        config.queueing = env.parsed("ZKLOCK_QUEUEING", queueing)?.unwrap_or_default();
-        config.release = env.parsed("ZKLOCK_RELEASE", release)?.unwrap_or_default();
-        config.namespace = env.text("ZKLOCK_NAMESPACE")?.unwrap_or_default();
-        config.identity = env.text("ZKLOCK_IDENTITY")?.unwrap_or(config.identity);
-        config.digests.extend(env.text("ZKLOCK_DIGEST")?);
-        config.digest_files.extend(env.file("ZKLOCK_DIGEST_FILE")?);
-        config.acl = env.text("ZKLOCK_ACL")?.map_or(Acl::Open, |text| Acl::of_text(&text));
-        config.parent_acl = env.text("ZKLOCK_PARENT_ACL")?.map(|text| Acl::of_text(&text));
-        #[cfg(not(feature = "sasl-digest"))]
-        env.refuse("sasl-digest", &["ZKLOCK_SASL_DIGEST", "ZKLOCK_SASL_DIGEST_FILE"])?;
-        #[cfg(feature = "sasl-digest")]
-        {
-            config.sasl_digest.extend(env.text("ZKLOCK_SASL_DIGEST")?);
-            config.sasl_digest_file = env.file("ZKLOCK_SASL_DIGEST_FILE")?;
+        for (feature, is_there, names) in FEATURES {
+            for name in names.iter().filter(|_| !is_there) {
+                // A client that ignores a login or certificates would be another one to the servers, or unencrypted.
+                if value(name)?.is_some() {
+                    return Err(invalid(name, format!("it needs the feature `{feature}` of zklock")));
+                }
+            }
         }
-        #[cfg(not(feature = "sasl-gssapi"))]
-        env.refuse("sasl-gssapi", &["ZKLOCK_SASL_GSSAPI"])?;
-        #[cfg(feature = "sasl-gssapi")]
-        {
-            config.sasl_gssapi =
-                env.parsed("ZKLOCK_SASL_GSSAPI", |text| text.parse().map_err(str::to_owned))?;
-        }
-        #[cfg(not(feature = "tls"))]
-        env.refuse("tls", &["ZKLOCK_TLS_CA", "ZKLOCK_TLS_CERTIFICATE", "ZKLOCK_TLS_KEY"])?;
         #[cfg(feature = "tls")]
         {
-            config.tls = env.tls()?;
+            config.tls = tls(value)?;
         }
         Ok(config)
     }
 }
 
-/// Looks variables up, with errors that name them.
-struct Lookup<'a>(&'a dyn Fn(&'static str) -> Result<Option<String>, LockError>);
+/// Returns the value of a variable.
+type Values<'a> = &'a dyn Fn(&'static str) -> Result<Option<String>, LockError>;
 
-impl Lookup<'_> {
-    fn text(&self, name: &'static str) -> Result<Option<String>, LockError> {
-        (self.0)(name)
-    }
+/// Applies the value of a variable. The error is the reason why it is wrong.
+type Set = fn(Config, &str) -> Result<Config, String>;
 
-    fn file(&self, name: &'static str) -> Result<Option<PathBuf>, LockError> {
-        Ok(self.text(name)?.map(PathBuf::from))
-    }
+const CONNECT: &str = "ZKLOCK_CONNECT";
 
-    fn parsed<T>(
-        &self,
-        name: &'static str,
-        parse: impl Fn(&str) -> Result<T, String>,
-    ) -> Result<Option<T>, LockError> {
-        let text = self.text(name)?;
-        text.map(|text| parse(&text).map_err(|reason| invalid(name, reason))).transpose()
-    }
+/// The variables that are one setting each.
+const SETTINGS: &[(&str, Set)] = &[
+    ("ZKLOCK_NAMESPACE", |config, text| Ok(config.namespace(text))),
+    ("ZKLOCK_IDENTITY", |config, text| Ok(config.identity(text))),
+    ("ZKLOCK_SESSION_TIMEOUT", |config, text| Ok(config.session_timeout(duration(text)?))),
+    ("ZKLOCK_DEFAULT_WAIT", |config, text| Ok(config.default_wait(duration(text)?))),
+    ("ZKLOCK_CONNECT_TIMEOUT", |config, text| Ok(config.connect_timeout(duration(text)?))),
+    ("ZKLOCK_SERVER_TIMEOUT", |config, text| Ok(config.server_timeout(duration(text)?))),
+    ("ZKLOCK_WARN_AFTER", |config, text| Ok(config.warn_after(duration(text)?))),
+    ("ZKLOCK_TICK_TIME", |config, text| Ok(config.tick_time(duration(text)?))),
+    ("ZKLOCK_SYNC_LIMIT", |config, text| Ok(config.sync_limit(duration(text)?))),
+    ("ZKLOCK_HEARTBEAT", |config, text| {
+        Ok(config.heartbeat(one_of(text, ("write", Heartbeat::Write), ("read", Heartbeat::Read))?))
+    }),
+    ("ZKLOCK_RELEASE", |config, text| {
+        let background = ("background", Release::Background);
+        Ok(config.release(one_of(text, background, ("acknowledged", Release::Acknowledged))?))
+    }),
+    ("ZKLOCK_QUEUEING", |config, text| Ok(config.queueing(queueing(text)?))),
+    ("ZKLOCK_DIGEST", |config, text| Ok(Config { digests: vec![text.to_owned()], ..config })),
+    ("ZKLOCK_DIGEST_FILE", |config, text| Ok(config.digest_file(text))),
+    ("ZKLOCK_ACL", |config, text| Ok(config.acl(Acl::of_text(text)))),
+    ("ZKLOCK_PARENT_ACL", |config, text| Ok(config.parent_acl(Acl::of_text(text)))),
+    #[cfg(feature = "sasl-digest")]
+    ("ZKLOCK_SASL_DIGEST", |config, text| Ok(Config { sasl_digest: vec![text.to_owned()], ..config })),
+    #[cfg(feature = "sasl-digest")]
+    ("ZKLOCK_SASL_DIGEST_FILE", |config, text| Ok(config.sasl_digest_file(text))),
+    #[cfg(feature = "sasl-gssapi")]
+    ("ZKLOCK_SASL_GSSAPI", |config, text| Ok(config.sasl_gssapi(text.parse()?))),
+];
 
-    fn duration(&self, name: &'static str) -> Result<Option<Duration>, LockError> {
-        self.parsed(name, |text| {
-            humantime::parse_duration(text)
-                .map_err(|error| format!("{text:?} is not a duration such as `30s`: {error}"))
-        })
-    }
+/// The features with variables of their own.
+const FEATURES: [(&str, bool, &[&str]); 3] = [
+    ("sasl-digest", cfg!(feature = "sasl-digest"), &["ZKLOCK_SASL_DIGEST", "ZKLOCK_SASL_DIGEST_FILE"]),
+    ("sasl-gssapi", cfg!(feature = "sasl-gssapi"), &["ZKLOCK_SASL_GSSAPI"]),
+    ("tls", cfg!(feature = "tls"), &["ZKLOCK_TLS_CA", "ZKLOCK_TLS_CERTIFICATE", "ZKLOCK_TLS_KEY"]),
+];
 
-    #[cfg(feature = "tls")]
-    fn tls(&self) -> Result<Option<Tls>, LockError> {
-        let [ca, certificate, key] =
-            ["ZKLOCK_TLS_CA", "ZKLOCK_TLS_CERTIFICATE", "ZKLOCK_TLS_KEY"].map(|name| self.file(name));
-        match (ca?, certificate?, key?) {
-            (None, None, None) => Ok(None),
-            (None, ..) => Err(invalid("ZKLOCK_TLS_CA", "it is not set")),
-            (Some(ca), certificate, key) => {
-                let tls = Tls::try_from(Files { ca, certificate, key });
-                tls.map(Some).map_err(|reason| invalid("ZKLOCK_TLS_CERTIFICATE", reason))
-            }
+/// Returns the names of all variables.
+fn known() -> Vec<&'static str> {
+    let settings = SETTINGS.iter().map(|(name, _)| *name);
+    [CONNECT]
+        .into_iter()
+        .chain(settings)
+        .chain(FEATURES.iter().flat_map(|(.., names)| *names).copied())
+        .collect()
+}
+
+#[cfg(feature = "tls")]
+fn tls(value: Values<'_>) -> Result<Option<Tls>, LockError> {
+    let file = |name| Ok(value(name)?.map(Into::into));
+    match (file("ZKLOCK_TLS_CA")?, file("ZKLOCK_TLS_CERTIFICATE")?, file("ZKLOCK_TLS_KEY")?) {
+        (None, None, None) => Ok(None),
+        (None, ..) => Err(invalid("ZKLOCK_TLS_CA", "it is not set")),
+        (Some(ca), certificate, key) => {
+            let tls = Tls::try_from(Files { ca, certificate, key });
+            tls.map(Some).map_err(|reason| invalid("ZKLOCK_TLS_CERTIFICATE", reason))
         }
     }
+}
 
-    /// Refuses the variables of a login or certificates without their feature: a client that ignores them would be another
-    /// one to the servers, or unencrypted.
-    #[cfg(not(all(feature = "sasl-digest", feature = "sasl-gssapi", feature = "tls")))]
-    fn refuse(&self, feature: &str, names: &[&'static str]) -> Result<(), LockError> {
-        names.iter().try_for_each(|name| match self.text(name)? {
-            Some(_) => Err(invalid(name, format!("it needs the feature `{feature}` of zklock"))),
-            None => Ok(()),
-        })
-    }
+fn duration(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text)
+        .map_err(|error| format!("{text:?} is not a duration such as `30s`: {error}"))
 }
 
 /// Reads one of two words.
@@ -165,14 +155,6 @@ fn one_of<T>(text: &str, (one, first): (&str, T), (other, second): (&str, T)) ->
     }
 }
 
-fn heartbeat(text: &str) -> Result<Heartbeat, String> {
-    one_of(text, ("write", Heartbeat::Write), ("read", Heartbeat::Read))
-}
-
-fn release(text: &str) -> Result<Release, String> {
-    one_of(text, ("background", Release::Background), ("acknowledged", Release::Acknowledged))
-}
-
 fn queueing(text: &str) -> Result<Queueing, String> {
     let bounds = text.split_once(',').and_then(|(turns, within)| {
         let within = humantime::parse_duration(within.trim()).ok()?;
@@ -182,12 +164,11 @@ fn queueing(text: &str) -> Result<Queueing, String> {
 }
 
 /// Logs a warning about each variable with the prefix of the settings that is neither known nor another program's.
-fn warn_of_unknown(present: impl IntoIterator<Item = String>, known: &[&str]) {
-    for variable in present {
-        if is_unknown(&variable, known) {
-            let nearest = nearest(&variable, known);
-            tracing::warn!(variable, nearest, "a variable of the environment is not known");
-        }
+fn warn_of_unknown(present: impl Iterator<Item = String>) {
+    let known = known();
+    for variable in present.filter(|variable| is_unknown(variable, &known)) {
+        let nearest = nearest(&variable, &known);
+        tracing::warn!(variable, nearest, "a variable of the environment is not known");
     }
 }
 
@@ -219,7 +200,7 @@ mod tests {
     fn from(variables: &[(&str, &str)]) -> Result<Config, LockError> {
         let value =
             |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
-        Config::from_lookup(&Lookup(&|name| Ok(value(name))))
+        Config::from_variables(&|name| Ok(value(name)))
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use crate::address::Address;
-use crate::client::connect_string::Scheme;
 use crate::error::LockError;
 #[cfg(feature = "sasl-gssapi")]
 use crate::session::gssapi::Kerberos;
@@ -136,12 +135,14 @@ impl Config {
         !security.digests.is_empty()
     }
 
-    pub(super) fn scheme(&self) -> Scheme {
-        #[cfg(feature = "tls")]
-        if self.tls.is_some() {
-            return Scheme::Tls;
-        }
-        Scheme::Plain
+    #[cfg(feature = "tls")]
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    #[cfg(not(feature = "tls"))]
+    pub(super) fn is_encrypted(&self) -> bool {
+        false
     }
 }
 

@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 use zklock_testkit::EmbeddedServer;
 
 use super::*;
-use crate::client::connected;
+use crate::client::{Client, connected};
 
 /// A term that no candidate watches, so that the first look after its loss tells of its end.
 struct Unwatched {
@@ -22,8 +22,8 @@ impl Unwatched {
     async fn begin() -> Self {
         let (server, client) = connected().await;
         let watched = client.leader("/a").unwrap().leadership().await.unwrap();
-        let config = client.election("/a").unwrap().config;
-        let term = Leadership::begin(&config, watched.shares()[0].lease(), 1);
+        let election = client.election("/a").unwrap().without_client();
+        let term = Leadership::begin(&election, watched.shares()[0].lease(), 1);
         Self { client, term, _server: server }
     }
 
@@ -62,10 +62,10 @@ const LONG: Duration = Duration::from_secs(5);
 /// Checks a look at a latch whose term is lost.
 async fn check(look: impl FnOnce(&LeaderLatch)) {
     let scene = Unwatched::begin().await;
-    let config = scene.client.election("/a").unwrap().config;
+    let election = scene.client.election("/a").unwrap();
     let (told, position) = watch::channel(Position::Leads(scene.term.clone()));
     let since = Instant::now();
-    let latch = LeaderLatch { config, position, close: CancellationToken::new(), _client: None, since };
+    let latch = LeaderLatch { election, position, close: CancellationToken::new(), since };
     let told = Arc::new(told);
     scene.check(move || drop(told.send_replace(Position::Follows)), || look(&latch));
 }
