@@ -12,10 +12,7 @@ use std::time::{Duration, Instant};
 use std::{fmt, thread};
 
 use tokio::runtime::Builder;
-use zklock::{
-    Client, Config, Events, FencingToken, HoldEnd, LockError, LockEvent, LockEventKind, LossReason, Outcome,
-    Policy,
-};
+use zklock::{Client, Config, Events, LockError, LockEvent, LockEventKind, LossReason, Outcome, Policy};
 use zklock_testkit::How;
 use zookeeper_client::Permission as P;
 
@@ -155,13 +152,6 @@ async fn each_end_of_a_wait_is_told_with_its_cause_and_its_time() {
     assert!(error.unwrap().is_closed());
 }
 
-/// Returns the end of a hold or a term, with its token and its length.
-async fn hold_end(events: &mut Events) -> (HoldEnd, FencingToken, Duration) {
-    let kind = end(events).await;
-    let LockEventKind::HoldEnded { end, fencing_token, held, .. } = kind else { panic!("{kind:?}") };
-    (end, fencing_token, held)
-}
-
 async fn hold_for(client: &Client, least: Duration) -> zklock::MutexGuard {
     let guard = client.mutex(ENDS).unwrap().lock().await.unwrap();
     tokio::time::sleep(least).await;
@@ -175,31 +165,36 @@ async fn each_end_of_a_hold_is_told_with_its_cause_and_its_time() {
     let (recorder, _listening) = Recorder::listen();
     let least = Duration::from_millis(20);
     hold_for(&client, least).await.release().await.unwrap();
-    let (end, _, held) = hold_end(&mut events).await;
-    assert!(matches!(end, HoldEnd::Released) && held >= least, "{end:?} {held:?}");
+    let released = end(&mut events).await;
+    let LockEventKind::Released { held, .. } = released else { panic!("{released:?}") };
+    assert!(held >= least, "{held:?}");
 
     let guard = hold_for(&client, least).await;
     let next = spawn_lock(&client, ENDS);
     until_in_line(&client.mutex(ENDS).unwrap(), 1).await;
     guard.release().await.unwrap();
-    let (end, _, held) = hold_end(&mut events).await;
-    assert!(matches!(end, HoldEnd::PassedOn) && held >= least, "{end:?} {held:?}");
+    let passed_on = end(&mut events).await;
+    let LockEventKind::PassedOn { held, .. } = passed_on else { panic!("{passed_on:?}") };
+    assert!(held >= least, "{held:?}");
 
     let guard = soon(next).await.unwrap();
     tokio::time::sleep(least).await;
     space.delete_children(ENDS).await;
-    let (end, token, held) = hold_end(&mut events).await;
-    assert!(matches!(end, HoldEnd::Lost(LossReason::NodeDeleted)) && held >= least, "{end:?} {held:?}");
-    assert_eq!(token, guard.fencing_token());
+    let lost = end(&mut events).await;
+    let LockEventKind::Lost { reason: LossReason::NodeDeleted, fencing_token, held, .. } = lost else {
+        panic!("{lost:?}");
+    };
+    assert!(held >= least, "{held:?}");
+    assert_eq!(fencing_token, guard.fencing_token());
     // The release of a lost lock is no second end.
     failed(guard.release().await);
     drop(hold_for(&client, least).await);
-    assert!(matches!(hold_end(&mut events).await, (HoldEnd::Released, ..)));
+    assert!(matches!(end(&mut events).await, LockEventKind::Released { .. }));
     let denied = hold_for(&client, least).await;
     space.permit(ENDS, P::READ | P::CREATE | P::ADMIN).await;
     let error = failed(denied.release().await);
     space.permit(ENDS, P::ALL).await;
-    assert!(matches!(hold_end(&mut events).await, (HoldEnd::ReleaseFailed(_), ..)));
+    assert!(matches!(end(&mut events).await, LockEventKind::ReleaseFailed { .. }));
     let spans = recorder.take();
     let holds: Vec<_> = spans.iter().filter(|span| span.name == "zklock.hold").collect();
     // A lock that was passed on and then lost was not lost by its first holder.
@@ -217,14 +212,14 @@ async fn permits_of_one_call_are_one_attempt_that_is_lost_with_the_first_of_them
     let three = semaphore.acquire_many(3).await.unwrap();
     let token = three.fencing_token();
     three.release().await.unwrap();
-    let (end, ended, _) = hold_end(&mut events).await;
-    assert!(matches!(end, HoldEnd::Released) && ended == token, "{end:?} {ended}");
+    let released = end(&mut events).await;
+    assert!(matches!(released, LockEventKind::Released { fencing_token, .. } if fencing_token == token));
     let two = semaphore.acquire_many(2).await.unwrap();
     space.delete_first_child("/ends/room/leases").await;
-    assert!(matches!(hold_end(&mut events).await, (HoldEnd::Lost(_), ..)));
+    assert!(matches!(end(&mut events).await, LockEventKind::Lost { .. }));
     failed(two.release().await);
     semaphore.acquire().await.unwrap().release().await.unwrap();
-    assert!(matches!(hold_end(&mut events).await, (HoldEnd::Released, ..)));
+    assert!(matches!(end(&mut events).await, LockEventKind::Released { .. }));
 }
 
 #[tokio::test]
@@ -251,20 +246,17 @@ async fn each_term_of_a_candidate_has_its_end_and_the_candidate_withdraws_at_las
     let mut events = client.events();
     let latch = client.election("/ends/leader").unwrap().policy(Policy::GiveUpWhenSuspended).latch();
     soon(latch.leadership()).await.unwrap().resign();
-    assert!(matches!(hold_end(&mut events).await, (HoldEnd::Released, ..)));
+    assert!(matches!(end(&mut events).await, LockEventKind::Resigned { .. }));
     soon(latch.leadership()).await.unwrap();
     proxy.cut(How::Rst);
     let mut lost = end(&mut events).await;
     while let LockEventKind::Suspended { .. } | LockEventKind::Confirmed { .. } = lost {
         lost = end(&mut events).await;
     }
-    assert!(
-        matches!(lost, LockEventKind::HoldEnded { end: HoldEnd::Lost(LossReason::Suspended), .. }),
-        "{lost:?}"
-    );
+    assert!(matches!(lost, LockEventKind::Lost { reason: LossReason::Suspended, .. }), "{lost:?}");
     soon(latch.leadership()).await.unwrap();
     soon(latch.close()).await.unwrap();
-    assert!(matches!(hold_end(&mut events).await, (HoldEnd::Released, ..)));
+    assert!(matches!(end(&mut events).await, LockEventKind::Resigned { .. }));
     assert!(matches!(end(&mut events).await, LockEventKind::Withdrawn { .. }));
 }
 
@@ -325,7 +317,7 @@ async fn a_selector_that_does_not_run_again_withdraws_until_it_is_requeued() {
                 ids.push(event.id);
             }
         }
-        assert_eq!(names, ["Begun", "Elected", "Released", "Withdrawn"]);
+        assert_eq!(names, ["Begun", "Elected", "Resigned", "Withdrawn"]);
         selector.requeue();
     }
     assert!(ids[..4].iter().all(|id| *id == ids[0]) && ids[4..].iter().all(|id| *id == ids[4]), "{ids:?}");
@@ -401,8 +393,8 @@ impl Listener {
 impl Ledger {
     fn note(&mut self, event: &LockEvent) {
         use LockEventKind::{
-            Acquired, Begun, Confirmed, Downgraded, Elected, HoldEnded, NotAcquired, Queued, Rejected,
-            Suspended, Withdrawn,
+            Acquired, Begun, Confirmed, Downgraded, Elected, Lost, NotAcquired, PassedOn, Queued, Rejected,
+            ReleaseFailed, Released, Resigned, Suspended, Withdrawn,
         };
         let before = self.lives.get(&event.id).copied();
         let is_candidate = event.mode == zklock::Mode::Leader;
@@ -419,10 +411,12 @@ impl Ledger {
             (Some(Stage::Waits), Acquired { .. }) => Stage::Holds,
             (Some(stage @ (Stage::Holds | Stage::Leads)), Suspended { .. } | Confirmed { .. }) => stage,
             (Some(Stage::Holds), Downgraded { .. }) => Stage::Holds,
-            (Some(Stage::Holds), HoldEnded { .. }) => Stage::Over,
+            (Some(Stage::Holds), Released { .. } | PassedOn { .. } | Lost { .. } | ReleaseFailed { .. }) => {
+                Stage::Over
+            }
             (Some(Stage::Stands), Rejected { .. }) => Stage::Stands,
             (Some(Stage::Stands), Elected { .. }) => Stage::Leads,
-            (Some(Stage::Leads), HoldEnded { .. }) => Stage::Stands,
+            (Some(Stage::Leads), Resigned { .. } | Lost { .. } | ReleaseFailed { .. }) => Stage::Stands,
             (Some(Stage::Stands), Withdrawn { .. }) => Stage::Over,
             (before, _) => panic!("{before:?} has {event:?}"),
         };
@@ -441,7 +435,7 @@ impl Ledger {
         let ends = ["Contended", "TimedOut", "Cancelled", "Refused", "Failed", "Acquired", "Withdrawn"];
         assert_eq!(self.count(&["Begun"]), self.count(&ends), "{:?}", self.counts);
         assert_eq!(self.count(&["Begun"]), self.lives.len(), "{:?}", self.counts);
-        let ends = ["Released", "PassedOn", "Lost", "ReleaseFailed"];
+        let ends = ["Released", "PassedOn", "Lost", "ReleaseFailed", "Resigned"];
         assert_eq!(self.count(&["Acquired", "Elected"]), self.count(&ends), "{:?}", self.counts);
     }
 }
@@ -452,12 +446,11 @@ impl fmt::Debug for Ledger {
     }
 }
 
-/// Returns the name of an event, or the way in which a wait or a hold ended.
+/// Returns the name of an event, or the outcome of a wait without the lock.
 fn name(kind: &LockEventKind) -> String {
     let text = match kind {
         LockEventKind::NotAcquired { outcome, .. } => format!("{outcome:?}"),
-        LockEventKind::HoldEnded { end, .. } => format!("{end:?}"),
         kind => format!("{kind:?}"),
     };
-    text.split([' ', '(']).next().unwrap_or_default().to_owned()
+    text.split(' ').next().unwrap_or_default().to_owned()
 }

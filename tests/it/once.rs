@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::task::JoinSet;
-use zklock::{Acl, Client, Config, HoldEnd, LockError, LockEventKind, Policy, Refusal};
+use zklock::{Acl, Client, Config, LockError, LockEventKind, Policy, Refusal};
 use zklock_testkit::How;
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
@@ -186,11 +186,8 @@ async fn a_question_that_nobody_waits_for_any_more_tells_no_loss() {
     let mut released = Vec::new();
     while !released.ends_with(&["/next".to_owned()]) {
         let event = soon(events.next()).await.expect("the client is there");
-        assert!(!matches!(event.kind, LockEventKind::HoldEnded { end: HoldEnd::Lost(_), .. }), "{event:?}");
-        released.extend(
-            matches!(event.kind, LockEventKind::HoldEnded { end: HoldEnd::Released, .. })
-                .then_some(event.path),
-        );
+        assert!(!matches!(event.kind, LockEventKind::Lost { .. }), "{event:?}");
+        released.extend(matches!(event.kind, LockEventKind::Released { .. }).then_some(event.path));
     }
     assert_eq!(released, [PATH, "/next"]);
     let of_the_next_lock = 1;

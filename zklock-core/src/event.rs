@@ -21,7 +21,7 @@ use crate::token::FencingToken;
 /// | `Queued`, any number of times | `Queued` and `Rejected`, any number of times |
 /// | `Acquired`; or `NotAcquired`, and then no other event | `Elected` |
 /// | `Suspended`, `Confirmed` and `Downgraded`, any number of times | `Suspended` and `Confirmed`, any number of times |
-/// | `HoldEnded` | `HoldEnded`; and then `Queued` and `Elected` again, for each further term |
+/// | `Released`, `PassedOn`, `Lost` or `ReleaseFailed` | `Resigned`, `Lost` or `ReleaseFailed`; and then `Queued` and `Elected` again, for each further term |
 /// | | `Withdrawn` |
 ///
 /// An attempt or a candidate that began while nobody listened has no events.
@@ -100,15 +100,41 @@ pub enum LockEventKind {
         /// The fencing token of the holder.
         fencing_token: FencingToken,
     },
-    /// The hold or the term has ended.
+    /// The lock was released: its node is gone, or other readers of this client still hold it.
     #[non_exhaustive]
-    HoldEnded {
-        /// The way in which it ended.
-        end: HoldEnd,
+    Released {
+        /// The fencing token of the holder.
+        fencing_token: FencingToken,
+        /// The time since the lock was acquired.
+        held: Duration,
+    },
+    /// The holder has given the lock back, and another call of this client has it now.
+    #[non_exhaustive]
+    PassedOn {
+        /// The fencing token of the holder.
+        fencing_token: FencingToken,
+        /// The time since the lock was acquired.
+        held: Duration,
+    },
+    /// The lock or the term was lost. For several permits, it is sent when the first of them is lost.
+    #[non_exhaustive]
+    Lost {
         /// The fencing token of the holder.
         fencing_token: FencingToken,
         /// The time since the lock was acquired, or since the election.
         held: Duration,
+        /// The reason for the loss.
+        reason: LossReason,
+    },
+    /// The lock could not be released; the remaining node disappears when the session ends.
+    #[non_exhaustive]
+    ReleaseFailed {
+        /// The fencing token of the holder.
+        fencing_token: FencingToken,
+        /// The time since the lock was acquired, or since the election.
+        held: Duration,
+        /// The cause.
+        error: LockError,
     },
     /// The candidate leads: a term begins.
     #[non_exhaustive]
@@ -117,6 +143,14 @@ pub enum LockEventKind {
         fencing_token: FencingToken,
         /// The time since the candidate joined the election, or since the end of its last term.
         waited: Duration,
+    },
+    /// The term was given up, and its node is gone.
+    #[non_exhaustive]
+    Resigned {
+        /// The fencing token of the term.
+        fencing_token: FencingToken,
+        /// The time since the election.
+        held: Duration,
     },
     /// The servers refused the candidate, which tries again after a pause, or withdraws.
     #[non_exhaustive]
@@ -143,21 +177,6 @@ pub(crate) struct Subject<'a> {
     pub(crate) label: &'a Cow<'static, str>,
     pub(crate) mode: Mode,
     pub(crate) group: Option<u64>,
-}
-
-/// The end of a hold or a term.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum HoldEnd {
-    /// The lock was released, or the term was given up: the node is gone, or other readers of this client still hold the
-    /// lock.
-    Released,
-    /// The holder has given the lock back, and another call of this client has it now.
-    PassedOn,
-    /// The lock or the term was lost, for this reason. For several permits, it is told when the first of them is lost.
-    Lost(LossReason),
-    /// The lock could not be released, for this reason; the remaining node disappears when the session ends.
-    ReleaseFailed(LockError),
 }
 
 /// The end of a call's wait for a lock.

@@ -26,7 +26,7 @@ use tokio_stream::{Stream, StreamExt};
 
 use crate::change::Mutex;
 use crate::error::{LockError, LossReason};
-use crate::event::{HoldEnd, LockEvent, LockEventKind, Outcome, Subject};
+use crate::event::{LockEvent, LockEventKind, Outcome, Subject};
 #[cfg(feature = "metrics")]
 use crate::metrics::{Counters, LockCounters};
 use crate::mode::Mode;
@@ -188,6 +188,17 @@ pub(crate) struct Candidacy(Option<Arc<LockEvents>>);
 #[derive(Debug)]
 #[must_use = "a hold that is dropped is lost"]
 pub(crate) struct Holding(Option<Arc<LockEvents>>);
+
+/// The end of the hold of one node.
+#[derive(Debug)]
+pub(crate) enum HoldEnd {
+    Released,
+    /// Another call of the client has the lock now.
+    PassedOn,
+    Lost(LossReason),
+    /// The release failed.
+    Failed(LockError),
+}
 
 /// Tells what happens to an attempt or a candidate before its end.
 #[derive(Clone, Debug)]
@@ -436,7 +447,13 @@ impl State {
         }
         let fencing_token = *fencing_token;
         let held = self.enter(if self.is_candidate { Part::Waits } else { Part::Over });
-        Some(LockEventKind::HoldEnded { end, fencing_token, held })
+        Some(match end {
+            HoldEnd::Lost(reason) => LockEventKind::Lost { fencing_token, held, reason },
+            HoldEnd::Failed(error) => LockEventKind::ReleaseFailed { fencing_token, held, error },
+            _ if self.is_candidate => LockEventKind::Resigned { fencing_token, held },
+            HoldEnd::Released => LockEventKind::Released { fencing_token, held },
+            HoldEnd::PassedOn => LockEventKind::PassedOn { fencing_token, held },
+        })
     }
 
     /// Enters a part, and returns the length of the one before.

@@ -357,9 +357,9 @@ mod tests {
     use std::sync::{Mutex, mpsc};
     use std::task::{Context, Waker};
 
+    use crate::LockEventKind;
     use crate::client::connected;
     use crate::error::LossReason;
-    use crate::{HoldEnd, LockEventKind};
 
     use super::*;
 
@@ -421,6 +421,6 @@ mod tests {
         drop(client);
         thread::spawn(move || drop(guard));
         let end = listens.await.unwrap();
-        assert!(matches!(end, LockEventKind::HoldEnded { end: HoldEnd::Released, .. }), "{end:?}");
+        assert!(matches!(end, LockEventKind::Released { .. }), "{end:?}");
     }
 }

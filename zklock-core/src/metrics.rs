@@ -21,7 +21,7 @@ use metrics::{
 
 use crate::change::Mutex;
 use crate::error::LossReason;
-use crate::event::{HoldEnd, LockEventKind, Outcome};
+use crate::event::{LockEventKind, Outcome};
 use crate::mode::Mode;
 use crate::session::Health;
 use crate::session::counts::Tally;
@@ -69,7 +69,6 @@ pub(crate) struct Counts {
     waiting: u64,
     /// The holds, or terms, that have not ended.
     held: u64,
-    released: u64,
     pub(crate) passed_on: u64,
     release_failed: u64,
     /// The nodes under which calls have held the lock.
@@ -98,16 +97,17 @@ impl Counts {
                 self.begin_hold(*waited);
             }
             LockEventKind::Elected { waited, .. } => self.begin_hold(*waited),
-            LockEventKind::HoldEnded { end, held, .. } => {
-                self.held -= 1;
-                self.holds.note(*held);
-                match end {
-                    HoldEnd::Released => self.released += 1,
-                    HoldEnd::PassedOn => self.passed_on += 1,
-                    HoldEnd::Lost(reason) => self.losses[*reason as usize] += 1,
-                    HoldEnd::ReleaseFailed(_) => self.release_failed += 1,
-                }
+            LockEventKind::Released { held, .. } => self.end_hold(*held),
+            LockEventKind::PassedOn { held, .. } => {
+                self.end_hold(*held);
+                self.passed_on += 1;
             }
+            LockEventKind::ReleaseFailed { held, .. } => {
+                self.end_hold(*held);
+                self.release_failed += 1;
+            }
+            LockEventKind::Lost { held, reason, .. } => self.lose(*held, *reason),
+            LockEventKind::Resigned { held, .. } => self.lose(*held, LossReason::Resigned),
             LockEventKind::Queued { .. }
             | LockEventKind::Suspended { .. }
             | LockEventKind::Confirmed { .. }
@@ -121,6 +121,16 @@ impl Counts {
         self.held += 1;
         self.waits.note(waited);
         self.outcomes[Outcome::Acquired as usize] += 1;
+    }
+
+    fn end_hold(&mut self, held: Duration) {
+        self.held -= 1;
+        self.holds.note(held);
+    }
+
+    fn lose(&mut self, held: Duration, reason: LossReason) {
+        self.end_hold(held);
+        self.losses[reason as usize] += 1;
     }
 
     pub(crate) fn acquired(&self) -> u64 {
@@ -305,7 +315,7 @@ impl Exporter {
     fn report_election(&mut self, counts: &Counts, name: Label) {
         self.count(ELECTIONS, std::slice::from_ref(&name), counts.acquired());
         let mut ends = counts.losses;
-        ends[LossReason::Resigned as usize] += counts.released + counts.release_failed;
+        ends[LossReason::Resigned as usize] += counts.release_failed;
         for reason in LossReason::ALL {
             let labels = [name.clone(), Label::from_static_parts("reason", reason.name())];
             self.count(TERMS_ENDED, &labels, ends[reason as usize]);

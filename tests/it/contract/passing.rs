@@ -5,9 +5,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use rstest_reuse::apply;
 use tokio::task::{JoinHandle, JoinSet};
-use zklock::{
-    Client, Config, Health, HoldEnd, LeaseState, LockError, LockEventKind, LossReason, Phase, Queueing,
-};
+use zklock::{Client, Config, Health, LeaseState, LockError, LockEventKind, LossReason, Phase, Queueing};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Hold, How, Proxy};
 
@@ -107,9 +105,8 @@ async fn calls_are_served_in_their_order_under_one_node_without_a_request(face: 
         match event.kind {
             LockEventKind::Queued { ahead, .. } => queued.push(ahead),
             LockEventKind::Acquired { fencing_token, .. } => acquired.push(fencing_token),
-            LockEventKind::HoldEnded { end, fencing_token, .. } => {
-                given.push((fencing_token, matches!(end, HoldEnd::PassedOn)));
-            }
+            LockEventKind::PassedOn { fencing_token, .. } => given.push((fencing_token, true)),
+            LockEventKind::Released { fencing_token, .. } => given.push((fencing_token, false)),
             _ => {}
         }
     }
@@ -222,7 +219,7 @@ async fn loss_is_told_to_the_holder_once_and_the_line_is_served_afterwards(
     drop((line.lock, line.client));
     let mut losses = 0;
     while let Some(event) = soon(events.next()).await {
-        losses += u32::from(matches!(event.kind, LockEventKind::HoldEnded { end: HoldEnd::Lost(_), .. }));
+        losses += u32::from(matches!(event.kind, LockEventKind::Lost { .. }));
     }
     assert_eq!(losses, 1);
 }

@@ -172,7 +172,7 @@ async fn each_term_of_many_candidates_begins_and_ends_once() {
     ledger.check();
     // The selector is a new candidate in each of its terms.
     assert!(ledger.count(&["Begun"]) >= 32, "{ledger:?}");
-    for name in ["Elected", "Released", "Lost", "Withdrawn"] {
+    for name in ["Elected", "Resigned", "Lost", "Withdrawn"] {
         assert!(ledger.count(&[name]) > 0, "no candidate has {name}: {ledger:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use zklock::{Config, HoldEnd, LeaseState, LockError, LockEventKind, LossReason, Member};
+use zklock::{Config, LeaseState, LockError, LockEventKind, LossReason, Member};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
@@ -36,10 +36,7 @@ async fn a_member_that_is_lost_while_another_is_waited_for_is_taken_anew_with_al
     let waiting = spawn_lock(&client, &[A, B]);
     space.until_queued(B, 2).await;
     space.delete_children(A).await;
-    while !matches!(
-        soon(events.next()).await.unwrap().kind,
-        LockEventKind::HoldEnded { end: HoldEnd::Lost(_), .. }
-    ) {}
+    while !matches!(soon(events.next()).await.unwrap().kind, LockEventKind::Lost { .. }) {}
     // Another client holds the first member meanwhile.
     let rival = other.mutex(A).unwrap().lock().await.unwrap();
     single.release().await.unwrap();
@@ -73,10 +70,7 @@ async fn members_that_are_given_back_after_a_loss_are_not_waited_for_past_the_de
     let outsider = outsider_at(server.connect_string()).await;
     let first = format!("{A}/{}", contenders(A).await[0].node);
     outsider.delete(&first, None).await.unwrap();
-    while !matches!(
-        soon(events.next()).await.unwrap().kind,
-        LockEventKind::HoldEnded { end: HoldEnd::Lost(_), .. }
-    ) {}
+    while !matches!(soon(events.next()).await.unwrap().kind, LockEventKind::Lost { .. }) {}
     let silence = proxy.on_request(Opcode::DELETE).hold();
     held.release().await.unwrap();
     soon(silence.struck()).await;

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures_util::future::select_all;
 
 use crate::error::{LockError, LossReason};
-use crate::event::HoldEnd;
-use crate::events::Holding;
+use crate::events::{HoldEnd, Holding};
 use crate::session::request_error::RequestError;
 use crate::session::requests::Guards;
 use crate::token::FencingToken;

@@ -8,8 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::change::{Mutex, Signal};
 use crate::error::{LockError, LossReason};
-use crate::event::HoldEnd;
-use crate::events::Witness;
+use crate::events::{HoldEnd, Witness};
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
 use crate::session::Session;

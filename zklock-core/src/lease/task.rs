@@ -11,8 +11,7 @@ use futures_util::future::{Fuse, FutureExt};
 use tokio::task::yield_now;
 
 use crate::error::{LockError, LossReason};
-use crate::event::HoldEnd;
-use crate::events::Witness;
+use crate::events::{HoldEnd, Witness};
 use crate::queue::acquisition::End;
 use crate::session::drive::{Driver, Undone};
 use crate::session::{Attendance, Health};
@@ -166,7 +165,7 @@ fn finish(lease: &Lease, end: End, refusal: Option<LockError>) {
             Ok(()) => HoldEnd::Released,
             Err(LockError::Lost { reason: LossReason::SessionEnded, .. }) if is_deleted => HoldEnd::Released,
             Err(LockError::Lost { reason, .. }) => HoldEnd::Lost(*reason),
-            Err(error) => HoldEnd::ReleaseFailed(error.clone()),
+            Err(error) => HoldEnd::Failed(error.clone()),
         });
     }
     lease.holders.end(outcome);
@@ -247,8 +246,8 @@ mod tests {
         let lost = releasing.await.unwrap_err();
         assert!(matches!(lost, LockError::Lost { reason: LossReason::NodeDeleted, .. }), "{lost}");
         let told = |kind| match kind {
-            LockEventKind::HoldEnded { end: HoldEnd::Lost(reason), .. } => Some(Ok(reason)),
-            LockEventKind::HoldEnded { .. } => Some(Err("released")),
+            LockEventKind::Lost { reason, .. } => Some(Ok(reason)),
+            LockEventKind::Released { .. } => Some(Err("released")),
             _ => None,
         };
         assert_eq!(next(&mut events, told).await, Ok(LossReason::NodeDeleted));

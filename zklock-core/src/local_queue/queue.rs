@@ -260,7 +260,7 @@ impl Drop for LocalQueue {
 mod tests {
     use crate::client::{connect, connected, soon};
     use crate::deadline::Contention;
-    use crate::event::{HoldEnd, LockEventKind};
+    use crate::event::LockEventKind;
 
     use super::*;
 
@@ -320,7 +320,7 @@ mod tests {
                 break kind;
             }
         };
-        assert!(matches!(end, LockEventKind::HoldEnded { end: HoldEnd::Released, .. }), "{end:?}");
+        assert!(matches!(end, LockEventKind::Released { .. }), "{end:?}");
     }
 
     #[tokio::test]

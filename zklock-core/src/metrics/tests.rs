@@ -40,7 +40,7 @@ fn each_loss_is_counted_under_its_own_name() {
         counts.note(&LockEventKind::Begun);
         let (fencing_token, waited, held) = (FencingToken::new(7), Duration::ZERO, Duration::ZERO);
         counts.note(&LockEventKind::Acquired { fencing_token, waited });
-        counts.note(&LockEventKind::HoldEnded { end: HoldEnd::Lost(reason), fencing_token, held });
+        counts.note(&LockEventKind::Lost { fencing_token, held, reason });
         let losses = std::array::from_fn(|at| u64::from(at == nth));
         assert_eq!((counts.losses, counts.held), (losses, 0));
     }
