@@ -133,8 +133,8 @@ pub use zklock_core::{
     Acl, Client, Config, Election, Ended, Events, FencingToken, Guard, Health, Heartbeat, Held, Holder,
     InvalidToken, Leader, LeaderChanges, LeaderLatch, LeaderSelector, Leadership, LeaseState, LockError,
     LockEvent, LockEventKind, LockKind, LossReason, Member, Mode, MultiGuard, MultiLock, Mutex, MutexGuard,
-    Outcome, Participant, Permission, Permits, Phase, Policy, Queueing, ReadGuard, Readiness, Reading,
-    Refusal, Release, RwLock, Semaphore, SemaphoreGuard, Standing, Survey, Surveyed, SurveyedLock, Verdict,
+    Participant, Permission, Permits, Phase, Policy, Queueing, ReadGuard, Readiness, Reading, Refusal,
+    Release, RwLock, Semaphore, SemaphoreGuard, Standing, Survey, Surveyed, SurveyedLock, Verdict,
     WriteGuard, Writing, current,
 };
 #[cfg(feature = "testing")]

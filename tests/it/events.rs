@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use std::{fmt, thread};
 
 use tokio::runtime::Builder;
-use zklock::{Client, Config, Events, LockError, LockEvent, LockEventKind, LossReason, Outcome, Policy};
+use zklock::{Client, Config, Events, LockError, LockEvent, LockEventKind, LossReason, Policy};
 use zklock_testkit::How;
 use zookeeper_client::Permission as P;
 
@@ -84,13 +84,6 @@ async fn end(events: &mut Events) -> LockEventKind {
     }
 }
 
-/// Returns the end of a wait without the lock.
-async fn vain(events: &mut Events) -> (Outcome, Duration, Option<LockError>) {
-    let kind = end(events).await;
-    let LockEventKind::NotAcquired { outcome, waited, error, .. } = kind else { panic!("{kind:?}") };
-    (outcome, waited, error)
-}
-
 #[tokio::test]
 async fn each_end_of_a_wait_is_told_with_its_cause_and_its_time() {
     let (space, [client, other]) = Space::with_clients().await;
@@ -103,8 +96,8 @@ async fn each_end_of_a_wait_is_told_with_its_cause_and_its_time() {
     let begun = Instant::now();
     assert!(mutex.try_lock().await.unwrap().is_none());
     assert_eq!(span().end(), ["contended", "", ""]);
-    let (outcome, waited, error) = vain(&mut events).await;
-    assert!(outcome == Outcome::Contended && error.is_none(), "{outcome:?}");
+    let contended = end(&mut events).await;
+    let LockEventKind::Contended { waited, .. } = contended else { panic!("{contended:?}") };
     assert!(waited > Duration::ZERO && waited <= begun.elapsed(), "{waited:?}");
 
     let wait = Duration::from_millis(50);
@@ -112,9 +105,9 @@ async fn each_end_of_a_wait_is_told_with_its_cause_and_its_time() {
     let ended = span();
     assert_eq!(ended.end(), ["timed_out", "timed_out", "ERROR"]);
     assert_eq!(ended.field("otel.status_description"), late.to_string());
-    let (outcome, waited, error) = vain(&mut events).await;
-    assert!(outcome == Outcome::TimedOut && waited >= wait, "{outcome:?} {waited:?}");
-    assert!(error.unwrap().is_timeout());
+    let timed_out = end(&mut events).await;
+    let LockEventKind::TimedOut { waited, error, .. } = timed_out else { panic!("{timed_out:?}") };
+    assert!(waited >= wait && error.is_timeout(), "{waited:?} {error}");
 
     let begun = Instant::now();
     let mut waiting = Box::pin(mutex.lock());
@@ -127,19 +120,18 @@ async fn each_end_of_a_wait_is_told_with_its_cause_and_its_time() {
     }
     drop(waiting);
     assert_eq!(span().end(), ["cancelled", "", ""]);
-    let (outcome, waited, error) = vain(&mut events).await;
-    assert!(outcome == Outcome::Cancelled && error.is_none(), "{outcome:?}");
+    let cancelled = end(&mut events).await;
+    let LockEventKind::Cancelled { waited, .. } = cancelled else { panic!("{cancelled:?}") };
     assert!((wait..=begun.elapsed()).contains(&waited), "{waited:?}");
     held.release().await.unwrap();
 
     let begun = Instant::now();
     failed(client.semaphore("/ends/room", 4).unwrap().acquire().await);
     assert_eq!(span().end(), ["refused", "refused", "ERROR"]);
-    let (outcome, waited, error) = vain(&mut events).await;
-    assert!(
-        outcome == Outcome::Refused && matches!(error, Some(LockError::PermitsDiffer { .. })),
-        "{error:?}"
-    );
+    let refused = end(&mut events).await;
+    let LockEventKind::Refused { error: LockError::PermitsDiffer { .. }, waited, .. } = refused else {
+        panic!("{refused:?}");
+    };
     assert!(waited > Duration::ZERO && waited <= begun.elapsed(), "{waited:?}");
     room.release().await.unwrap();
 
@@ -147,9 +139,9 @@ async fn each_end_of_a_wait_is_told_with_its_cause_and_its_time() {
     let begun = Instant::now();
     failed(mutex.lock().await);
     assert_eq!(span().end(), ["failed", "failed", "ERROR"]);
-    let (outcome, waited, error) = vain(&mut events).await;
-    assert!(outcome == Outcome::Failed && waited <= begun.elapsed(), "{outcome:?} {waited:?}");
-    assert!(error.unwrap().is_closed());
+    let ended = end(&mut events).await;
+    let LockEventKind::Failed { error, waited, .. } = ended else { panic!("{ended:?}") };
+    assert!(error.is_closed() && waited <= begun.elapsed(), "{error} {waited:?}");
 }
 
 async fn hold_for(client: &Client, least: Duration) -> zklock::MutexGuard {
@@ -393,8 +385,8 @@ impl Listener {
 impl Ledger {
     fn note(&mut self, event: &LockEvent) {
         use LockEventKind::{
-            Acquired, Begun, Confirmed, Downgraded, Elected, Lost, NotAcquired, PassedOn, Queued, Rejected,
-            ReleaseFailed, Released, Resigned, Suspended, Withdrawn,
+            Acquired, Begun, Cancelled, Confirmed, Contended, Downgraded, Elected, Failed, Lost, PassedOn,
+            Queued, Refused, Rejected, ReleaseFailed, Released, Resigned, Suspended, TimedOut, Withdrawn,
         };
         let before = self.lives.get(&event.id).copied();
         let is_candidate = event.mode == zklock::Mode::Leader;
@@ -407,7 +399,10 @@ impl Ledger {
                 }
             }
             (Some(stage @ (Stage::Waits | Stage::Stands)), Queued { .. }) => stage,
-            (Some(Stage::Waits), NotAcquired { .. }) => Stage::Over,
+            (
+                Some(Stage::Waits),
+                Contended { .. } | TimedOut { .. } | Cancelled { .. } | Refused { .. } | Failed { .. },
+            ) => Stage::Over,
             (Some(Stage::Waits), Acquired { .. }) => Stage::Holds,
             (Some(stage @ (Stage::Holds | Stage::Leads)), Suspended { .. } | Confirmed { .. }) => stage,
             (Some(Stage::Holds), Downgraded { .. }) => Stage::Holds,
@@ -446,11 +441,7 @@ impl fmt::Debug for Ledger {
     }
 }
 
-/// Returns the name of an event, or the outcome of a wait without the lock.
 fn name(kind: &LockEventKind) -> String {
-    let text = match kind {
-        LockEventKind::NotAcquired { outcome, .. } => format!("{outcome:?}"),
-        kind => format!("{kind:?}"),
-    };
+    let text = format!("{kind:?}");
     text.split(' ').next().unwrap_or_default().to_owned()
 }

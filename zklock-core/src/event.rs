@@ -19,7 +19,7 @@ use crate::token::FencingToken;
 /// |---|---|
 /// | `Begun` | `Begun` |
 /// | `Queued`, any number of times | `Queued` and `Rejected`, any number of times |
-/// | `Acquired`; or `NotAcquired`, and then no other event | `Elected` |
+/// | `Acquired`; or `Contended`, `TimedOut`, `Cancelled`, `Refused` or `Failed`, and then no other event | `Elected` |
 /// | `Suspended`, `Confirmed` and `Downgraded`, any number of times | `Suspended` and `Confirmed`, any number of times |
 /// | `Released`, `PassedOn`, `Lost` or `ReleaseFailed` | `Resigned`, `Lost` or `ReleaseFailed`; and then `Queued` and `Elected` again, for each further term |
 /// | | `Withdrawn` |
@@ -64,15 +64,41 @@ pub enum LockEventKind {
         /// The number of contenders in front.
         ahead: usize,
     },
-    /// The wait of the call ended without the lock.
+    /// The end of an attempt that does not wait, and found others in front.
     #[non_exhaustive]
-    NotAcquired {
-        /// The way in which it ended.
-        outcome: Outcome,
+    Contended {
         /// The time since the attempt began.
         waited: Duration,
-        /// The error of the call, if it has one. It names the holder if that is known.
-        error: Option<LockError>,
+    },
+    /// The end of an attempt whose time is over.
+    #[non_exhaustive]
+    TimedOut {
+        /// The time since the attempt began.
+        waited: Duration,
+        /// The error of the call, which names the holder if it is known.
+        error: LockError,
+    },
+    /// The end of an attempt whose future was dropped, for example because its period under `once_per` has begun.
+    #[non_exhaustive]
+    Cancelled {
+        /// The time since the attempt began.
+        waited: Duration,
+    },
+    /// The end of an attempt that the servers, or the other participants' settings, do not allow.
+    #[non_exhaustive]
+    Refused {
+        /// The time since the attempt began.
+        waited: Duration,
+        /// The error of the call.
+        error: LockError,
+    },
+    /// The end of an attempt by any other error.
+    #[non_exhaustive]
+    Failed {
+        /// The time since the attempt began.
+        waited: Duration,
+        /// The error of the call.
+        error: LockError,
     },
     /// The call holds the lock, or all of the permits that it wanted.
     #[non_exhaustive]
@@ -181,19 +207,13 @@ pub(crate) struct Subject<'a> {
 
 /// The end of a call's wait for a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Outcome {
-    /// The call holds the lock.
+pub(crate) enum Outcome {
     Acquired,
-    /// The call does not wait, and found others in front.
     Contended,
-    /// Its time is over.
     TimedOut,
-    /// Its future was dropped, for example because its period under `once_per` has begun.
     Cancelled,
     /// The servers, or the other participants' settings, do not allow the call.
     Refused,
-    /// It ended by any other error.
     Failed,
 }
 

@@ -225,25 +225,31 @@ impl Attempt {
 
     /// Ends an attempt that does not wait.
     pub(crate) fn contended(mut self) {
-        self.end(Outcome::Contended, None);
+        self.end(|waited| LockEventKind::Contended { waited });
         self.span.outcome = Outcome::Contended;
     }
 
     /// Ends the attempt with the error of its call.
     pub(crate) fn failed(mut self, error: &LockError) {
-        self.end(Outcome::of(error), Some(error.clone()));
+        self.end(|waited| {
+            let (outcome, error) = (Outcome::of(error), error.clone());
+            match outcome {
+                Outcome::TimedOut => LockEventKind::TimedOut { waited, error },
+                Outcome::Refused => LockEventKind::Refused { waited, error },
+                _ => LockEventKind::Failed { waited, error },
+            }
+        });
         self.span.failed(error);
     }
 
-    fn end(&mut self, outcome: Outcome, error: Option<LockError>) {
-        let kind = |waited| LockEventKind::NotAcquired { outcome, waited, error };
+    fn end(&mut self, kind: impl FnOnce(Duration) -> LockEventKind) {
         tell(&self.events.take(), |state| state.end(kind));
     }
 }
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        self.end(Outcome::Cancelled, None);
+        self.end(|waited| LockEventKind::Cancelled { waited });
     }
 }
 
@@ -495,10 +501,7 @@ mod tests {
         assert!(catch_unwind(AssertUnwindSafe(|| witness.queued(1))).is_err());
         attempt.contended();
         assert!(matches!(events.next().await.unwrap().kind, LockEventKind::Queued { ahead: 1, .. }));
-        assert!(matches!(
-            events.next().await.unwrap().kind,
-            LockEventKind::NotAcquired { outcome: Outcome::Contended, .. }
-        ));
+        assert!(matches!(events.next().await.unwrap().kind, LockEventKind::Contended { .. }));
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub use client::config::acl::Acl;
 pub use client::settings::{Queueing, Release};
 pub use client::{Client, Readiness};
 pub use error::{Holder, LockError, LossReason, Permission, Phase, Refusal};
-pub use event::{LockEvent, LockEventKind, Outcome};
+pub use event::{LockEvent, LockEventKind};
 pub use events::Events;
 pub use guard::Guard;
 #[doc(hidden)]

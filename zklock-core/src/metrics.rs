@@ -88,10 +88,11 @@ impl Counts {
         match kind {
             LockEventKind::Begun => self.waiting += 1,
             LockEventKind::Withdrawn => self.waiting -= 1,
-            LockEventKind::NotAcquired { outcome, .. } => {
-                self.waiting -= 1;
-                self.outcomes[*outcome as usize] += 1;
-            }
+            LockEventKind::Contended { .. } => self.end_wait(Outcome::Contended),
+            LockEventKind::TimedOut { .. } => self.end_wait(Outcome::TimedOut),
+            LockEventKind::Cancelled { .. } => self.end_wait(Outcome::Cancelled),
+            LockEventKind::Refused { .. } => self.end_wait(Outcome::Refused),
+            LockEventKind::Failed { .. } => self.end_wait(Outcome::Failed),
             LockEventKind::Acquired { waited, .. } => {
                 self.waiting -= 1;
                 self.begin_hold(*waited);
@@ -115,6 +116,11 @@ impl Counts {
             | LockEventKind::Rejected { .. }
             | LockEventKind::TickAhead { .. } => {}
         }
+    }
+
+    fn end_wait(&mut self, outcome: Outcome) {
+        self.waiting -= 1;
+        self.outcomes[outcome as usize] += 1;
     }
 
     fn begin_hold(&mut self, waited: Duration) {
