@@ -131,7 +131,11 @@ impl Held {
             Ok(()) => {}
         }
         let states = self.shares().into_iter().map(|share| share.lease().state());
-        states.max().unwrap_or(LeaseState::Held)
+        states.fold(LeaseState::Held, |worst, state| match (worst, state) {
+            (LeaseState::Lost(reason), _) | (_, LeaseState::Lost(reason)) => LeaseState::Lost(reason),
+            (LeaseState::Suspended, _) | (_, LeaseState::Suspended) => LeaseState::Suspended,
+            (LeaseState::Held, LeaseState::Held) => LeaseState::Held,
+        })
     }
 
     /// Returns how long the lock is certain to be held, or the term to last, if no server answers from now on.

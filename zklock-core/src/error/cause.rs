@@ -74,7 +74,7 @@ pub enum Refusal {
 }
 
 /// The reason for the loss of a lock or of leadership.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LossReason {
     /// Somebody else deleted the lock's node; or the servers have it, but leave it out of the list of the lock's

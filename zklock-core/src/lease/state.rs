@@ -20,8 +20,8 @@ use crate::token::FencingToken;
 use super::holders::Holders;
 use super::writes::Writes;
 
-/// The state of a lock as its holder can know it, from the best to the worst.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The state of a lock as its holder can know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeaseState {
     /// The lock is held.
