@@ -178,7 +178,7 @@ impl Config {
     }
 
     pub(crate) fn validated(self) -> Result<Settings, LockError> {
-        let connect = ConnectString::parse(&self.connect, self.is_encrypted())
+        let connect = ConnectString::parse(&self.connect, self.scheme())
             .map_err(|reason| invalid("connect", reason))?;
         let namespace =
             path::validate_root(&self.namespace).map_err(|reason| invalid("namespace", reason))?;

@@ -21,13 +21,13 @@ impl ConnectString {
     ///
     /// The chroot is split off because the client library requires it to exist. Here it is a prefix of all
     /// paths, and is created with them.
-    pub(super) fn parse(text: &str, is_encrypted: bool) -> Result<Self, String> {
+    pub(super) fn parse(text: &str, scheme: Scheme) -> Result<Self, String> {
         if text.trim().is_empty() {
             return Err("it is not set".to_owned());
         }
         let entries: Vec<_> = text.split(',').map(|entry| split(entry.trim())).collect();
         let servers = entries.iter().map(|(server, _)| {
-            entry(server, is_encrypted).map_err(|reason| format!("the server {server:?} {reason}"))
+            scheme.entry(server).map_err(|reason| format!("the server {server:?} {reason}"))
         });
         let servers = servers.collect::<Result<Vec<_>, _>>()?;
         let (last, others) = entries.split_last().expect("a text has a first entry");
@@ -53,24 +53,41 @@ fn split(entry: &str) -> (&str, &str) {
     entry.split_at(slash)
 }
 
-/// Returns the entry of a server, as the client library reads it.
-fn entry(server: &str, is_encrypted: bool) -> Result<String, String> {
-    let address = Address::parse(server)?;
-    let reason = match (is_encrypted, address.scheme) {
-        (false, None | Some("tcp")) => return Ok(server.to_owned()),
-        (false, Some("tcp+tls")) if cfg!(feature = "tls") => "needs the certificates of `Config::tls`",
-        (false, Some("tcp+tls")) => "needs the feature `tls` of zklock",
-        #[cfg(feature = "tls")]
-        (true, None | Some("tcp+tls")) if ServerName::try_from(address.host).is_err() => {
-            "has a host that no certificate can name"
-        }
-        // The default port has no TLS.
-        (true, None | Some("tcp+tls")) if address.port.is_none() => "needs the number of its secure port",
-        (true, None | Some("tcp+tls")) => return Ok(format!("tcp+tls://{}", address.authority())),
-        (true, Some("tcp")) => "is not encrypted, although there are certificates",
-        _ => "has an unsupported scheme",
-    };
-    Err(reason.to_owned())
+/// The way to talk to all servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scheme {
+    Plain,
+    #[cfg(feature = "tls")]
+    Tls,
+}
+
+impl Scheme {
+    /// Returns the entry of a server, as the client library reads it.
+    fn entry(self, server: &str) -> Result<String, String> {
+        let address = Address::parse(server)?;
+        let reason = match (self, address.scheme) {
+            (Self::Plain, None | Some("tcp")) => return Ok(server.to_owned()),
+            #[cfg(feature = "tls")]
+            (Self::Plain, Some("tcp+tls")) => "needs the certificates of `Config::tls`",
+            #[cfg(not(feature = "tls"))]
+            (Self::Plain, Some("tcp+tls")) => "needs the feature `tls` of zklock",
+            #[cfg(feature = "tls")]
+            (Self::Tls, None | Some("tcp+tls")) => {
+                if ServerName::try_from(address.host).is_err() {
+                    "has a host that no certificate can name"
+                // The default port has no TLS.
+                } else if address.port.is_none() {
+                    "needs the number of its secure port"
+                } else {
+                    return Ok(format!("tcp+tls://{}", address.authority()));
+                }
+            }
+            #[cfg(feature = "tls")]
+            (Self::Tls, Some("tcp")) => "is not encrypted, although there are certificates",
+            _ => "has an unsupported scheme",
+        };
+        Err(reason.to_owned())
+    }
 }
 
 #[cfg(test)]
@@ -88,7 +105,7 @@ mod tests {
             (" a:1, b:2 ,\tc:3/app\n", "a:1,b:2,c:3", "/app"),
         ] {
             let expected = ConnectString { servers: servers.into(), chroot: chroot.into() };
-            assert_eq!(ConnectString::parse(text, false), Ok(expected));
+            assert_eq!(ConnectString::parse(text, Scheme::Plain), Ok(expected));
         }
     }
 
@@ -108,7 +125,7 @@ mod tests {
             ("a:1/app//b", "the chroot \"/app//b\" is invalid: it has an empty segment"),
             ("a:1/app/", "the chroot \"/app/\" is invalid: it must not end with `/`"),
         ] {
-            assert_eq!(ConnectString::parse(text, false), Err(named.to_owned()), "{text:?}");
+            assert_eq!(ConnectString::parse(text, Scheme::Plain), Err(named.to_owned()), "{text:?}");
         }
     }
 
@@ -120,31 +137,31 @@ mod tests {
             ("a:1/,b:1/x", "a:1,b:1/x"),
             ("tcp://a:1/x , [::1]:2/x", "tcp://a:1,[::1]:2/x"),
         ] {
-            let error = ConnectString::parse(text, false).unwrap_err();
+            let error = ConnectString::parse(text, Scheme::Plain).unwrap_err();
             assert_eq!(
                 error,
                 format!("a chroot follows the last server alone, and has no comma: write {meant:?}")
             );
-            assert!(ConnectString::parse(meant, false).is_ok());
+            assert!(ConnectString::parse(meant, Scheme::Plain).is_ok());
         }
     }
 
     #[cfg(feature = "tls")]
     #[test]
     fn all_servers_are_encrypted_or_none() {
-        let parse = |text| ConnectString::parse(text, true).map(|parsed| parsed.servers);
+        let parse = |text| ConnectString::parse(text, Scheme::Tls).map(|parsed| parsed.servers);
         assert_eq!(parse("a:1, tcp+tls://b:2/x").unwrap(), "tcp+tls://a:1,tcp+tls://b:2");
         assert_eq!(parse("[::1]:2281,127.0.0.1:1").unwrap(), "tcp+tls://[::1]:2281,tcp+tls://127.0.0.1:1");
-        for (text, is_encrypted, named) in [
-            ("tcp://a:1", true, "is not encrypted, although there are certificates"),
-            ("a:1,tcp+tls://b:2", false, "needs the certificates of `Config::tls`"),
-            ("-a:1", true, "has a host that no certificate can name"),
-            ("[fe80::1%eth0]:1", true, "has a host that no certificate can name"),
-            ("ssl://a:1", true, "has an unsupported scheme"),
-            ("a", true, "needs the number of its secure port"),
-            ("[::1]", true, "needs the number of its secure port"),
+        for (text, scheme, named) in [
+            ("tcp://a:1", Scheme::Tls, "is not encrypted, although there are certificates"),
+            ("a:1,tcp+tls://b:2", Scheme::Plain, "needs the certificates of `Config::tls`"),
+            ("-a:1", Scheme::Tls, "has a host that no certificate can name"),
+            ("[fe80::1%eth0]:1", Scheme::Tls, "has a host that no certificate can name"),
+            ("ssl://a:1", Scheme::Tls, "has an unsupported scheme"),
+            ("a", Scheme::Tls, "needs the number of its secure port"),
+            ("[::1]", Scheme::Tls, "needs the number of its secure port"),
         ] {
-            let error = ConnectString::parse(text, is_encrypted).unwrap_err();
+            let error = ConnectString::parse(text, scheme).unwrap_err();
             assert!(error.ends_with(named), "{text}: {error}");
         }
     }
@@ -152,7 +169,7 @@ mod tests {
     #[cfg(not(feature = "tls"))]
     #[test]
     fn an_encrypted_server_needs_the_feature() {
-        let error = ConnectString::parse("tcp+tls://a:1", false).unwrap_err();
+        let error = ConnectString::parse("tcp+tls://a:1", Scheme::Plain).unwrap_err();
         assert!(error.ends_with("needs the feature `tls` of zklock"), "{error}");
     }
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::address::Address;
+use crate::client::connect_string::Scheme;
 use crate::error::LockError;
 #[cfg(feature = "sasl-gssapi")]
 use crate::session::gssapi::Kerberos;
@@ -135,14 +136,12 @@ impl Config {
         !security.digests.is_empty()
     }
 
-    #[cfg(feature = "tls")]
-    pub(super) fn is_encrypted(&self) -> bool {
-        self.tls.is_some()
-    }
-
-    #[cfg(not(feature = "tls"))]
-    pub(super) fn is_encrypted(&self) -> bool {
-        false
+    pub(super) fn scheme(&self) -> Scheme {
+        #[cfg(feature = "tls")]
+        if self.tls.is_some() {
+            return Scheme::Tls;
+        }
+        Scheme::Plain
     }
 }
 
