@@ -258,10 +258,12 @@ impl Semaphore {
 /// A plain number, such as `3`, must be the same for all participants; see
 /// [`Client::semaphore`](crate::Client::semaphore).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Permits {
-    number: u32,
-    /// The path of the node that has the number. Then, `number` is its seed.
-    shared: Option<String>,
+pub struct Permits(Source);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Source {
+    Given(u32),
+    Shared { path: String, seed: u32 },
 }
 
 impl Permits {
@@ -271,23 +273,23 @@ impl Permits {
     /// number rises, waiters get the new permits. When it falls, holders keep the permits that they have, and
     /// their clients pass them on within the bounds of [`Queueing`](crate::Queueing).
     pub fn shared(path: impl Into<String>, seed: u32) -> Self {
-        Self { number: seed, shared: Some(path.into()) }
+        Self(Source::Shared { path: path.into(), seed })
     }
 
     /// Returns the number for the semaphore at `path`, where the paths of a client begin at `root`.
     fn into_count(self, path: &NodePath, root: &str) -> Result<Count, LockError> {
-        match (self.shared, self.number) {
-            (None, 0) => Err(invalid(path, 0, "a semaphore needs at least one permit")),
-            (None, permits) => Ok(Count::Agreed(permits)),
-            (Some(_), seed) if i32::try_from(seed).is_err() => Err(invalid(path, seed, TOO_MANY)),
-            (Some(path), seed) => Ok(Count::Shared { path: NodePath::new(root, &path)?, seed }),
+        match self.0 {
+            Source::Given(0) => Err(invalid(path, 0, "a semaphore needs at least one permit")),
+            Source::Given(permits) => Ok(Count::Agreed(permits)),
+            Source::Shared { seed, .. } if i32::try_from(seed).is_err() => Err(invalid(path, seed, TOO_MANY)),
+            Source::Shared { path, seed } => Ok(Count::Shared { path: NodePath::new(root, &path)?, seed }),
         }
     }
 }
 
 impl From<u32> for Permits {
     fn from(permits: u32) -> Self {
-        Self { number: permits, shared: None }
+        Self(Source::Given(permits))
     }
 }
 

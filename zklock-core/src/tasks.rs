@@ -158,6 +158,8 @@ impl Tasks {
 
 #[cfg(test)]
 mod tests {
+    use std::future::{pending, ready};
+
     use super::*;
 
     impl Tasks {
@@ -166,18 +168,11 @@ mod tests {
             let tasks = Self::new();
             thread::spawn({
                 let tasks = tasks.clone();
-                move || tasks.run_until(std::future::pending())
+                move || tasks.run_until(pending())
             });
             tasks
         }
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::future::{pending, ready};
-
-    use super::*;
 
     struct Panic;
 

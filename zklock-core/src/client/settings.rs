@@ -115,8 +115,13 @@ const WINDOW: Duration = Duration::from_secs(10);
 pub(crate) struct WaitWarning {
     after: Duration,
     bound: Arc<WarningBound>,
-    /// The beginning of the wait that was logged last, and the time at which it was.
-    last: Option<(Instant, Instant)>,
+    last: Option<Warned>,
+}
+
+struct Warned {
+    /// The beginning of the wait.
+    since: Instant,
+    at: Instant,
 }
 
 impl WaitWarning {
@@ -129,7 +134,7 @@ impl WaitWarning {
     pub(crate) fn check(&mut self, since: Instant, log: impl FnOnce(Duration, u32)) -> Option<Instant> {
         let now = Instant::now();
         if self.due(since).is_some_and(|due| due <= now) {
-            self.last = Some((since, now));
+            self.last = Some(Warned { since, at: now });
             if let Some(left_out) = self.bound.pass(now) {
                 log(now.duration_since(since), left_out);
             }
@@ -139,9 +144,9 @@ impl WaitWarning {
 
     /// Returns when the wait that began then is to be logged.
     fn due(&self, since: Instant) -> Option<Instant> {
-        match self.last {
-            Some((logged, _)) if logged == since => None,
-            Some((_, at)) => since.max(at).checked_add(self.after),
+        match &self.last {
+            Some(last) if last.since == since => None,
+            Some(last) => since.max(last.at).checked_add(self.after),
             None => since.checked_add(self.after),
         }
     }
@@ -158,11 +163,11 @@ mod tests {
         let since = Instant::now();
         let at = |seconds| since + seconds * SECOND;
         let due = |after, last, since| WaitWarning { after, bound: Arc::default(), last }.due(since);
-        let warned = Some((since, at(30)));
+        let warned = || Some(Warned { since, at: at(30) });
         assert_eq!(due(30 * SECOND, None, since), Some(at(30)));
-        assert_eq!(due(30 * SECOND, warned, since), None);
-        assert_eq!(due(30 * SECOND, warned, at(20)), Some(at(60)));
-        assert_eq!(due(30 * SECOND, warned, at(70)), Some(at(100)));
+        assert_eq!(due(30 * SECOND, warned(), since), None);
+        assert_eq!(due(30 * SECOND, warned(), at(20)), Some(at(60)));
+        assert_eq!(due(30 * SECOND, warned(), at(70)), Some(at(100)));
         assert_eq!(due(Duration::MAX, None, since), None, "there is no limit");
     }
 

@@ -1,7 +1,6 @@
 //! A candidate that leads from its election until it is closed: its handle, and its task on the client's thread.
 
 use std::fmt;
-use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,6 +14,7 @@ use crate::deadline::Contention;
 use crate::error::{LockError, LossReason, Phase};
 use crate::events::{Candidacy, WaitSpan};
 use crate::lease::Claim;
+use crate::participant::Participant;
 use crate::session::drive::Progress;
 use crate::tasks::panics;
 use crate::time::sleep;
@@ -27,8 +27,6 @@ use super::leadership::Leadership;
 /// With the default [`Policy`](crate::Policy), it leads on through an outage, until the lease clock runs out.
 /// With [`GiveUpWhenSuspended`](crate::Policy::GiveUpWhenSuspended), it stops at once, and leads again in a
 /// new term once the servers confirm its place. Dropping the latch closes it in the background.
-///
-/// It dereferences to [`Election`], which has its path and the list of the candidates.
 ///
 /// A latch lives until it or its client is closed. When the client is [shut down](crate::Client::shutdown), a latch that leads
 /// refuses new calls, and resigns as soon as no body runs under its term. If the servers refuse it, for example because of an ACL, a
@@ -78,6 +76,11 @@ impl LeaderLatch {
             Candidate { candidacy, election: own, told, close }.run().await;
         });
         latch
+    }
+
+    /// The path of the election below the client's namespace.
+    pub fn path(&self) -> &str {
+        self.election.path()
     }
 
     /// Returns whether this candidate leads at this instant, from memory and by the lease clock.
@@ -232,6 +235,32 @@ impl LeaderLatch {
         LeaderChanges { position: self.position.clone(), told: None }
     }
 
+    /// Lists the candidates in the order in which they will lead; the first is the leader.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`Mutex::participants`](crate::Mutex::participants).
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    pub async fn participants(&self) -> Result<Vec<Participant>, LockError> {
+        self.election.participants().await
+    }
+
+    /// Returns the current leader, as the servers know it, or `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`participants`](Self::participants).
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    pub async fn leader(&self) -> Result<Option<Participant>, LockError> {
+        self.election.leader().await
+    }
+
     /// Leaves the election: cancels the bodies under the term, gives up leadership, and waits until the
     /// servers have confirmed it.
     ///
@@ -250,14 +279,6 @@ impl LeaderLatch {
         self.leave();
         let waited = self.election.worker.default_wait();
         self.election.within(waited, Phase::Releasing, self.ended().map(Ok)).await
-    }
-}
-
-impl Deref for LeaderLatch {
-    type Target = Election;
-
-    fn deref(&self) -> &Election {
-        &self.election
     }
 }
 

@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
-use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -18,6 +17,7 @@ use crate::client::worker::Backoff;
 use crate::contend::Wanted;
 use crate::error::{LockError, LossReason, Phase};
 use crate::mode::Mode;
+use crate::participant::Participant;
 use crate::time::sleep;
 
 use super::election::Election;
@@ -30,8 +30,6 @@ use super::leadership::{Call, Leadership};
 /// [`requeue`](Self::requeue), or always by [`Election::auto_requeue`](crate::Election::auto_requeue). It
 /// then goes to the tail of the candidates, so that each of them leads in turn. Dropping the selector closes
 /// it in the background.
-///
-/// It dereferences to [`Election`], which has its path and the list of the candidates.
 ///
 /// When the client is [shut down](crate::Client::shutdown), a callback that runs has the grace period to end. When the selector
 /// is closed or dropped, the callback is dropped at its next await.
@@ -105,6 +103,11 @@ impl LeaderSelector {
         Self { election, inner, ended }
     }
 
+    /// The path of the election below the client's namespace.
+    pub fn path(&self) -> &str {
+        self.election.path()
+    }
+
     /// Returns whether this candidate leads at this instant, from memory and by the lease clock.
     pub fn has_leadership(&self) -> bool {
         self.led().is_some()
@@ -139,6 +142,32 @@ impl LeaderSelector {
         self.inner.last_failure.lock().clone()
     }
 
+    /// Lists the candidates in the order in which they will lead; the first is the leader.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`Mutex::participants`](crate::Mutex::participants).
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    pub async fn participants(&self) -> Result<Vec<Participant>, LockError> {
+        self.election.participants().await
+    }
+
+    /// Returns the current leader, as the servers know it, or `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`participants`](Self::participants).
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    pub async fn leader(&self) -> Result<Option<Participant>, LockError> {
+        self.election.leader().await
+    }
+
     /// Waits until this candidate has ended, and returns the reason.
     ///
     /// # Cancel safety
@@ -168,14 +197,6 @@ impl LeaderSelector {
         self.inner.leave();
         let waited = self.election.worker.default_wait();
         self.election.within(waited, Phase::Releasing, self.ended().map(Ok)).await
-    }
-}
-
-impl Deref for LeaderSelector {
-    type Target = Election;
-
-    fn deref(&self) -> &Election {
-        &self.election
     }
 }
 
