@@ -46,7 +46,6 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-use std::mem;
 use std::sync::Arc;
 
 use crate::client::Client;
@@ -61,7 +60,7 @@ use crate::queue::predicate::{Place, Role};
 use self::held::Mode;
 use self::queue::LocalQueue;
 
-pub(crate) use self::grant::{Grant, Grants, Release};
+pub(crate) use self::grant::{Grant, Grants};
 pub(crate) use self::queue::LocalQueues;
 
 /// Acquires the lock, or permits, as one of the client's calls. Returns `None` if others have it and the caller does not want
@@ -81,11 +80,9 @@ pub(crate) fn enter(
 }
 
 /// Returns the number of this client's calls that wait in line for what is at this path.
-pub(crate) fn waiting(client: &Client, path: &NodePath, wanted: &Wanted) -> usize {
+pub(crate) fn waiting(client: &Client, path: &NodePath) -> usize {
     let queues: &LocalQueues = client.local_queues().get_or_default();
-    let is_wanted = |queue: &Arc<LocalQueue>| mem::discriminant(&queue.key) == mem::discriminant(wanted);
-    let at = queues.at(path);
-    at.iter().filter(|queue| is_wanted(queue)).map(|queue| queue.state.lock().waiting()).sum()
+    queues.at(path).iter().map(|queue| queue.state.lock().waiting()).sum()
 }
 
 /// Returns the contender that calls at this path wait for, as far as the client's other calls know it.

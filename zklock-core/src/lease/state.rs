@@ -1,7 +1,7 @@
 //! What is known of one held node.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::oneshot;
@@ -48,6 +48,10 @@ pub(crate) struct Lease {
     pub(super) holders: Holders,
     /// The number of claims to it.
     claims: AtomicU32,
+    /// The number of its shares that have not ended.
+    pub(super) shares: AtomicU32,
+    /// Whether the request that releases the lock has been handed to the connection.
+    is_handed_over: AtomicBool,
     pub(super) own_node: Arc<OwnNode>,
     /// The guarded writes under this lease, those of holders that have ended included.
     writes: Writes,
@@ -87,6 +91,8 @@ impl Lease {
             tasks: tasks.clone(),
             holders: Holders::default(),
             claims: AtomicU32::new(1),
+            shares: AtomicU32::new(0),
+            is_handed_over: AtomicBool::new(false),
             own_node: driver.own_node().clone(),
             writes: Writes::default(),
             session,
@@ -139,7 +145,18 @@ impl Lease {
         !self.is_claimed() || !self.node.lock().downgrades.is_empty()
     }
 
-    /// Signals the loss, a replacement of the node, orders to the task, and the news of the node.
+    /// Takes note that the request that releases the lock has been handed to the connection.
+    pub(super) fn hand_over(&self) {
+        self.is_handed_over.store(true, Ordering::SeqCst);
+        self.changed().notify();
+    }
+
+    /// Waits until the request that releases the lock has been handed to the connection.
+    pub(super) async fn handed_over(&self) {
+        self.changed().until(|| self.is_handed_over.load(Ordering::SeqCst).then_some(())).await;
+    }
+
+    /// Signals the loss, a replacement of the node, orders to the task, the progress of the release, and the news of the node.
     pub(super) fn changed(&self) -> &Signal {
         self.own_node.changed()
     }

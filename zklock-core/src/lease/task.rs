@@ -143,7 +143,7 @@ async fn leave(lease: &Lease, driver: &mut Driver) {
         lease.own_node.until(|news| news.is_leaving).await;
         // Meanwhile the client library's task, which runs on this thread too, writes the request.
         yield_now().await;
-        lease.holders.hand_over();
+        lease.hand_over();
         pending::<Infallible>().await
     };
     let end = tokio::select! {

@@ -1,5 +1,6 @@
 //! The task of a local queue, on the client's thread: it contends for the lock, leaves its queue, and watches deadlines.
 
+use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,36 +11,33 @@ use tokio_util::sync::CancellationToken;
 use tracing::field::display;
 
 use crate::client::settings::WaitWarning;
-use crate::contend::{self, Contested, Wanted};
+use crate::contend::{self, Claims, Contested, Wanted};
 use crate::error::LockError;
 use crate::session::drive::Progress;
 use crate::time::sleep_until;
 
-use super::held::Watched;
-use super::queue::{Answer, Caller, LocalQueue, look_at};
-use super::state::{Call, Entry, Need};
+use super::call::turn_away;
+use super::queue::{LocalQueue, look_at};
+use super::state::{Entry, Need};
 
 /// The task of a local queue. If it ends early, because the client's thread ended or a bug made it panic, it fails the calls,
 /// and later calls start another task.
-struct Task {
-    queue: Arc<LocalQueue>,
-    is_over: bool,
-}
+struct Task(
+    /// `None` once it has ended.
+    Option<Arc<LocalQueue>>,
+);
 
 impl LocalQueue {
     /// Starts the task.
     pub(super) fn start(self: &Arc<Self>) {
         // Made here rather than in the future, which may be dropped before its first poll.
-        let task = Task { queue: self.clone(), is_over: false };
-        self.worker.tasks.spawn(async move {
-            task.queue.run().await;
-            task.end();
-        });
+        let task = Task(Some(self.clone()));
+        self.worker.tasks.spawn(task.run());
     }
 
     /// Does what the calls need until nobody waits.
     async fn run(self: &Arc<Self>) {
-        let closing = &self.worker.closing;
+        let (closing, mut is_closed) = (&self.worker.closing, false);
         // In the memory of the task: most tasks have a contender from the beginning.
         let mut contest = pin!(None);
         let mut cancel: Option<CancellationToken> = None;
@@ -47,44 +45,44 @@ impl LocalQueue {
         let mut seen_vacant = None;
         loop {
             let log = self.log_long_wait(&mut warning);
-            self.expire();
-            let need = self.state.lock().next(Instant::now());
+            let expired = self.state.lock().expire(Instant::now());
+            self.fail(expired, |waited| self.timeout(waited));
+            self.change(|state, now| state.serve(now));
+            let need = self.state.lock().next();
             match need {
-                Need::GiveUp(left) => {
-                    drop(left);
-                    // The tasks of these nodes delete them meanwhile.
-                    yield_now().await;
-                }
                 Need::Contend(entry) => {
                     let cancel = cancel.insert(CancellationToken::new());
                     contest.set(Some(self.contend(entry, cancel)));
+                    // Meanwhile, the tasks of the nodes that have left delete them.
+                    yield_now().await;
                 }
                 Need::Withdraw => cancel.iter().for_each(CancellationToken::cancel),
                 // The calls of a client that gives a lock back often come again in a moment.
                 Need::Leave(node, grants) => {
                     if closing.is_cancelled() || seen_vacant.replace((node, grants)) == Some((node, grants)) {
-                        self.state.lock().leave();
+                        self.change(|state, _| {
+                            state.leave();
+                            Vec::new()
+                        });
                     } else {
                         yield_now().await;
                     }
                 }
-                Need::Downgrade(node) => {
-                    let claims = self.state.lock().take_held(node);
-                    // The last claim ends after the order, so that the task of the node performs both.
-                    claims.iter().flatten().for_each(|claim| drop(claim.lease().downgrade()));
-                }
-                Need::Wait(watched, until) => {
-                    let is_closed = self.state.lock().is_closed();
+                Need::Wait(until) => {
                     let soonest = until.into_iter().chain(log).min();
                     tokio::select! {
                         biased;
-                        () = closing.cancelled(), if !is_closed => self.close(),
+                        () = closing.cancelled(), if !is_closed => {
+                            is_closed = true;
+                            let calls = self.state.lock().drain();
+                            self.fail(calls, |_| self.closed());
+                        }
                         Some(end) = OptionFuture::from(contest.as_mut().as_pin_mut()) => {
                             contest.set(None);
                             self.conclude(end);
                         }
                         () = self.changed.notified() => {}
-                        () = self.any_changes(&watched), if !watched.is_empty() => self.serve(),
+                        () = self.lease_changes() => {}
                         Some(()) = OptionFuture::from(soonest.map(sleep_until)) => {}
                     }
                 }
@@ -119,11 +117,11 @@ impl LocalQueue {
         self.note_front(front);
         match progress {
             Progress::Queued(count) => {
-                let contended = self.state.lock().behind(count);
+                let contended = self.state.lock().placed(Some(count));
                 turn_away(contended);
                 self.tell_queued();
             }
-            Progress::Connecting => self.state.lock().restarted(),
+            Progress::Connecting => drop(self.state.lock().placed(None)),
             Progress::Entering | Progress::Behind(_) => {}
         }
     }
@@ -133,8 +131,7 @@ impl LocalQueue {
         self.note_front(None);
         match end {
             Ok(Some(claims)) => {
-                let grants = self.state.lock().headed(claims, Instant::now());
-                self.deliver(grants);
+                self.change(|state, now| state.headed(claims, now));
                 self.tell_queued();
             }
             Ok(None) => {
@@ -144,54 +141,43 @@ impl LocalQueue {
             // It was withdrawn.
             Err(LockError::Closed { .. }) => self.state.lock().withdrawn(),
             Err(error) => {
-                let calls = self.state.lock().refused();
+                let calls = {
+                    let mut state = self.state.lock();
+                    state.withdrawn();
+                    state.drain()
+                };
                 self.fail(calls, |_| error.clone());
             }
         }
     }
 
-    /// Waits until the state of one of these is another one.
-    async fn any_changes(&self, watched: &[Watched]) {
-        select_all(watched.iter().map(|watched| Box::pin(self.node_changes(watched)))).await;
-    }
-
-    async fn node_changes(&self, &Watched { node, look, .. }: &Watched) {
-        let leases: Vec<_> = {
+    /// Waits until a change of a lease gives the task work.
+    async fn lease_changes(&self) {
+        let nodes: Vec<Vec<_>> = {
             let state = self.state.lock();
-            let Some(held) = state.node(node) else { return };
-            held.claim.iter().map(|claim| claim.lease().clone()).collect()
+            let leases = |claims: &Claims| claims.iter().map(|claim| claim.lease().clone()).collect();
+            state.held.iter().map(|held| leases(&held.claim)).collect()
         };
-        // The calls in line rely on the node.
-        leases.iter().for_each(|lease| lease.urge());
-        let is_changed = || look_at(leases.iter()) != look;
-        select_all(leases.iter().map(|lease| Box::pin(lease.until(is_changed)))).await;
-    }
-
-    /// Refuses all calls from now on.
-    fn close(self: &Arc<Self>) {
-        let calls = self.state.lock().close();
-        self.fail(calls, |_| self.closed());
-        self.serve();
-    }
-
-    /// Answers the calls whose time is over.
-    fn expire(self: &Arc<Self>) {
-        let calls = self.state.lock().expire(Instant::now());
-        if !calls.is_empty() {
-            self.fail(calls, |waited| self.timeout(waited));
-            self.serve();
+        // The calls in line rely on the nodes.
+        nodes.iter().flatten().for_each(|lease| lease.urge());
+        let changes = nodes.iter().flat_map(|leases| {
+            let before = look_at(leases.iter());
+            let is_changed = move || look_at(leases.iter()) != before;
+            leases.iter().map(move |lease| Box::pin(lease.until(is_changed)))
+        });
+        let changes: Vec<_> = changes.collect();
+        // Behind the first looks, so that no change is missed.
+        let has_news = self.state.lock().has_news(Instant::now());
+        match changes.is_empty() {
+            _ if has_news => {}
+            true => pending().await,
+            false => drop(select_all(changes).await),
         }
-    }
-
-    /// Serves the calls that are left, which may need another node, or none.
-    fn serve(self: &Arc<Self>) {
-        let grants = self.state.lock().serve(Instant::now());
-        self.deliver(grants);
     }
 
     /// Logs that the calls wait long, if it is time for that. Returns the next time.
     fn log_long_wait(&self, warning: &mut WaitWarning) -> Option<Instant> {
-        let since = self.state.lock().first()?.caller.since;
+        let since = self.state.lock().first()?.deadline.started;
         warning.check(since, |waited, left_out| {
             let ((phase, holder), calls) = (self.in_the_way(), self.state.lock().waiting());
             let (path, holder) = (&self.path, holder.as_ref().map(display));
@@ -201,27 +187,24 @@ impl LocalQueue {
 }
 
 impl Task {
-    fn end(mut self) {
-        self.is_over = true;
+    async fn run(mut self) {
+        if let Some(queue) = &self.0 {
+            queue.run().await;
+        }
+        self.0.take();
     }
 }
 
 impl Drop for Task {
     fn drop(&mut self) {
-        if !self.is_over {
-            self.queue.note_front(None);
-            // What is held stays with its present holders.
-            let (calls, claims) = self.queue.state.lock().abandon();
-            drop(claims);
-            self.queue.fail(calls, |_| self.queue.closed());
-        }
-    }
-}
-
-/// Answers calls that do not wait for others.
-fn turn_away(calls: Vec<Call<Caller>>) {
-    for Call { caller, .. } in calls {
-        caller.reply.send(Answer::Contended).ok();
+        let Some(queue) = &self.0 else { return };
+        queue.note_front(None);
+        let mut calls = Vec::new();
+        queue.change(|state, _| {
+            calls = state.abandon();
+            Vec::new()
+        });
+        queue.fail(calls, |_| queue.closed());
     }
 }
 
@@ -249,7 +232,7 @@ mod tests {
         };
         let gone = Holder::other(b"billing-7", 7, 0, 1);
         // It has work to do from now on.
-        line.state.lock().behind(1);
+        line.state.lock().placed(Some(1));
         line.note(Progress::Behind(gone.clone()));
         assert_eq!(holder(), Some(gone));
         line.note(Progress::Entering);
