@@ -44,9 +44,8 @@ impl Lease {
     /// Looks whether the lease can go on. It does not notice a loss.
     pub(crate) fn look(&self) -> Look {
         let news = self.own_node.news();
-        let is_lost = self.loss().is_some() || self.session.is_over() || !self.session.clock().is_valid();
         let readiness = match self.writes().state() {
-            _ if is_lost => Readiness::Lost,
+            _ if self.present_loss().is_some() => Readiness::Lost,
             _ if news.is_asked => Readiness::Over,
             Writing::Doubtful => Readiness::Over,
             Writing::UnderWay => Readiness::Pending,

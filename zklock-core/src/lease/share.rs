@@ -324,7 +324,7 @@ mod tests {
         proxy.heal();
         soon(lease.session().requests().connected()).await;
         assert!(poll!(&mut ready).is_pending());
-        lease.set_node("/a/reader".into());
+        lease.set_node(Some("/a/reader".into()));
         let guards = soon(ready).await.unwrap();
         assert_eq!(format!("{guards:?}"), r#"Guards(["/a/reader"])"#);
     }
