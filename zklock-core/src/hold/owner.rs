@@ -68,15 +68,14 @@ impl Owner {
         counts.readers -= usize::from(access == Access::Read);
         let grant = if counts.holds == 0 { counts.grant.take() } else { None };
         drop(counts);
-        match (grant, downgrade) {
-            // It is given back here, because this is the only reference: a writer that orders a downgrade drops its own before its
-            // hold stops counting.
-            (Some(grant), _) => {
-                drop(grant);
-                Remaining::Nobody
-            }
-            (None, Some(downgrade)) => Remaining::Readers(downgrade),
-            (None, None) => Remaining::Others,
+        let is_last = grant.is_some();
+        // It is given back here, because this is the only reference: a writer that orders a downgrade drops its own before its
+        // hold stops counting.
+        drop(grant);
+        match downgrade {
+            _ if is_last => Remaining::Nobody,
+            Some(downgrade) => Remaining::Readers(downgrade),
+            None => Remaining::Others,
         }
     }
 

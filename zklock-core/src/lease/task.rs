@@ -52,7 +52,9 @@ impl Task {
                 match task.attend(&mut gone).await {
                     Order::Downgrade(report) => {
                         // The caller may no longer wait for the outcome.
-                        let downgraded = Box::pin(beside(lease.outlived(), downgrade(&lease, &mut driver)));
+                        // The end of the session or of the lease clock is noticed meanwhile.
+                        let lost = lease.until(|| lease.loss_by_now().is_some());
+                        let downgraded = Box::pin(beside(lost, downgrade(&lease, &mut driver)));
                         if let Err(Err(error)) = report.send(beside(&mut gone, downgraded).await) {
                             tracing::warn!(path = %lease.path, %error, "a lock stays exclusive although only readers are left");
                         }
@@ -120,16 +122,6 @@ async fn beside<T>(other: impl Future, order: impl Future<Output = T>) -> T {
         _ = other => {}
     }
     order.await
-}
-
-impl Lease {
-    /// Waits for the end of the session or of the lease clock, which is the end of the lease, and tells the holders.
-    async fn outlived(&self) {
-        let mut links = self.session.links();
-        while self.loss_by_now().is_none() {
-            links.changed().await.ok();
-        }
-    }
 }
 
 /// Withdraws the contender, and tells when the request for that is on its way.

@@ -9,9 +9,8 @@ use crate::deadline::{Contention, Deadline};
 use crate::error::LockError;
 use crate::events::Witness;
 
-use super::grant::Grants;
 use super::held::Mode;
-use super::queue::{Caller, LocalQueue};
+use super::queue::{Caller, Grants, LocalQueue};
 use super::state::{Call, CallId};
 
 impl LocalQueue {

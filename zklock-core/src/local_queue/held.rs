@@ -158,13 +158,7 @@ impl<L: Handle> HeldNode<L> {
 
     /// Returns the instant at which local readers have to let other clients' readers in, if that is bounded.
     pub(super) fn shuts_out_until(&self, queueing: Queueing) -> Option<Instant> {
-        if !self.shuts_readers_out() {
-            return None;
-        }
-        let others = self.look().contended_since?;
-        let within = if self.grants >= queueing.turns { Duration::ZERO } else { queueing.within };
-        // A bound beyond the clock's range is none.
-        self.turn_since(others).checked_add(within)
+        if self.shuts_readers_out() { self.turn_ends(self.look().contended_since, queueing) } else { None }
     }
 
     fn is_lost(&self) -> bool {
@@ -180,16 +174,15 @@ impl<L: Handle> HeldNode<L> {
         }
     }
 
-    /// Returns since when the turn counts, if others may wait since this instant.
-    fn turn_since(&self, others: Instant) -> Instant {
-        self.first.max(others)
+    /// Returns the end of the turn of this client, if others wait since this instant. A bound beyond the clock's range is none.
+    fn turn_ends(&self, contended_since: Option<Instant>, queueing: Queueing) -> Option<Instant> {
+        let within = if self.grants >= queueing.turns { Duration::ZERO } else { queueing.within };
+        self.first.max(contended_since?).checked_add(within)
     }
 
     /// Returns whether the turn of this client is over. Its first grant is always within the bounds.
     fn is_spent(&self, contended_since: Option<Instant>, (queueing, now): (Queueing, Instant)) -> bool {
-        let is_over = contended_since.is_some_and(|others| {
-            self.grants >= queueing.turns || now.duration_since(self.turn_since(others)) >= queueing.within
-        });
+        let is_over = self.turn_ends(contended_since, queueing).is_some_and(|end| end <= now);
         self.handoffs == MAX_GRANTS || (self.handoffs > 0 && is_over)
     }
 }

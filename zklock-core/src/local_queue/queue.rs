@@ -12,11 +12,10 @@ use crate::client::worker::Worker;
 use crate::contend::{Claims, Count, Wanted};
 use crate::error::{Holder, LockError, Phase};
 use crate::events::Witness;
-use crate::lease::{Claim, Lease, Look};
+use crate::lease::{Claim, Lease, Look, Share};
 use crate::path::NodePath;
-use crate::queue::predicate::{Place, Role};
+use crate::queue::predicate::Role;
 
-use super::grant::{GiveBack, Grant, Grants};
 use super::held::{Handle, HeldNode, Kind, Mode, NodeId};
 use super::state::{Call, Granted, State, Wake};
 
@@ -57,12 +56,11 @@ pub(super) type Answer = Result<Option<Grants>, Box<LockError>>;
 impl LocalQueue {
     /// Returns what a contender in this mode takes.
     pub(super) fn wanted(&self, mode: Mode) -> Wanted {
-        match (&self.key, mode) {
-            (Wanted::Place(place), Mode::Shared) => {
-                Wanted::Place(Place { role: Role::Read, ..place.clone() })
-            }
-            (wanted, _) => wanted.clone(),
+        let mut wanted = self.key.clone();
+        if let (Wanted::Place(place), Mode::Shared) = (&mut wanted, mode) {
+            place.role = Role::Read;
         }
+        wanted
     }
 
     /// Makes a change, and performs what follows from it: nodes leave, the task is woken if it has work, and calls get the lock.
@@ -90,7 +88,7 @@ impl LocalQueue {
     fn grant(self: &Arc<Self>, granted: Granted<Caller, Claims>) {
         let Granted { call, claim: claims, node, handoff } = granted;
         let grants: Grants =
-            claims.into_iter().map(|claim| Grant::new(claim, handoff, (self.clone() as _, node))).collect();
+            claims.into_iter().map(|claim| Grant::new(claim, handoff, (self.clone(), node))).collect();
         let shares: Vec<_> = grants.iter().map(|grant| grant.share().clone()).collect();
         if handoff > 0 && matches!(self.key, Wanted::Place(_)) {
             // The turn of this client is bounded while others wait.
@@ -148,16 +146,6 @@ fn leave(node: HeldNode<Claims>) {
     }
 }
 
-impl GiveBack for LocalQueue {
-    fn give_back(self: Arc<Self>, node: NodeId) {
-        self.change(|state, now| state.given_back(node, now));
-    }
-
-    fn downgraded(self: Arc<Self>, node: NodeId) {
-        self.change(|state, now| state.downgraded(node, now));
-    }
-}
-
 impl Handle for Claims {
     fn look(&self) -> Look {
         look_at(self.iter().map(Claim::lease))
@@ -167,6 +155,58 @@ impl Handle for Claims {
 /// Returns the state of the leases that one call has.
 pub(super) fn look_at<'a>(leases: impl Iterator<Item = &'a Arc<Lease>>) -> Look {
     leases.map(|lease| lease.look()).reduce(Look::beside).expect("a call has at least one claim")
+}
+
+/// One holder's part of a held lock. Dropping it gives the lock back.
+pub(crate) struct Grant {
+    /// The holder's claim. Taken when the lock is given back.
+    claim: Option<Claim>,
+    share: Arc<Share>,
+    /// The local queue to which the lock is given back.
+    queue: Arc<LocalQueue>,
+    node: NodeId,
+}
+
+/// The grants of one call, mostly one. Each is shared by the holds of its lock.
+pub(crate) type Grants = Vec<Arc<Grant>>;
+
+impl Grant {
+    /// Returns the grant of a lease to a holder that comes after this many others.
+    pub(super) fn new(claim: Claim, handoff: u32, (queue, node): (Arc<LocalQueue>, NodeId)) -> Arc<Self> {
+        let share = Arc::new(Share::new(claim.lease(), handoff));
+        Arc::new(Self { claim: Some(claim), share, queue, node })
+    }
+
+    /// Returns the holder's share of the lease.
+    pub(crate) fn share(&self) -> &Arc<Share> {
+        &self.share
+    }
+
+    /// Orders that readers may share the lock. The returned future waits until the server has applied it, or the lock is
+    /// lost. Nobody has to poll it.
+    pub(crate) fn downgrade(&self) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
+        if !self.share.lease().is_forked() {
+            self.queue.change(|state, now| state.downgraded(self.node, now));
+        }
+        self.share.lease().downgrade()
+    }
+}
+
+impl Drop for Grant {
+    /// Gives the lock back, in this thread and without a request if another call waits for it. If none does, it is released in a
+    /// moment.
+    fn drop(&mut self) {
+        let Some(claim) = self.claim.take() else { return };
+        if self.share.lease().is_forked() {
+            // The lock is left to the process from which this one was forked.
+            return mem::forget(claim);
+        }
+        self.share.end();
+        // The line gives its claim up behind this one, and so orders the release before it wakes its task, which
+        // may create another node.
+        drop(claim);
+        self.queue.change(|state, now| state.given_back(self.node, now));
+    }
 }
 
 impl LocalQueues {
@@ -228,6 +268,7 @@ mod tests {
     use crate::client::{connect, connected, soon};
     use crate::deadline::{Contention, Deadline};
     use crate::event::LockEventKind;
+    use crate::queue::predicate::Place;
 
     use super::*;
 

@@ -11,14 +11,14 @@ use tokio_util::sync::CancellationToken;
 use tracing::field::display;
 
 use crate::client::settings::WaitWarning;
-use crate::contend::{self, Claims, Contested, Wanted};
+use crate::contend::{Claims, Contested, Wanted, contend};
 use crate::error::LockError;
 use crate::session::drive::Progress;
 use crate::time::sleep_until;
 
 use super::call::turn_away;
 use super::queue::{LocalQueue, look_at};
-use super::state::{Entry, Need};
+use super::state::Need;
 
 /// The task of a local queue. If it ends early, because the client's thread ended or a bug made it panic, it fails the calls,
 /// and later calls start another task.
@@ -52,7 +52,10 @@ impl LocalQueue {
             match need {
                 Need::Contend(entry) => {
                     let cancel = cancel.insert(CancellationToken::new());
-                    contest.set(Some(self.contend(entry, cancel)));
+                    let queue = self.clone();
+                    let listener = Arc::new(move |progress| queue.note(progress));
+                    let wanted = (self.wanted(entry.mode), entry.contention);
+                    contest.set(Some(contend(cancel, &self.worker, &self.path, wanted, listener)));
                     // Meanwhile, the tasks of the nodes that have left delete them.
                     yield_now().await;
                 }
@@ -89,22 +92,6 @@ impl LocalQueue {
                 Need::Nothing => return,
             }
         }
-    }
-
-    /// Begins to contend.
-    fn contend(
-        self: &Arc<Self>,
-        entry: Entry,
-        cancel: &CancellationToken,
-    ) -> impl Future<Output = Contested> + Send + use<> {
-        let (queue, wanted) = (self.clone(), (self.wanted(entry.mode), entry.contention));
-        contend::contend(
-            cancel,
-            &self.worker,
-            &self.path,
-            wanted,
-            Arc::new(move |progress| queue.note(progress)),
-        )
     }
 
     /// Takes note of the progress of the contender.
