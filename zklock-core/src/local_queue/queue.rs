@@ -12,7 +12,7 @@ use crate::client::worker::Worker;
 use crate::contend::{Claims, Count, Wanted};
 use crate::error::{Holder, LockError, Phase};
 use crate::events::Witness;
-use crate::lease::{Claim, Lease, Look, Share};
+use crate::lease::{Claim, Look, Share};
 use crate::path::NodePath;
 use crate::queue::predicate::Role;
 
@@ -148,13 +148,9 @@ fn leave(node: HeldNode<Claims>) {
 
 impl Handle for Claims {
     fn look(&self) -> Look {
-        look_at(self.iter().map(Claim::lease))
+        let looks = self.iter().map(|claim| claim.lease().look());
+        looks.reduce(Look::beside).expect("a call has at least one claim")
     }
-}
-
-/// Returns the state of the leases that one call has.
-pub(super) fn look_at<'a>(leases: impl Iterator<Item = &'a Arc<Lease>>) -> Look {
-    leases.map(|lease| lease.look()).reduce(Look::beside).expect("a call has at least one claim")
 }
 
 /// One holder's part of a held lock. Dropping it gives the lock back.

@@ -1,23 +1,23 @@
 //! The task of a local queue, on the client's thread: it contends for the lock, leaves its queue, and watches deadlines.
 
-use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-use futures_util::future::{OptionFuture, select_all};
+use futures_util::future::OptionFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
 use tracing::field::display;
 
 use crate::client::settings::WaitWarning;
-use crate::contend::{Claims, Contested, Wanted, contend};
+use crate::contend::{Contested, Wanted, contend};
 use crate::error::LockError;
 use crate::session::drive::Progress;
 use crate::time::sleep_until;
 
 use super::call::turn_away;
-use super::queue::{LocalQueue, look_at};
+use super::queue::LocalQueue;
 use super::state::Need;
 
 /// The task of a local queue. If it ends early, because the client's thread ended or a bug made it panic, it fails the calls,
@@ -85,7 +85,7 @@ impl LocalQueue {
                             self.conclude(end);
                         }
                         () = self.changed.notified() => {}
-                        () = self.lease_changes() => {}
+                        Some(()) = self.lease_changes() => {}
                         Some(()) = OptionFuture::from(soonest.map(sleep_until)) => {}
                     }
                 }
@@ -138,28 +138,23 @@ impl LocalQueue {
         }
     }
 
-    /// Waits until a change of a lease gives the task work.
-    async fn lease_changes(&self) {
-        let nodes: Vec<Vec<_>> = {
+    /// Waits for a change of a lease, unless one has given the task work. Returns `None` if there is no lease.
+    async fn lease_changes(&self) -> Option<()> {
+        let leases: Vec<_> = {
             let state = self.state.lock();
-            let leases = |claims: &Claims| claims.iter().map(|claim| claim.lease().clone()).collect();
-            state.held.iter().map(|held| leases(&held.claim)).collect()
+            let claims = state.held.iter().flat_map(|held| &held.claim);
+            claims.map(|claim| claim.lease().clone()).collect()
         };
         // The calls in line rely on the nodes.
-        nodes.iter().flatten().for_each(|lease| lease.urge());
-        let changes = nodes.iter().flat_map(|leases| {
-            let before = look_at(leases.iter());
-            let is_changed = move || look_at(leases.iter()) != before;
-            leases.iter().map(move |lease| Box::pin(lease.until(is_changed)))
+        leases.iter().for_each(|lease| lease.urge());
+        let changes = leases.iter().map(|lease| {
+            let before = lease.look();
+            lease.until(move || lease.look() != before)
         });
-        let changes: Vec<_> = changes.collect();
+        let mut changes: FuturesUnordered<_> = changes.collect();
         // Behind the first looks, so that no change is missed.
         let has_news = self.state.lock().has_news(Instant::now());
-        match changes.is_empty() {
-            _ if has_news => {}
-            true => pending().await,
-            false => drop(select_all(changes).await),
-        }
+        if has_news { Some(()) } else { changes.next().await }
     }
 
     /// Logs that the calls wait long, if it is time for that. Returns the next time.
