@@ -12,11 +12,11 @@ pub(crate) enum Contention {
 }
 
 /// The time that a call may take, and whether it waits for other clients.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Deadline {
     /// The wait requested by the caller. `Duration::MAX` means no limit.
     pub(crate) wait: Duration,
-    started: Instant,
+    pub(crate) started: Instant,
     pub(crate) contention: Contention,
 }
 
@@ -33,6 +33,11 @@ impl Deadline {
             return Err(LockError::InvalidWait { path: path.to_owned(), reason });
         }
         Ok(Self::new(wait, Contention::Wait))
+    }
+
+    /// Returns the end of the wait. `None` if that is beyond the range of the clock.
+    pub(crate) fn end(self) -> Option<Instant> {
+        self.started.checked_add(self.wait)
     }
 
     /// Returns the part of the wait that is left.

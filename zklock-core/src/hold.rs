@@ -165,7 +165,7 @@ impl Hold {
         match remaining {
             Remaining::Readers(downgrade) => Some(downgrade),
             // `Nobody` cannot be, because the new reader counts.
-            Remaining::Others | Remaining::Nobody(_) => None,
+            Remaining::Others | Remaining::Nobody => None,
         }
     }
 }

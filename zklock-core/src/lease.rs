@@ -44,7 +44,7 @@ use crate::queue::acquisition::Node;
 use crate::session::drive::Driver;
 use crate::tasks::Tasks;
 
-pub(crate) use self::readiness::Readiness;
+pub(crate) use self::readiness::{Look, Readiness};
 pub(crate) use self::share::{Share, WritePermit};
 pub(crate) use self::state::Lease;
 

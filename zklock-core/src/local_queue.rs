@@ -20,10 +20,9 @@
 //! The idea is that of lock cohorting (D. Dice, V. Marathe, N. Shavit, *Lock Cohorting*, ACM TOPC 1(2), 2015).
 //!
 //! * [`state`], [`held`]: the line, what it holds, and all decisions, as a pure state machine.
-//! * [`queue`]: the state with the callers and the leases that belong to it.
+//! * [`queue`]: the state with the callers, the leases and the grants that belong to it.
 //! * [`call`]: a call that waits in line.
 //! * [`task`]: contends, leaves, and watches deadlines.
-//! * [`grant`]: one holder's part: its token, and giving back.
 //!
 //! Elections have no local queue. Uses the layers below: `contend`, `deadline`, `client`, `lease`, `session`, `queue`,
 //! `events`, `path`, `token` and `error`.
@@ -36,7 +35,6 @@
 //! 4. At most one task and one contender of a local queue are under way.
 
 mod call;
-mod grant;
 mod held;
 mod queue;
 #[cfg(test)]
@@ -46,7 +44,6 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-use std::mem;
 use std::sync::Arc;
 
 use crate::client::Client;
@@ -56,13 +53,12 @@ use crate::deadline::Deadline;
 use crate::error::{Holder, LockError};
 use crate::events::Witness;
 use crate::path::NodePath;
-use crate::queue::predicate::{Place, Role};
+use crate::queue::predicate::Role;
 
 use self::held::Mode;
 use self::queue::LocalQueue;
 
-pub(crate) use self::grant::{Grant, Grants, Release};
-pub(crate) use self::queue::LocalQueues;
+pub(crate) use self::queue::{Grant, Grants, LocalQueues};
 
 /// Acquires the lock, or permits, as one of the client's calls. Returns `None` if others have it and the caller does not want
 /// to wait. The caller announces the holds. `witness` tells the listeners how many contenders are in
@@ -81,11 +77,9 @@ pub(crate) fn enter(
 }
 
 /// Returns the number of this client's calls that wait in line for what is at this path.
-pub(crate) fn waiting(client: &Client, path: &NodePath, wanted: &Wanted) -> usize {
+pub(crate) fn waiting(client: &Client, path: &NodePath) -> usize {
     let queues: &LocalQueues = client.local_queues().get_or_default();
-    let is_wanted = |queue: &Arc<LocalQueue>| mem::discriminant(&queue.key) == mem::discriminant(wanted);
-    let at = queues.at(path);
-    at.iter().filter(|queue| is_wanted(queue)).map(|queue| queue.state.lock().waiting()).sum()
+    queues.at(path).iter().map(|queue| queue.state.lock().waiting()).sum()
 }
 
 /// Returns the contender that calls at this path wait for, as far as the client's other calls know it.
@@ -97,13 +91,13 @@ pub(crate) fn holder(client: &Client, path: &NodePath) -> Option<Holder> {
 impl LocalQueues {
     /// Returns the local queue of the calls that can share a node with this one, and the mode of this one.
     fn of(&self, worker: &Arc<Worker>, path: &NodePath, wanted: &Wanted) -> (Arc<LocalQueue>, Mode) {
-        let (key, mode) = match wanted {
+        let mut key = wanted.clone();
+        let mode = match &mut key {
             Wanted::Place(place) if place.role == Role::Read => {
-                (Wanted::Place(Place { role: Role::Write, ..place.clone() }), Mode::Shared)
+                place.role = Role::Write;
+                Mode::Shared
             }
-            Wanted::Place(_) | Wanted::Candidacy { .. } | Wanted::Permits(_) => {
-                (wanted.clone(), Mode::Exclusive)
-            }
+            _ => Mode::Exclusive,
         };
         (self.get(worker, path, key), mode)
     }

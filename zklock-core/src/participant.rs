@@ -81,7 +81,7 @@ impl Participant {
 pub(crate) async fn list_with_line(client: &Client, lock: &LockRef) -> Result<Vec<Participant>, LockError> {
     let mut participants = list(client.worker(), lock).await?;
     let own = client.session_id().filter(|_| !matches!(lock.wanted, Wanted::Candidacy { .. }));
-    let waiting = local_queue::waiting(client, &lock.path, &lock.wanted);
+    let waiting = local_queue::waiting(client, &lock.path);
     let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
     for participant in participants.iter_mut().filter(|one| Some(one.session_id) == own) {
         participant.waiting_here = Some(waiting);

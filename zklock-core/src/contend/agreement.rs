@@ -48,39 +48,34 @@ impl Stated {
     }
 }
 
-/// Checks that the participants with permits use the number stated by `ours`. Writes `ours` to the
-/// semaphore's node if it states nothing, or if no other contender has a permit. Must be called
-/// behind the gate, by the contender `id`. A check that is given up counts as cancelled.
-pub(super) async fn agree(
-    session: &Session,
-    path: &NodePath,
-    ours: Stated,
-    id: ContenderId,
-    cancel: &CancellationToken,
-) -> Result<(), NotAcquired> {
-    let semaphore = Semaphore { session, path, ours, id };
-    while !cancel.is_cancelled() {
-        match semaphore.look().await {
-            Ok(verdict) => return verdict.map_err(NotAcquired::Refused),
-            // The contender's own driver reports that the session is over.
-            Err(RequestError::SessionOver) => break,
-            Err(
-                RequestError::Unknown(_) | RequestError::NoNode | RequestError::Refused(Refusal::BadVersion),
-            ) => sleep(PAUSE).await,
-            Err(error) => return Err(NotAcquired::Refused(error.into_error(path.relative()))),
-        }
-    }
-    Err(NotAcquired::Cancelled)
-}
-
-struct Semaphore<'a> {
-    session: &'a Session,
-    path: &'a NodePath,
-    ours: Stated,
-    id: ContenderId,
+/// The semaphore of a contender that has passed the gate.
+pub(super) struct Semaphore<'a> {
+    pub(super) session: &'a Session,
+    pub(super) path: &'a NodePath,
+    pub(super) ours: Stated,
+    pub(super) id: ContenderId,
 }
 
 impl Semaphore<'_> {
+    /// Checks that the participants with permits use the number stated by `ours`. Writes `ours` to the semaphore's node if it
+    /// states nothing, or if no other contender has a permit. A check that is given up counts as cancelled.
+    pub(super) async fn agree(&self, cancel: &CancellationToken) -> Result<(), NotAcquired> {
+        while !cancel.is_cancelled() {
+            match self.look().await {
+                Ok(verdict) => return verdict.map_err(NotAcquired::Refused),
+                // The contender's own driver reports that the session is over.
+                Err(RequestError::SessionOver) => break,
+                Err(
+                    RequestError::Unknown(_)
+                    | RequestError::NoNode
+                    | RequestError::Refused(Refusal::BadVersion),
+                ) => sleep(PAUSE).await,
+                Err(error) => return Err(NotAcquired::Refused(error.into_error(self.path.relative()))),
+            }
+        }
+        Err(NotAcquired::Cancelled)
+    }
+
     async fn look(&self) -> Result<Result<(), LockError>, RequestError> {
         let _permit = self.session.bounds().requests(1).await;
         let read = self.session.requests().read(self.path.full()).await?.ok_or(RequestError::NoNode)?;

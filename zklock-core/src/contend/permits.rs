@@ -29,7 +29,7 @@ use crate::session::drive::{Driver, NotAcquired, Parameters};
 use crate::session::request_error::RequestError;
 use crate::time::{sleep, timeout};
 
-use super::agreement::{self, Stated};
+use super::agreement::{Semaphore, Stated};
 use super::request::{Claims, Count, Permits, Request};
 
 /// Takes all of the wanted permits within one session, or none.
@@ -158,13 +158,13 @@ impl Contest<'_> {
     /// Takes the first permit, and checks in the same round trip that other clients use the same number.
     async fn take_first(&self, driver: Driver, inside: &CancellationToken) -> Result<Claim, NotAcquired> {
         let stop = inside.child_token();
-        let id = driver.id();
+        let ours = match &self.permits.count {
+            Count::Agreed(of) => Stated::Permits(*of),
+            Count::Shared { path, .. } => Stated::Shared(path.full().to_owned()),
+        };
+        let semaphore = Semaphore { session: self.session, path: &self.request.path, ours, id: driver.id() };
         let agreed = async {
-            let ours = match &self.permits.count {
-                Count::Agreed(of) => Stated::Permits(*of),
-                Count::Shared { path, .. } => Stated::Shared(path.full().to_owned()),
-            };
-            let agreed = agreement::agree(self.session, &self.request.path, ours, id, &stop).await;
+            let agreed = semaphore.agree(&stop).await;
             if agreed.is_err() {
                 stop.cancel();
             }

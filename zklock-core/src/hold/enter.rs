@@ -66,7 +66,7 @@ async fn acquire(
 
 /// Returns the holds of an acquired lock, with their span. The listeners are told when they end.
 fn first_holds(client: &Client, lock: &LockRef, attempt: Attempt, grants: Vec<Arc<Grant>>) -> Vec<Hold> {
-    let Some(token) = grants.iter().map(|grant| grant.token()).min() else { return Vec::new() };
+    let Some(token) = grants.iter().map(|grant| grant.share().token()).min() else { return Vec::new() };
     for (grant, holding) in iter::zip(&grants, attempt.acquired(token, grants.len())) {
         grant.share().announce(holding);
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::change::Mutex;
 use crate::client::Client;
 use crate::error::LockError;
-use crate::local_queue::{Grant, Release};
+use crate::local_queue::Grant;
 
 use super::lock_ref::Access;
 
@@ -36,7 +36,7 @@ pub(super) enum Remaining {
     /// The last writer has ended, and readers are left.
     Readers(Downgrade),
     /// It was the last hold, and the lock has been given back.
-    Nobody(Release),
+    Nobody,
 }
 
 impl Owner {
@@ -68,11 +68,14 @@ impl Owner {
         counts.readers -= usize::from(access == Access::Read);
         let grant = if counts.holds == 0 { counts.grant.take() } else { None };
         drop(counts);
-        // This is the only reference: a writer that orders a downgrade drops its own before its hold stops counting.
-        match (grant.and_then(Arc::into_inner), downgrade) {
-            (Some(grant), _) => Remaining::Nobody(grant.give_back()),
-            (None, Some(downgrade)) => Remaining::Readers(downgrade),
-            (None, None) => Remaining::Others,
+        let is_last = grant.is_some();
+        // It is given back here, because this is the only reference: a writer that orders a downgrade drops its own before its
+        // hold stops counting.
+        drop(grant);
+        match downgrade {
+            _ if is_last => Remaining::Nobody,
+            Some(downgrade) => Remaining::Readers(downgrade),
+            None => Remaining::Others,
         }
     }
 

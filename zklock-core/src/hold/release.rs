@@ -86,13 +86,13 @@ impl End {
             }
             // Boxed, so that the futures of calls, which have room for a release, are small.
             Remaining::Readers(downgrade) => Box::pin(answered(&share, (downgrade, deadline))).await,
-            Remaining::Nobody(release) => {
+            Remaining::Nobody => {
                 // Lets the call that has the lock now run first, because it may wait for this thread. Unlike Tokio's
                 // `yield_now`, this one resumes the present task right behind it, and not when the thread is idle.
                 yield_now().await;
-                match release.outcome() {
+                match share.outcome() {
                     Some(outcome) => outcome,
-                    None => Box::pin(answered(&share, (release.done(), deadline))).await,
+                    None => Box::pin(answered(&share, (share.released(), deadline))).await,
                 }
             }
         };
@@ -105,9 +105,9 @@ impl End {
     /// Waits until the request that gives the lock back has been handed to the connection. A downgrade is not waited for,
     /// because the lock is still held.
     async fn handed_over(self) {
-        if let Remaining::Nobody(release) = self.remaining {
+        if let Remaining::Nobody = self.remaining {
             yield_now().await;
-            release.handed_over().await;
+            self.share.handed_over().await;
         }
     }
 }

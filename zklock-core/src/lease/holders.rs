@@ -11,9 +11,6 @@ pub(super) struct Holders {
     register: Mutex<Register>,
     /// Signals that holders have left, and the end of the release.
     changed: Signal,
-    /// Signals that holders have left, and that the request has been handed to the connection. A call that waits for the
-    /// end is not woken by it.
-    handed_over: Signal,
 }
 
 #[derive(Debug, Default)]
@@ -22,8 +19,6 @@ struct Register {
     holders: Vec<Holder>,
     has_had_holder: bool,
     is_lost: bool,
-    /// Whether the request that releases the lock has been handed to the connection.
-    is_handed_over: bool,
     /// The outcome of the release.
     outcome: Option<Result<(), Box<LockError>>>,
 }
@@ -69,7 +64,7 @@ impl Holders {
         let place = register.place(handoff).ok()?;
         let removed = register.holders.remove(place).holding;
         drop(register);
-        self.notify();
+        self.changed.notify();
         removed
     }
 
@@ -81,26 +76,15 @@ impl Holders {
         let removed: Vec<_> =
             self.register.lock().holders.extract_if(.., leaves).filter_map(|holder| holder.holding).collect();
         if !removed.is_empty() {
-            self.notify();
+            self.changed.notify();
         }
         removed
-    }
-
-    /// Takes note that the request that releases the lock has been handed to the connection.
-    pub(super) fn hand_over(&self) {
-        self.register.lock().is_handed_over = true;
-        self.handed_over.notify();
     }
 
     /// Ends the release.
     pub(super) fn end(&self, outcome: Result<(), LockError>) {
         self.register.lock().outcome = Some(outcome.map_err(Box::new));
-        self.notify();
-    }
-
-    fn notify(&self) {
         self.changed.notify();
-        self.handed_over.notify();
     }
 
     /// Returns the outcome of the release, once it has ended.
@@ -111,16 +95,6 @@ impl Holders {
     /// Waits for an answer that the end of the release or of a holder gives.
     pub(super) async fn until<T>(&self, answer: impl Fn() -> Option<T>) -> T {
         self.changed.until(answer).await
-    }
-
-    /// Waits until this holder has left, or the request that releases the lock has been handed to the connection.
-    pub(super) async fn handed_over(&self, handoff: u32) {
-        let is_over = || {
-            let register = self.register.lock();
-            let is_sent = register.is_handed_over || register.outcome.is_some();
-            (is_sent || register.place(handoff).is_err()).then_some(())
-        };
-        self.handed_over.until(is_over).await;
     }
 
     /// Returns the observers of the holders that have not lost the lock.

@@ -22,20 +22,37 @@ pub(crate) enum Readiness {
     Lost,
 }
 
+/// The state of a lease at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Look {
+    pub(crate) readiness: Readiness,
+    /// Since when other clients may wait for the lock.
+    pub(crate) contended_since: Option<Instant>,
+}
+
+impl Look {
+    /// Returns the state of this lease and another one, which are passed on together.
+    pub(crate) fn beside(self, other: Self) -> Self {
+        Self {
+            readiness: self.readiness.max(other.readiness),
+            contended_since: self.contended_since.into_iter().chain(other.contended_since).min(),
+        }
+    }
+}
+
 impl Lease {
-    /// Returns whether the lease can go on, and since when other clients may wait for the lock. It does not notice a loss.
-    pub(crate) fn readiness(&self) -> (Readiness, Option<Instant>) {
+    /// Looks whether the lease can go on. It does not notice a loss.
+    pub(crate) fn look(&self) -> Look {
         let news = self.own_node.news();
-        let is_lost = self.loss().is_some() || self.session.is_over() || !self.session.clock().is_valid();
         let readiness = match self.writes().state() {
-            _ if is_lost => Readiness::Lost,
+            _ if self.present_loss().is_some() => Readiness::Lost,
             _ if news.is_asked => Readiness::Over,
             Writing::Doubtful => Readiness::Over,
             Writing::UnderWay => Readiness::Pending,
             Writing::Idle if self.session.link().is_on(news.connection) => Readiness::Ready,
             Writing::Idle => Readiness::Pending,
         };
-        (readiness, news.contended_since)
+        Look { readiness, contended_since: news.contended_since }
     }
 
     /// Notices without delay if the node is deleted, because calls in line rely on it.
@@ -125,7 +142,7 @@ mod tests {
         let looks = proxy.on_reply(Opcode::GET_DATA).hold();
         proxy.cut(How::Rst);
         soon(lease.suspended()).await;
-        let mut passable = pin!(lease.until(|| lease.readiness().0 != Readiness::Pending));
+        let mut passable = pin!(lease.until(|| lease.look().readiness != Readiness::Pending));
         let is_back = |link: &Link| link.connection > 1 && link.health == Health::Connected;
         tokio::select! {
             () = &mut passable => panic!("the lease is not confirmed"),

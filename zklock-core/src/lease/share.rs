@@ -20,12 +20,16 @@ pub(crate) struct Share {
     /// The number of holders before this one.
     handoff: u32,
     is_over: AtomicBool,
+    /// Whether other readers still had the lock when the share ended.
+    is_shared: AtomicBool,
 }
 
 impl Share {
     /// Returns the share of a holder that comes after this many others.
     pub(crate) fn new(lease: &Arc<Lease>, handoff: u32) -> Self {
-        Self { lease: lease.clone(), handoff, is_over: AtomicBool::new(false) }
+        lease.shares.fetch_add(1, Ordering::SeqCst);
+        let (lease, is_over, is_shared) = (lease.clone(), AtomicBool::new(false), AtomicBool::new(false));
+        Self { lease, handoff, is_over, is_shared }
     }
 
     pub(crate) fn lease(&self) -> &Arc<Lease> {
@@ -58,10 +62,16 @@ impl Share {
         }
     }
 
-    /// Ends the share, because the holder gives the lock back: no write under it begins any more.
+    /// Ends the share, because the holder gives the lock back: no write under it begins any more. The listeners are told if
+    /// others still have the lock.
     pub(crate) fn end(&self) {
         self.is_over.store(true, Ordering::SeqCst);
         self.lease.holders.give_back(self.handoff);
+        if self.lease.shares.fetch_sub(1, Ordering::SeqCst) > 1 {
+            self.is_shared.store(true, Ordering::SeqCst);
+            let own = self.lease.holders.remove_returned(|other| other == self.handoff);
+            own.into_iter().for_each(|holding| holding.end(HoldEnd::Released));
+        }
     }
 
     /// Reports to the listeners that the holders before this one have passed the lock on to it.
@@ -70,28 +80,27 @@ impl Share {
         earlier.into_iter().for_each(|holding| holding.end(HoldEnd::PassedOn));
     }
 
-    /// Reports the release of this holder to the listeners, while others hold the lock.
-    pub(crate) fn report_release(&self) {
-        let own = self.lease.holders.remove_returned(|other| other == self.handoff);
-        own.into_iter().for_each(|holding| holding.end(HoldEnd::Released));
-    }
-
-    /// Waits until another holder has the lock, or until its release has ended, and returns the outcome.
+    /// Waits until another holder has the lock, or its node is deleted, and returns the outcome.
     pub(crate) async fn released(&self) -> Result<(), LockError> {
         self.lease.holders.until(|| self.outcome()).await
     }
 
     /// Returns the outcome of the release, or `None` while it is not known.
     pub(crate) fn outcome(&self) -> Option<Result<(), LockError>> {
-        let holders = &self.lease.holders;
-        holders.outcome().or_else(|| (!holders.has(self.handoff)).then_some(Ok(())))
+        if let Err(forked) = self.lease.check_process() {
+            return Some(Err(forked));
+        }
+        let is_passed_on = || !self.lease.holders.has(self.handoff);
+        let outcome = self.lease.holders.outcome().or_else(|| is_passed_on().then_some(Ok(())));
+        outcome.or_else(|| self.is_shared.load(Ordering::SeqCst).then(|| self.lease.check()))
     }
 
     /// Waits until another holder has the lock, or the request that releases it has been handed to the connection.
     /// Does not wait for a connection that is broken.
     pub(crate) async fn handed_over(&self) {
         tokio::select! {
-            () = self.lease.holders.handed_over(self.handoff) => {}
+            _ = self.released() => {}
+            () = self.lease.handed_over() => {}
             () = self.lease.suspended() => {}
         }
     }
@@ -228,6 +237,18 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn of_the_shares_of_one_lease_only_the_last_one_waits_for_the_release() {
+        let held = Held::new().await;
+        let [shared, sole] = &held.shares[..] else { panic!("two locks are held") };
+        let _other = Share::new(shared.lease(), 1);
+        shared.lease().lose(LossReason::NodeDeleted);
+        shared.end();
+        assert!(matches!(shared.outcome(), Some(Err(LockError::Lost { .. }))));
+        sole.end();
+        assert!(sole.outcome().is_none());
+    }
+
+    #[tokio::test]
     async fn a_definite_answer_settles_the_write() {
         let held = Held::new().await;
         let answers = [
@@ -303,7 +324,7 @@ mod tests {
         proxy.heal();
         soon(lease.session().requests().connected()).await;
         assert!(poll!(&mut ready).is_pending());
-        lease.set_node("/a/reader".into());
+        lease.set_node(Some("/a/reader".into()));
         let guards = soon(ready).await.unwrap();
         assert_eq!(format!("{guards:?}"), r#"Guards(["/a/reader"])"#);
     }

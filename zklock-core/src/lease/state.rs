@@ -1,7 +1,7 @@
 //! What is known of one held node.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::oneshot;
@@ -39,7 +39,10 @@ pub enum LeaseState {
 /// and its task share it.
 pub(crate) struct Lease {
     pub(super) path: NodePath,
-    node: Mutex<LockNode>,
+    /// The path of the node. `None` while a downgrade replaces it.
+    node: Mutex<Option<Arc<str>>>,
+    /// The downgrades that the task has not begun.
+    downgrades: Mutex<Vec<Report>>,
     /// The zxid of the creation of the first node.
     zxid: i64,
     pub(super) session: Arc<Session>,
@@ -48,19 +51,13 @@ pub(crate) struct Lease {
     pub(super) holders: Holders,
     /// The number of claims to it.
     claims: AtomicU32,
+    /// The number of its shares that have not ended.
+    pub(super) shares: AtomicU32,
+    /// Whether the request that releases the lock has been handed to the connection.
+    is_handed_over: AtomicBool,
     pub(super) own_node: Arc<OwnNode>,
     /// The guarded writes under this lease, those of holders that have ended included.
     writes: Writes,
-}
-
-/// The node of a held lock, which a downgrade replaces with another one.
-struct LockNode {
-    /// The path of the last node that is known to have existed.
-    path: Arc<str>,
-    /// Whether a request is under way that replaces the node.
-    is_being_replaced: bool,
-    /// The downgrades that the task has not begun.
-    downgrades: Vec<Report>,
 }
 
 /// An order to the task of a node.
@@ -80,13 +77,16 @@ impl Lease {
         driver.begin_watch();
         let own = driver.path().child(&node.name).into();
         Self {
-            node: Mutex::new(LockNode { path: own, is_being_replaced: false, downgrades: Vec::new() }),
+            node: Mutex::new(Some(own)),
+            downgrades: Mutex::default(),
             path,
             zxid: node.zxid,
             loss: OnceLock::new(),
             tasks: tasks.clone(),
             holders: Holders::default(),
             claims: AtomicU32::new(1),
+            shares: AtomicU32::new(0),
+            is_handed_over: AtomicBool::new(false),
             own_node: driver.own_node().clone(),
             writes: Writes::default(),
             session,
@@ -115,7 +115,7 @@ impl Lease {
     pub(crate) fn downgrade(self: &Arc<Self>) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
         let (report, outcome) = oneshot::channel();
         if !self.is_forked() {
-            self.node.lock().downgrades.push(report);
+            self.downgrades.lock().push(report);
             self.changed().notify();
         }
         let lease = self.clone();
@@ -130,16 +130,22 @@ impl Lease {
 
     /// Returns the next order to the task. The contender is withdrawn behind the downgrades.
     pub(super) fn next_order(&self) -> Option<Order> {
-        let downgrade = self.node.lock().downgrades.pop().map(Order::Downgrade);
+        let downgrade = self.downgrades.lock().pop().map(Order::Downgrade);
         downgrade.or_else(|| (!self.is_claimed()).then_some(Order::Leave))
     }
 
-    /// Returns whether there is an order to the task.
-    pub(super) fn has_order(&self) -> bool {
-        !self.is_claimed() || !self.node.lock().downgrades.is_empty()
+    /// Takes note that the request that releases the lock has been handed to the connection.
+    pub(super) fn hand_over(&self) {
+        self.is_handed_over.store(true, Ordering::SeqCst);
+        self.changed().notify();
     }
 
-    /// Signals the loss, a replacement of the node, orders to the task, and the news of the node.
+    /// Waits until the request that releases the lock has been handed to the connection.
+    pub(super) async fn handed_over(&self) {
+        self.changed().until(|| self.is_handed_over.load(Ordering::SeqCst).then_some(())).await;
+    }
+
+    /// Signals the loss, a replacement of the node, orders to the task, the progress of the release, and the news of the node.
     pub(super) fn changed(&self) -> &Signal {
         self.own_node.changed()
     }
@@ -240,26 +246,19 @@ impl Lease {
     }
 
     fn present_node(&self) -> Option<Arc<str>> {
-        let node = self.node.lock();
-        (!node.is_being_replaced).then(|| node.path.clone())
+        self.node.lock().clone()
     }
 
-    /// Returns the path of the last node that is known to have existed.
-    pub(super) fn last_node(&self) -> Arc<str> {
-        self.node.lock().path.clone()
-    }
-
-    /// Takes note that the lock's node is being replaced.
-    pub(super) fn begin_replacement(&self) {
-        self.node.lock().is_being_replaced = true;
+    /// Takes note that the lock's node is being replaced, and returns its path.
+    pub(super) fn begin_replacement(&self) -> Option<Arc<str>> {
+        let replaced = self.node.lock().take();
         self.own_node.begin_replacement();
+        replaced
     }
 
     /// Takes note that the lock's node has this path, and is not being replaced any more.
-    pub(super) fn set_node(&self, path: Arc<str>) {
-        let mut node = self.node.lock();
-        (node.path, node.is_being_replaced) = (path, false);
-        drop(node);
+    pub(super) fn set_node(&self, path: Option<Arc<str>>) {
+        *self.node.lock() = path;
         self.changed().notify();
     }
 
@@ -299,15 +298,15 @@ impl Lease {
         self.loss_by_now().map_or(Ok(()), |reason| Err(self.lost_error(reason)))
     }
 
-    /// Returns the reason for a loss that is known, or that the session and the lease clock show now.
+    /// Returns the reason for a loss that is known, or that the session and the lease clock show now. The holders are told.
     pub(super) fn loss_by_now(&self) -> Option<LossReason> {
-        let known = self.loss();
-        if known.is_some() {
-            return known;
-        }
-        if self.session.is_over() {
-            return Some(self.lose(LossReason::SessionEnded));
-        }
-        (!self.session.clock().is_valid()).then(|| self.lose(LossReason::LeaseExpired))
+        self.present_loss().map(|reason| self.lose(reason))
+    }
+
+    /// Returns the reason for a loss that is known, or that the session and the lease clock show now, and tells nobody.
+    pub(super) fn present_loss(&self) -> Option<LossReason> {
+        let ended = || self.session.is_over().then_some(LossReason::SessionEnded);
+        let expired = || (!self.session.clock().is_valid()).then_some(LossReason::LeaseExpired);
+        self.loss().or_else(ended).or_else(expired)
     }
 }

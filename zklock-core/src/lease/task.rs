@@ -25,14 +25,13 @@ struct Task {
     heartbeats: Option<Attendance>,
     /// Whether the listeners have been told that the lease is suspended.
     is_suspended: bool,
-    is_finished: bool,
 }
 
 /// Starts the task of a node.
 pub(super) fn start(driver: Driver, lease: Arc<Lease>) {
     let (tasks, heartbeats) = (lease.tasks.clone(), Some(lease.session.attend()));
     // Made here rather than in the future, which may be dropped before its first poll.
-    let task = Task { lease, heartbeats, is_suspended: false, is_finished: false };
+    let task = Task { lease, heartbeats, is_suspended: false };
     tasks.spawn(task.hold(driver));
 }
 
@@ -48,12 +47,14 @@ impl Task {
             let lease = task.lease.clone();
             loop {
                 // Kept until the node is deleted, because the library sends a request for a watch that is dropped earlier.
-                let mut gone: Gone = FutureExt::fuse(Box::pin(driver.own_node_gone(lease.last_node())));
+                let mut gone: Gone = FutureExt::fuse(Box::pin(driver.own_node_gone(lease.node().await)));
                 // Orders are boxed, so that a held lock has no room for them.
                 match task.attend(&mut gone).await {
                     Order::Downgrade(report) => {
                         // The caller may no longer wait for the outcome.
-                        let downgraded = Box::pin(beside(lease.outlived(), downgrade(&lease, &mut driver)));
+                        // The end of the session or of the lease clock is noticed meanwhile.
+                        let lost = lease.until(|| lease.loss_by_now().is_some());
+                        let downgraded = Box::pin(beside(lost, downgrade(&lease, &mut driver)));
                         if let Err(Err(error)) = report.send(beside(&mut gone, downgraded).await) {
                             tracing::warn!(path = %lease.path, %error, "a lock stays exclusive although only readers are left");
                         }
@@ -61,7 +62,6 @@ impl Task {
                     Order::Leave => break beside(&mut gone, Box::pin(leave(&lease, &mut driver))).await,
                 }
             }
-            task.is_finished = true;
         }
     }
 
@@ -72,11 +72,7 @@ impl Task {
             let health = links.borrow_and_update().health;
             self.tell_health(health);
             let (lease, is_suspended) = (&*self.lease, self.is_suspended);
-            if let Some(order) = lease.next_order() {
-                return order;
-            }
             lease.loss_by_now();
-            let is_news = || lease.has_order() || (is_suspended && lease.is_confirmed());
             tokio::select! {
                 biased;
                 loss = &mut *gone => {
@@ -84,7 +80,8 @@ impl Task {
                     self.heartbeats = None;
                 }
                 // Polled behind `gone`, whose request confirms the lease, so that its holders are told at once.
-                () = lease.changed().until(|| is_news().then_some(())) => {}
+                order = lease.changed().until(|| lease.next_order()) => return order,
+                () = lease.confirmed(), if is_suspended => {}
                 _ = links.changed() => {}
             }
         }
@@ -104,7 +101,7 @@ impl Task {
 
 impl Drop for Task {
     fn drop(&mut self) {
-        if !self.is_finished {
+        if self.lease.holders.outcome().is_none() {
             finish(&self.lease, End::Lost, None);
         }
     }
@@ -127,23 +124,13 @@ async fn beside<T>(other: impl Future, order: impl Future<Output = T>) -> T {
     order.await
 }
 
-impl Lease {
-    /// Waits for the end of the session or of the lease clock, which is the end of the lease, and tells the holders.
-    async fn outlived(&self) {
-        let mut links = self.session.links();
-        while self.loss_by_now().is_none() {
-            links.changed().await.ok();
-        }
-    }
-}
-
 /// Withdraws the contender, and tells when the request for that is on its way.
 async fn leave(lease: &Lease, driver: &mut Driver) {
     let tell = async {
         lease.own_node.until(|news| news.is_leaving).await;
         // Meanwhile the client library's task, which runs on this thread too, writes the request.
         yield_now().await;
-        lease.holders.hand_over();
+        lease.hand_over();
         pending::<Infallible>().await
     };
     let end = tokio::select! {
@@ -174,18 +161,18 @@ fn finish(lease: &Lease, end: End, refusal: Option<LockError>) {
 /// Replaces the writer's node with a reader's. The lease continues meanwhile.
 async fn downgrade(lease: &Lease, driver: &mut Driver) -> Result<(), LockError> {
     lease.check()?;
-    lease.begin_replacement();
+    let writer = lease.begin_replacement();
     let outcome = driver.downgrade().await;
     lease.own_node.end_replacement();
     match outcome {
         Ok(reader) => {
-            lease.set_node(driver.path().child(&reader.name).into());
+            lease.set_node(Some(driver.path().child(&reader.name).into()));
             lease.check()?;
             lease.tell(Witness::downgraded);
             Ok(())
         }
         Err(refused) => {
-            lease.set_node(lease.last_node());
+            lease.set_node(writer);
             Err(match refused {
                 Undone::Gone => lease.lost_error(lease.lose(LossReason::NodeDeleted)),
                 Undone::SessionOver => lease.lost_error(lease.lose(LossReason::SessionEnded)),

@@ -2,7 +2,6 @@
 
 use std::mem;
 use std::sync::Arc;
-use std::time::Instant;
 
 use tokio::sync::oneshot;
 
@@ -10,10 +9,9 @@ use crate::deadline::{Contention, Deadline};
 use crate::error::LockError;
 use crate::events::Witness;
 
-use super::grant::Grants;
 use super::held::Mode;
-use super::queue::{Answer, Caller, LocalQueue};
-use super::state::{Call, CallId, Rejected};
+use super::queue::{Caller, Grants, LocalQueue};
+use super::state::{Call, CallId};
 
 impl LocalQueue {
     /// Waits in line for the lock.
@@ -25,82 +23,80 @@ impl LocalQueue {
         witness: &Witness,
     ) -> impl Future<Output = Result<Option<Grants>, LockError>> + Send {
         async move {
-            let mut before = None;
+            // Nobody is told that a call waits which does not.
+            let is_told = witness.is_heard() && deadline.contention == Contention::Wait;
+            let mut id = None;
             loop {
                 let (reply, answer) = oneshot::channel();
-                // Nobody is told that a call waits which does not.
-                let is_told = witness.is_heard() && deadline.contention == Contention::Wait;
-                let untold = is_told.then(|| witness.clone());
-                let waiting = match self.arrive((mode, deadline), before, (reply, untold)) {
-                    Ok((id, since)) => Waiting { queue: &self, id, since },
-                    Err(Rejected::Contended) => return Ok(None),
-                    Err(Rejected::Closed) => return Err(self.closed()),
-                };
+                let caller = Caller { reply, witness: is_told.then(|| witness.clone()) };
+                let waiting = Waiting { queue: &self, id: self.arrive((id, mode, deadline), caller) };
                 let answer = answer.await;
-                before = Some((waiting.id, waiting.since));
+                id = Some(waiting.id);
                 mem::forget(waiting);
-                match answer {
-                    Ok(Answer::Granted(grants)) => {
-                        if let Some(grant) = grants.first() {
-                            grant.lease().check_process()?;
-                        }
-                        match grants.iter().find_map(|grant| grant.lease().check().err()) {
-                            None => {
-                                // The thread that has sent the grants may not have told so yet. An end comes before
-                                // the beginning of the next hold.
-                                grants.iter().for_each(|grant| grant.share().report_handoff());
-                                return Ok(Some(grants));
-                            }
-                            // It was lost before the caller could see it, such as during a pause of the process. The
-                            // call goes back to its place in line.
-                            Some(lost) if deadline.left().is_zero() => return Err(lost),
-                            Some(_) => {}
-                        }
+                let Ok(answer) = answer else { return Err(self.closed()) };
+                let Some(grants) = answer.map_err(|error| *error)? else { return Ok(None) };
+                if let Some(grant) = grants.first() {
+                    grant.share().lease().check_process()?;
+                }
+                match grants.iter().find_map(|grant| grant.share().lease().check().err()) {
+                    None => {
+                        // The thread that has sent the grants may not have told so yet. An end comes before
+                        // the beginning of the next hold.
+                        grants.iter().for_each(|grant| grant.share().report_handoff());
+                        return Ok(Some(grants));
                     }
-                    Ok(Answer::Contended) => return Ok(None),
-                    Ok(Answer::Failed(error)) => return Err(*error),
-                    Err(_) => return Err(self.closed()),
+                    // It was lost before the caller could see it, such as during a pause of the process. The
+                    // call goes back to its place in line.
+                    Some(lost) if deadline.left().is_zero() => return Err(lost),
+                    Some(_) => {}
                 }
             }
         }
     }
 
-    /// Puts a call into the line, at its former place if it had one. Returns its place, and the beginning of its wait.
+    /// Puts a call into the line, at its former place if it had one. Returns its place.
     fn arrive(
         self: &Arc<Self>,
-        (mode, deadline): (Mode, Deadline),
-        before: Option<(CallId, Instant)>,
-        (reply, untold): (oneshot::Sender<Answer>, Option<Witness>),
-    ) -> Result<(CallId, Instant), Rejected> {
-        if self.worker.closing.is_cancelled() {
-            return Err(Rejected::Closed);
-        }
-        let (mut arrived, mut told) = (Err(Rejected::Closed), None);
+        (before, mode, deadline): (Option<CallId>, Mode, Deadline),
+        caller: Caller,
+    ) -> CallId {
+        let (mut id, mut contended) = (CallId(0), Vec::new());
+        let closing = &self.worker.closing;
         self.change(|state, now| {
-            let (id, since) = before.unwrap_or_else(|| (state.id(), now));
-            let (contention, until) = (deadline.contention, now.checked_add(deadline.left()));
-            let caller = Caller { reply, wait: deadline.wait, since, untold };
-            let granted = state.arrive(Call { id, mode, contention, deadline: until, caller }, now);
-            told = state.queued_as(id).and_then(|(ahead, caller)| Some((ahead, caller.untold.take()?)));
-            arrived = granted.as_ref().map(|_| (id, since)).map_err(|rejected| *rejected);
-            granted.unwrap_or_default()
+            id = before.unwrap_or_else(|| state.id());
+            let call = Call { id, mode, deadline, caller };
+            // Looked at under the mutex: the task refuses the calls that are in line when it sees that the client closes.
+            let arrived = if closing.is_cancelled() { Err(call) } else { state.arrive(call, now) };
+            arrived.unwrap_or_else(|call| {
+                contended.push(call);
+                Vec::new()
+            })
         });
-        if let Some((ahead, witness)) = told {
-            witness.queued(ahead);
+        // A call without an answer fails, because the client closes.
+        if !closing.is_cancelled() {
+            turn_away(contended);
         }
-        arrived
+        self.tell_queued();
+        id
     }
 
-    /// Tells the listeners of each call that waits how many contenders are in front of it, unless they were told.
+    /// Tells the listeners of each call that waits how many contenders are in front of it, once that is known.
     pub(super) fn tell_queued(&self) {
         if !self.worker.is_heard() {
             return;
         }
         let mut told = Vec::new();
-        for (ahead, caller) in self.state.lock().queued() {
-            told.extend(caller.untold.take().map(|witness| (ahead, witness)));
+        for (ahead, caller) in self.state.lock().newly_queued() {
+            told.extend(caller.witness.clone().map(|witness| (ahead, witness)));
         }
         told.into_iter().for_each(|(ahead, witness)| witness.queued(ahead));
+    }
+}
+
+/// Answers calls that do not wait for others.
+pub(super) fn turn_away(calls: Vec<Call<Caller>>) {
+    for Call { caller, .. } in calls {
+        caller.reply.send(Ok(None)).ok();
     }
 }
 
@@ -108,7 +104,6 @@ impl LocalQueue {
 struct Waiting<'a> {
     queue: &'a Arc<LocalQueue>,
     id: CallId,
-    since: Instant,
 }
 
 impl Drop for Waiting<'_> {

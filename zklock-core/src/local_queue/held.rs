@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::client::settings::Queueing;
-use crate::lease::Readiness;
+use crate::lease::{Look, Readiness};
 use crate::token::MAX_GRANTS;
 
 /// The mode in which a call wants the lock, or in which a node holds it.
@@ -32,53 +32,14 @@ pub(super) trait Handle: Clone {
     fn look(&self) -> Look;
 }
 
-/// The state of a lease at one instant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Look {
-    pub(super) readiness: Readiness,
-    /// Since when other clients may wait for the lock.
-    pub(super) contended_since: Option<Instant>,
-}
-
-impl Look {
-    /// Returns the state of this lease and another one, which are passed on together.
-    pub(super) fn beside(self, other: Self) -> Self {
-        Self {
-            readiness: self.readiness.max(other.readiness),
-            contended_since: self.contended_since.into_iter().chain(other.contended_since).min(),
-        }
-    }
-}
-
-/// A held node whose changes matter to the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Watched {
-    pub(super) node: NodeId,
-    /// Whether the first call in line need not wait for its present holders.
-    pub(super) is_open: bool,
-    /// The state of its lease, as far as the queue has acted on it.
-    pub(super) look: Look,
-}
-
 /// Whether a node admits a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
-    Now(Counted),
+    Now,
     /// The lock is in use, or the state of the lease is not known.
     Later,
     /// The node has to leave, or to stay with its present holders.
     Never,
-}
-
-/// How a grant counts in the turn of its client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Counted {
-    /// As one with the grants before it, because it is in their batch of readers.
-    InBatch,
-    /// As the first one, because nobody else waits.
-    First,
-    /// As one more.
-    Next,
 }
 
 /// The time for which a local queue keeps one node.
@@ -117,16 +78,6 @@ impl<L: Handle> HeldNode<L> {
         self.usage == Usage::Vacant
     }
 
-    /// Returns whether several readers hold the lock.
-    pub(super) fn is_shared(&self) -> bool {
-        matches!(self.usage, Usage::Shared(readers) if readers > 1)
-    }
-
-    /// Returns whether readers hold the lock.
-    pub(super) fn is_read(&self) -> bool {
-        matches!(self.usage, Usage::Shared(_))
-    }
-
     /// Returns whether a call in this mode needs another node.
     pub(super) fn keeps_out(&self, mode: Mode) -> bool {
         self.mode == Mode::Shared && mode == Mode::Exclusive
@@ -152,7 +103,7 @@ impl<L: Handle> HeldNode<L> {
             return Admission::Never;
         }
         if is_batch && self.handoffs < MAX_GRANTS {
-            return Admission::Now(Counted::InBatch);
+            return Admission::Now;
         }
         let Look { readiness, contended_since } = self.look();
         match readiness {
@@ -160,21 +111,18 @@ impl<L: Handle> HeldNode<L> {
             Readiness::Ready | Readiness::Pending if self.is_spent(contended_since, limits) => {
                 Admission::Never
             }
-            Readiness::Ready if contended_since.is_some() => Admission::Now(Counted::Next),
-            Readiness::Ready => Admission::Now(Counted::First),
+            Readiness::Ready => Admission::Now,
             Readiness::Pending => Admission::Later,
         }
     }
 
     /// Records a grant, and returns the number of earlier ones.
-    pub(super) fn grant(&mut self, mode: Mode, counted: Counted, now: Instant) -> u32 {
+    pub(super) fn grant(&mut self, mode: Mode, is_batch: bool, now: Instant) -> u32 {
         if self.handoffs == 0 {
             self.first = now;
         }
-        match counted {
-            Counted::InBatch => {}
-            Counted::First => self.grants = 1,
-            Counted::Next => self.grants += 1,
+        if !is_batch {
+            self.grants = if self.look().contended_since.is_some() { self.grants + 1 } else { 1 };
         }
         let claims = if let Kind::Permits { each, .. } = self.kind { each } else { 1 };
         self.usage = match (mode, self.usage) {
@@ -205,28 +153,12 @@ impl<L: Handle> HeldNode<L> {
 
     /// Returns whether local readers keep other clients' readers out.
     pub(super) fn shuts_readers_out(&self) -> bool {
-        self.mode == Mode::Exclusive && self.is_read() && !self.is_lost()
+        self.mode == Mode::Exclusive && matches!(self.usage, Usage::Shared(_)) && !self.is_lost()
     }
 
     /// Returns the instant at which local readers have to let other clients' readers in, if that is bounded.
     pub(super) fn shuts_out_until(&self, queueing: Queueing) -> Option<Instant> {
-        if !self.shuts_readers_out() {
-            return None;
-        }
-        let others = self.look().contended_since?;
-        let within = if self.grants >= queueing.turns { Duration::ZERO } else { queueing.within };
-        // A bound beyond the clock's range is none.
-        self.turn_since(others).checked_add(within)
-    }
-
-    /// Returns what a queue has acted on. If the present state of the lease is another one, the task serves the calls again. A
-    /// node that is open to the first call, or lost, counts as pending, so that a change wakes the task.
-    pub(super) fn watched(&self, is_open: bool) -> Watched {
-        let mut look = self.claim.look();
-        if is_open || look.readiness == Readiness::Lost {
-            look.readiness = Readiness::Pending;
-        }
-        Watched { node: self.id, is_open, look }
+        if self.shuts_readers_out() { self.turn_ends(self.look().contended_since, queueing) } else { None }
     }
 
     fn is_lost(&self) -> bool {
@@ -242,16 +174,15 @@ impl<L: Handle> HeldNode<L> {
         }
     }
 
-    /// Returns since when the turn counts, if others may wait since this instant.
-    fn turn_since(&self, others: Instant) -> Instant {
-        self.first.max(others)
+    /// Returns the end of the turn of this client, if others wait since this instant. A bound beyond the clock's range is none.
+    fn turn_ends(&self, contended_since: Option<Instant>, queueing: Queueing) -> Option<Instant> {
+        let within = if self.grants >= queueing.turns { Duration::ZERO } else { queueing.within };
+        self.first.max(contended_since?).checked_add(within)
     }
 
     /// Returns whether the turn of this client is over. Its first grant is always within the bounds.
     fn is_spent(&self, contended_since: Option<Instant>, (queueing, now): (Queueing, Instant)) -> bool {
-        let is_over = contended_since.is_some_and(|others| {
-            self.grants >= queueing.turns || now.duration_since(self.turn_since(others)) >= queueing.within
-        });
+        let is_over = self.turn_ends(contended_since, queueing).is_some_and(|end| end <= now);
         self.handoffs == MAX_GRANTS || (self.handoffs > 0 && is_over)
     }
 }

@@ -1,7 +1,6 @@
 //! The calls of one client at one lock, with the leases and the callers that belong to them.
 
 use std::collections::HashMap;
-use std::iter::{RepeatN, repeat_n};
 use std::mem;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -13,12 +12,11 @@ use crate::client::worker::Worker;
 use crate::contend::{Claims, Count, Wanted};
 use crate::error::{Holder, LockError, Phase};
 use crate::events::Witness;
-use crate::lease::{Claim, Lease};
+use crate::lease::{Claim, Look, Share};
 use crate::path::NodePath;
-use crate::queue::predicate::{Place, Role};
+use crate::queue::predicate::Role;
 
-use super::grant::{GiveBack, Grant, Grants};
-use super::held::{Handle, HeldNode, Kind, Look, Mode, NodeId};
+use super::held::{Handle, HeldNode, Kind, Mode, NodeId};
 use super::state::{Call, Granted, State, Wake};
 
 /// The calls of one client at one lock, or for a number of permits of one semaphore.
@@ -47,95 +45,64 @@ pub(super) type CallState = State<Caller, Claims>;
 /// A call that waits.
 pub(super) struct Caller {
     pub(super) reply: oneshot::Sender<Answer>,
-    /// The wait requested by the caller.
-    pub(super) wait: Duration,
-    /// The beginning of the wait.
-    pub(super) since: Instant,
-    /// Told that the call waits in the queue, once its place is known. `None` once it was told, and if nobody listens.
-    pub(super) untold: Option<Witness>,
+    /// Told that the call waits in the queue, once its place is known. `None` if nobody listens.
+    pub(super) witness: Option<Witness>,
 }
 
-/// The answer to a call.
-pub(super) enum Answer {
-    Granted(Grants),
-    Contended,
-    /// Boxed, because each call that waits has room for an answer.
-    Failed(Box<LockError>),
-}
+/// The answer to a call: its grants, or `None` if it does not wait and others have the lock. The error is boxed, because each
+/// call that waits has room for an answer.
+pub(super) type Answer = Result<Option<Grants>, Box<LockError>>;
 
 impl LocalQueue {
     /// Returns what a contender in this mode takes.
     pub(super) fn wanted(&self, mode: Mode) -> Wanted {
-        match (&self.key, mode) {
-            (Wanted::Place(place), Mode::Shared) => {
-                Wanted::Place(Place { role: Role::Read, ..place.clone() })
-            }
-            (wanted, _) => wanted.clone(),
+        let mut wanted = self.key.clone();
+        if let (Wanted::Place(place), Mode::Shared) = (&mut wanted, mode) {
+            place.role = Role::Read;
         }
+        wanted
     }
 
-    /// Makes a change, performs what follows from it, and wakes the task if it has something to do.
+    /// Makes a change, and performs what follows from it: nodes leave, the task is woken if it has work, and calls get the lock.
     pub(super) fn change(
         self: &Arc<Self>,
         change: impl FnOnce(&mut CallState, Instant) -> Vec<Granted<Caller, Claims>>,
     ) {
-        let grants = self.step(change);
-        self.deliver(grants);
-    }
-
-    /// Makes a change, and wakes the task if it has something to do. Returns the grants, which have to be delivered.
-    fn step(
-        self: &Arc<Self>,
-        change: impl FnOnce(&mut CallState, Instant) -> Vec<Granted<Caller, Claims>>,
-    ) -> Vec<Granted<Caller, Claims>> {
         let mut state = self.state.lock();
         let now = Instant::now();
         let grants = change(&mut state, now);
-        // While calls wait, the task gives these nodes up before it contends again, so that this client is not behind itself.
-        let left = if state.waiting() == 0 { mem::take(&mut state.left) } else { Vec::new() };
+        let left = mem::take(&mut state.left);
         let wake = state.wake(now);
         drop(state);
-        drop(left);
+        // Before the task is woken, which may contend again, so that this client is not behind itself.
+        left.into_iter().for_each(leave);
         match wake {
             Wake::Nobody => {}
             Wake::Task => self.changed.notify_one(),
             Wake::NewTask => self.start(),
         }
-        grants
+        grants.into_iter().for_each(|granted| self.grant(granted));
     }
 
-    /// Sends the grants to their callers. A grant whose caller is gone goes to the next one in line.
-    pub(super) fn deliver(self: &Arc<Self>, mut grants: Vec<Granted<Caller, Claims>>) {
-        while !grants.is_empty() {
-            let vain: Vec<_> =
-                grants.into_iter().filter_map(|granted| self.grant(granted)).flatten().collect();
-            let returned = |node| self.step(|state, now| state.given_back(node, now));
-            grants = vain.into_iter().flat_map(returned).collect();
-        }
-    }
-
-    /// Sends the grants of a call to its caller. If the caller is gone, returns the node, once for each of its leases.
-    fn grant(self: &Arc<Self>, granted: Granted<Caller, Claims>) -> Option<RepeatN<NodeId>> {
+    /// Sends the grants of a call to its caller. If the caller is gone, they are dropped, and so go to the next one in line.
+    fn grant(self: &Arc<Self>, granted: Granted<Caller, Claims>) {
         let Granted { call, claim: claims, node, handoff } = granted;
         let grants: Grants =
-            claims.into_iter().map(|claim| Grant::new(claim, handoff, (self.clone() as _, node))).collect();
+            claims.into_iter().map(|claim| Grant::new(claim, handoff, (self.clone(), node))).collect();
         let shares: Vec<_> = grants.iter().map(|grant| grant.share().clone()).collect();
         if handoff > 0 && matches!(self.key, Wanted::Place(_)) {
             // The turn of this client is bounded while others wait.
             shares.iter().for_each(|share| share.lease().look_for_others());
         }
-        if let Err(Answer::Granted(grants)) = call.caller.reply.send(Answer::Granted(grants)) {
-            grants.into_iter().for_each(Grant::undelivered);
-            return Some(repeat_n(node, shares.len()));
+        if call.caller.reply.send(Ok(Some(grants))).is_ok() {
+            shares.iter().for_each(|share| share.report_handoff());
         }
-        shares.iter().for_each(|share| share.report_handoff());
-        None
     }
 
     /// Answers calls with an error.
     pub(super) fn fail(&self, calls: Vec<Call<Caller>>, error: impl Fn(Duration) -> LockError) {
-        for Call { caller, .. } in calls {
-            caller.reply.send(Answer::Failed(Box::new(error(caller.wait)))).ok();
+        for Call { caller, deadline, .. } in calls {
+            caller.reply.send(Err(Box::new(error(deadline.wait)))).ok();
         }
     }
 
@@ -171,35 +138,71 @@ impl LocalQueue {
     }
 }
 
-impl GiveBack for LocalQueue {
-    fn give_back(self: Arc<Self>, node: NodeId) -> bool {
-        let mut is_shared = false;
-        self.change(|state, now| {
-            // The lease of a node that is not known any more is that of its holders alone.
-            is_shared = state.node(node).is_none_or(HeldNode::is_shared);
-            state.given_back(node, now)
-        });
-        is_shared
-    }
-
-    fn downgraded(self: Arc<Self>, node: NodeId) {
-        self.change(|state, now| state.downgraded(node, now));
+/// Gives up the claims to a node, which its holders keep. If readers have it, other clients' readers are let in.
+fn leave(node: HeldNode<Claims>) {
+    if node.shuts_readers_out() {
+        // The last claim ends after the order, so that the task of the node performs both.
+        node.claim.iter().for_each(|claim| drop(claim.lease().downgrade()));
     }
 }
 
 impl Handle for Claims {
     fn look(&self) -> Look {
-        look_at(self.iter().map(Claim::lease))
+        let looks = self.iter().map(|claim| claim.lease().look());
+        looks.reduce(Look::beside).expect("a call has at least one claim")
     }
 }
 
-/// Returns the state of the leases that one call has.
-pub(super) fn look_at<'a>(leases: impl Iterator<Item = &'a Arc<Lease>>) -> Look {
-    let looks = leases.map(|lease| {
-        let (readiness, contended_since) = lease.readiness();
-        Look { readiness, contended_since }
-    });
-    looks.reduce(Look::beside).expect("a call has at least one claim")
+/// One holder's part of a held lock. Dropping it gives the lock back.
+pub(crate) struct Grant {
+    /// The holder's claim. Taken when the lock is given back.
+    claim: Option<Claim>,
+    share: Arc<Share>,
+    /// The local queue to which the lock is given back.
+    queue: Arc<LocalQueue>,
+    node: NodeId,
+}
+
+/// The grants of one call, mostly one. Each is shared by the holds of its lock.
+pub(crate) type Grants = Vec<Arc<Grant>>;
+
+impl Grant {
+    /// Returns the grant of a lease to a holder that comes after this many others.
+    pub(super) fn new(claim: Claim, handoff: u32, (queue, node): (Arc<LocalQueue>, NodeId)) -> Arc<Self> {
+        let share = Arc::new(Share::new(claim.lease(), handoff));
+        Arc::new(Self { claim: Some(claim), share, queue, node })
+    }
+
+    /// Returns the holder's share of the lease.
+    pub(crate) fn share(&self) -> &Arc<Share> {
+        &self.share
+    }
+
+    /// Orders that readers may share the lock. The returned future waits until the server has applied it, or the lock is
+    /// lost. Nobody has to poll it.
+    pub(crate) fn downgrade(&self) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
+        if !self.share.lease().is_forked() {
+            self.queue.change(|state, now| state.downgraded(self.node, now));
+        }
+        self.share.lease().downgrade()
+    }
+}
+
+impl Drop for Grant {
+    /// Gives the lock back, in this thread and without a request if another call waits for it. If none does, it is released in a
+    /// moment.
+    fn drop(&mut self) {
+        let Some(claim) = self.claim.take() else { return };
+        if self.share.lease().is_forked() {
+            // The lock is left to the process from which this one was forked.
+            return mem::forget(claim);
+        }
+        self.share.end();
+        // The line gives its claim up behind this one, and so orders the release before it wakes its task, which
+        // may create another node.
+        drop(claim);
+        self.queue.change(|state, now| state.given_back(self.node, now));
+    }
 }
 
 impl LocalQueues {
@@ -259,8 +262,9 @@ impl Drop for LocalQueue {
 #[cfg(test)]
 mod tests {
     use crate::client::{connect, connected, soon};
-    use crate::deadline::Contention;
+    use crate::deadline::{Contention, Deadline};
     use crate::event::LockEventKind;
+    use crate::queue::predicate::Place;
 
     use super::*;
 
@@ -269,11 +273,11 @@ mod tests {
     /// Puts a call into the line, and returns the receiver of its answer.
     fn arrive(queue: &Arc<LocalQueue>) -> oneshot::Receiver<Answer> {
         let (reply, answer) = oneshot::channel();
-        let caller = Caller { reply, wait: WAIT, since: Instant::now(), untold: None };
         queue.change(|state, now| {
-            let (id, mode, contention) = (state.id(), Mode::Exclusive, Contention::Wait);
-            let call = Call { id, mode, contention, deadline: now.checked_add(WAIT), caller };
-            state.arrive(call, now).expect("the queue is open")
+            let deadline = Deadline::new(WAIT, Contention::Wait);
+            let caller = Caller { reply, witness: None };
+            let call = Call { id: state.id(), mode: Mode::Exclusive, deadline, caller };
+            state.arrive(call, now).unwrap_or_default()
         });
         answer
     }
@@ -295,7 +299,7 @@ mod tests {
         permit.release().await.unwrap();
         for answer in living {
             let answer = soon(answer).await.unwrap();
-            assert!(matches!(answer, Answer::Granted(_)));
+            assert!(matches!(answer, Ok(Some(_))));
         }
         mutex.lock().await.unwrap().release().await.unwrap();
         semaphore.acquire().await.unwrap().release().await.unwrap();

@@ -250,5 +250,5 @@ fn three_calls_of_each_of_two_processes_take_turns() {
 #[test]
 fn calls_of_one_process_leave_and_write_whenever_tasks_run() {
     const SETUP: &Setup = &Setup { calls: [&[LOCK, BOUNDED], &[]], pace: Pace::Any, choices: MUTEX, ..PLAIN };
-    check(SETUP, 4_000);
+    check(SETUP, 3_000);
 }

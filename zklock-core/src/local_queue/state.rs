@@ -25,17 +25,17 @@
 //!    Every interleaving can therefore be simulated.
 //! 2. A call is in line, granted, answered or gone: exactly one of them.
 //! 3. Calls are granted in the order of their ids, except that readers join readers.
-//! 4. The work of the task follows from the state alone: from [`State::need`], and from the nodes that leave. A change
-//!    wakes the task only if that is something else than what it sleeps for.
+//! 4. The work of the task follows from the state alone, by [`State::need`]. A change wakes the task only if it has work.
 
 use std::collections::BTreeMap;
 use std::mem;
+use std::ops::Bound;
 use std::time::Instant;
 
 use crate::client::settings::Queueing;
-use crate::deadline::Contention;
+use crate::deadline::{Contention, Deadline};
 
-use super::held::{Admission, Handle, HeldNode, Kind, Mode, NodeId, Watched};
+use super::held::{Admission, Handle, HeldNode, Kind, Mode, NodeId};
 
 /// The identity of a call, and its place in line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,9 +47,7 @@ pub(super) struct CallId(pub(super) u64);
 pub(super) struct Call<C> {
     pub(super) id: CallId,
     pub(super) mode: Mode,
-    pub(super) contention: Contention,
-    /// `None` waits forever.
-    pub(super) deadline: Option<Instant>,
+    pub(super) deadline: Deadline,
     pub(super) caller: C,
 }
 
@@ -72,35 +70,26 @@ pub(super) struct Contender {
 }
 
 /// What the task of a queue has to do, or to wait for.
-#[derive(Debug)]
-#[cfg_attr(test, derive(PartialEq))]
-pub(super) enum Need<L> {
-    /// Give up these nodes before anything else, so that this client is not behind itself.
-    GiveUp(Vec<HeldNode<L>>),
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Need {
     /// Contend for the lock, or for permits.
     Contend(Entry),
     /// Withdraw the contender, because no call in line can use it.
     Withdraw,
     /// Release a node that nobody uses, unless a call comes for it in a moment. It has had this many grants.
     Leave(NodeId, u32),
-    /// Let other clients' readers in beside the readers that hold this node.
-    Downgrade(NodeId),
-    /// Wait for a change of the calls, of the contender, or of these nodes, and for this instant, if there is one.
-    Wait(Vec<Watched>, Option<Instant>),
+    /// Wait for news, and for this instant, if there is one.
+    Wait(Option<Instant>),
     /// Nothing is left to do, and the task ends.
     Nothing,
 }
 
 /// Whether a task does the work of a queue.
-#[derive(Debug)]
-#[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Task {
     Absent,
-    /// The task sleeps until this instant, until the nodes that it watches change, or until it is woken.
-    Asleep {
-        until: Option<Instant>,
-        watched: Vec<Watched>,
-    },
+    /// The task sleeps until this instant, or until there are news.
+    Asleep(Option<Instant>),
     Awake,
 }
 
@@ -111,14 +100,6 @@ pub(super) enum Wake {
     Task,
     /// There is no task. The caller has to start one.
     NewTask,
-}
-
-/// The reason why a call does not get into the line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rejected {
-    /// The call does not wait for others, and would have to.
-    Contended,
-    Closed,
 }
 
 /// A call that is granted the lock.
@@ -137,18 +118,19 @@ pub(super) struct Granted<C, L> {
 pub(super) struct State<C, L> {
     kind: Kind,
     queueing: Queueing,
-    last_call: u64,
+    last_call: CallId,
+    /// The last call whose listeners were told that it waits.
+    told: CallId,
     waiting: BTreeMap<CallId, Call<C>>,
     /// Not later than the earliest deadline of a call.
     deadline: Option<Instant>,
     pub(super) last_node: u64,
     /// In the order in which they came. A lock has at most one.
     pub(super) held: Vec<HeldNode<L>>,
-    /// Nodes that are no longer kept. The lease of each is released once its last holder has given it back.
+    /// Nodes that have just left. Their leases are their holders' alone, once whoever made the change has dropped these.
     pub(super) left: Vec<HeldNode<L>>,
     pub(super) contender: Option<Contender>,
     task: Task,
-    is_closed: bool,
 }
 
 /// What calls do.
@@ -157,7 +139,8 @@ impl<C, L: Handle> State<C, L> {
         Self {
             kind,
             queueing,
-            last_call: 0,
+            last_call: CallId(0),
+            told: CallId(0),
             waiting: BTreeMap::new(),
             deadline: None,
             last_node: 0,
@@ -165,77 +148,59 @@ impl<C, L: Handle> State<C, L> {
             left: Vec::new(),
             contender: None,
             task: Task::Absent,
-            is_closed: false,
         }
     }
 
     /// Returns the id of the next call.
     pub(super) fn id(&mut self) -> CallId {
-        self.last_call += 1;
-        CallId(self.last_call)
+        self.last_call.0 += 1;
+        self.last_call
     }
 
-    /// Puts a call into the line, at the place of its id.
-    pub(super) fn arrive(&mut self, call: Call<C>, now: Instant) -> Result<Vec<Granted<C, L>>, Rejected> {
-        if self.is_closed {
-            return Err(Rejected::Closed);
+    /// Puts a call into the line, at the place of its id. Returns the call if it does not wait for others, and would have to.
+    pub(super) fn arrive(&mut self, call: Call<C>, now: Instant) -> Result<Vec<Granted<C, L>>, Call<C>> {
+        if call.deadline.contention == Contention::Leave && self.is_contended(call.mode) {
+            return Err(call);
         }
-        if call.contention == Contention::Leave && self.is_contended(call.mode) {
-            return Err(Rejected::Contended);
-        }
-        self.deadline = self.deadline.into_iter().chain(call.deadline).min();
+        self.deadline = self.deadline.into_iter().chain(call.deadline.end()).min();
         self.waiting.insert(call.id, call);
         Ok(self.serve(now))
     }
 
     /// Removes a call whose caller no longer waits.
     pub(super) fn gone(&mut self, id: CallId, now: Instant) -> Vec<Granted<C, L>> {
-        match self.waiting.remove(&id) {
-            Some(_) => self.serve(now),
-            None => Vec::new(),
-        }
+        self.waiting.remove(&id);
+        self.serve(now)
     }
 
-    /// Handles the end of a grant. It changes nothing under a node whose lease was given up.
+    /// Handles the end of a grant. It changes nothing under a node that has left.
     pub(super) fn given_back(&mut self, node: NodeId, now: Instant) -> Vec<Granted<C, L>> {
-        self.change_held(node, now, HeldNode::give_back)
+        self.held.iter_mut().filter(|held| held.id == node).for_each(HeldNode::give_back);
+        self.serve(now)
     }
 
     /// Treats the node as a reader's from now on, because its downgrade has been ordered.
     pub(super) fn downgraded(&mut self, node: NodeId, now: Instant) -> Vec<Granted<C, L>> {
-        self.change_held(node, now, HeldNode::downgrade)
-    }
-
-    fn change_held(
-        &mut self,
-        node: NodeId,
-        now: Instant,
-        change: fn(&mut HeldNode<L>),
-    ) -> Vec<Granted<C, L>> {
-        let Some(held) = self.held.iter_mut().chain(&mut self.left).find(|held| held.id == node) else {
-            return Vec::new();
-        };
-        change(held);
+        self.held.iter_mut().filter(|held| held.id == node).for_each(HeldNode::downgrade);
         self.serve(now)
     }
 
-    /// Grants the nodes to as many calls as they admit.
+    /// Grants the nodes to as many calls as they admit. The others leave that never will, or keep other clients' readers out.
     pub(super) fn serve(&mut self, now: Instant) -> Vec<Granted<C, L>> {
-        let mut grants = Vec::new();
-        // Readers that are let in together count as one grant.
-        let mut is_batch = false;
-        let mut index = 0;
-        while let (Some(mode), Some(held)) = (self.first().map(|call| call.mode), self.held.get_mut(index)) {
-            match held.admits(mode, is_batch, (self.queueing, now)) {
+        let limits = (self.queueing, now);
+        let is_over = |until: Option<Instant>| until.is_some_and(|until| until <= now);
+        let leaves = |held: &mut HeldNode<L>| is_over(held.shuts_out_until(self.queueing));
+        self.left.extend(self.held.extract_if(.., leaves));
+        let (mut grants, mut index) = (Vec::new(), 0);
+        while let (Some(first), Some(held)) = (self.waiting.first_entry(), self.held.get_mut(index)) {
+            let mode = first.get().mode;
+            // Readers that are let in together count as one grant.
+            let is_batch = mode == Mode::Shared && !grants.is_empty();
+            match held.admits(mode, is_batch, limits) {
                 Admission::Later => index += 1,
-                // The task lets other clients' readers in before the node leaves.
-                Admission::Never if held.shuts_readers_out() => index += 1,
                 Admission::Never => self.left.push(self.held.remove(index)),
-                Admission::Now(counted) => {
-                    let Some((_, call)) = self.waiting.pop_first() else { break };
-                    let begins_batch = held.is_vacant() && mode == Mode::Shared;
-                    let handoff = held.grant(mode, counted, now);
-                    is_batch |= begins_batch;
+                Admission::Now => {
+                    let (call, handoff) = (first.remove(), held.grant(mode, is_batch, now));
                     grants.push(Granted { call, claim: held.claim.clone(), node: held.id, handoff });
                 }
             }
@@ -250,17 +215,8 @@ impl<C, L: Handle> State<C, L> {
         grants
     }
 
-    /// Refuses all calls from now on, and returns those that wait.
-    pub(super) fn close(&mut self) -> Vec<Call<C>> {
-        self.is_closed = true;
-        self.drain()
-    }
-
-    pub(super) fn is_closed(&self) -> bool {
-        self.is_closed
-    }
-
-    fn drain(&mut self) -> Vec<Call<C>> {
+    /// Removes all calls from the line, and returns them.
+    pub(super) fn drain(&mut self) -> Vec<Call<C>> {
         mem::take(&mut self.waiting).into_values().collect()
     }
 }
@@ -277,41 +233,27 @@ impl<C, L: Handle> State<C, L> {
         self.waiting.first_key_value().map(|(_, call)| call)
     }
 
-    /// Returns the callers that wait, each with the number of contenders in front: those of other clients, and calls of this
-    /// one. There are none while the place of this client is not known.
-    pub(super) fn queued(&mut self) -> impl Iterator<Item = (usize, &mut C)> {
-        let ahead = self.ahead();
-        let callers = self.waiting.values_mut().map(|call| &mut call.caller);
-        ahead.into_iter().flat_map(|ahead| ahead..).zip(callers)
-    }
-
-    /// Returns the caller of this call with the number of contenders in front of it, if that is known.
-    pub(super) fn queued_as(&mut self, id: CallId) -> Option<(usize, &mut C)> {
-        let ahead = self.ahead()?;
-        let is_last = self.waiting.last_key_value().is_some_and(|(last, _)| *last == id);
-        let in_front = if is_last { self.waiting.len() - 1 } else { self.waiting.range(..id).count() };
-        Some((ahead + in_front, &mut self.waiting.get_mut(&id)?.caller))
+    /// Returns the callers that have come since the last look, each with the number of contenders in front: those of other
+    /// clients, and calls of this one. There are none while the place of this client is not known.
+    pub(super) fn newly_queued(&mut self) -> Vec<(usize, &C)> {
+        let Some(ahead) = self.ahead() else { return Vec::new() };
+        let told = mem::replace(&mut self.told, self.last_call);
+        let calls = self.waiting.range((Bound::Excluded(told), Bound::Unbounded));
+        let callers: Vec<_> = calls.map(|(_, call)| &call.caller).collect();
+        (ahead + self.waiting.len() - callers.len()..).zip(callers).collect()
     }
 
     /// Returns the number of contenders in front of the first call, if the place of this client is known.
     fn ahead(&self) -> Option<usize> {
-        let others = self.contender.and_then(|contender| contender.ahead);
-        let own = match self.kind {
-            Kind::Lock => usize::from(self.is_in_use()),
-            // A contender stands behind the permits of its client.
-            Kind::Permits { .. } if self.has_all() => self.held.len(),
-            Kind::Permits { .. } => 0,
-        };
-        self.is_queued().then(|| others.unwrap_or(0) + own)
+        let others = self.contender.and_then(|contender| contender.ahead).unwrap_or(0);
+        // A contender stands behind the permits of its client.
+        let own = if self.has_all() { self.in_use() } else { 0 };
+        self.is_queued().then_some(others + own)
     }
 
     /// Returns whether a contender of this client is in the queue, behind others or behind its own node.
     pub(super) fn is_queued(&self) -> bool {
-        let is_behind_own = match self.kind {
-            Kind::Lock => !self.held.is_empty(),
-            Kind::Permits { .. } => self.has_all() || self.held.iter().any(HeldNode::is_vacant),
-        };
-        is_behind_own || self.is_contender_queued()
+        self.has_all() || self.held.iter().any(HeldNode::is_vacant) || self.is_contender_queued()
     }
 
     fn is_contender_queued(&self) -> bool {
@@ -320,20 +262,21 @@ impl<C, L: Handle> State<C, L> {
 
     /// Returns whether calls in line wait for calls of this client that hold the lock, and for no other client.
     pub(super) fn is_behind_own(&self) -> bool {
-        match self.kind {
-            Kind::Lock => self.is_in_use() && !self.is_contender_queued(),
-            Kind::Permits { .. } => self.has_all(),
-        }
+        self.has_all() && self.in_use() > 0 && !self.is_contender_queued()
     }
 
-    /// Returns whether a call of this client holds the lock under the held node.
-    fn is_in_use(&self) -> bool {
-        self.held.iter().any(|held| !held.is_vacant())
+    /// Returns the number of nodes under which calls of this client hold the lock.
+    fn in_use(&self) -> usize {
+        self.held.iter().filter(|held| !held.is_vacant()).count()
     }
 
-    /// Returns whether this client has as many permits as it can have.
+    /// Returns whether this client has the lock, or as many permits as it can have.
     fn has_all(&self) -> bool {
-        matches!(self.kind, Kind::Permits { most: Some(most), .. } if self.held.len() >= most)
+        let most = match self.kind {
+            Kind::Lock => Some(1),
+            Kind::Permits { most, .. } => most,
+        };
+        most.is_some_and(|most| self.held.len() >= most)
     }
 
     /// Returns whether a call in this mode would have to wait for others.
@@ -341,7 +284,7 @@ impl<C, L: Handle> State<C, L> {
         let mut waiting = self.waiting.values();
         if self.kind != Kind::Lock {
             // The permits that the client holds do not tell whether the servers have another one.
-            return waiting.any(|call| call.contention == Contention::Wait);
+            return waiting.any(|call| call.deadline.contention == Contention::Wait);
         }
         let is_in_front = waiting.any(|call| (mode, call.mode) != (Mode::Shared, Mode::Shared));
         // A contender that no call uses any more is in nobody's way, unless others are in front of it.
@@ -350,32 +293,16 @@ impl<C, L: Handle> State<C, L> {
         let is_in_use = self.held.iter().any(|held| !held.is_open_to(mode));
         is_in_front || (self.is_contender_queued() && !is_withdrawn) || is_in_use
     }
-
-    /// Returns the node with this id, until its lease is only its holders'.
-    pub(super) fn node(&self, node: NodeId) -> Option<&HeldNode<L>> {
-        self.held.iter().chain(&self.left).find(|held| held.id == node)
-    }
 }
 
 /// What happens to the contender and to the held nodes.
 impl<C, L: Handle> State<C, L> {
-    /// Takes note of the number of contenders in front, and returns the calls that do not wait for them. Those for permits are
-    /// not among them: others at the gate do not tell whether there are permits.
-    pub(super) fn behind(&mut self, count: usize) -> Vec<Call<C>> {
-        if let Some(contender) = &mut self.contender {
-            contender.ahead = Some(count);
-        }
-        match self.kind {
-            Kind::Lock => self.take_out(|call| call.contention == Contention::Leave),
-            Kind::Permits { .. } => Vec::new(),
-        }
-    }
-
-    /// Takes note that the contender has no place in the queue, because the session ended.
-    pub(super) fn restarted(&mut self) {
-        if let Some(contender) = &mut self.contender {
-            contender.ahead = None;
-        }
+    /// Takes note of the number of contenders in front, if the contender has a place in the queue, and returns the calls that do
+    /// not wait for them. Those for permits are not among them: others at the gate do not tell whether there are permits.
+    pub(super) fn placed(&mut self, ahead: Option<usize>) -> Vec<Call<C>> {
+        self.contender.iter_mut().for_each(|contender| contender.ahead = ahead);
+        let is_contended = ahead.is_some() && self.kind == Kind::Lock;
+        self.take_out(|call| is_contended && call.deadline.contention == Contention::Leave)
     }
 
     /// Takes over a node that has come to the head of its queue.
@@ -401,19 +328,7 @@ impl<C, L: Handle> State<C, L> {
     /// that had come before it looked.
     pub(super) fn contended(&mut self) -> Vec<Call<C>> {
         let newest = self.contender.take().map(|contender| contender.newest);
-        self.take_out(|call| call.contention == Contention::Leave && Some(call.id) <= newest)
-    }
-
-    /// Takes note that the contender was refused, and returns all calls that wait.
-    pub(super) fn refused(&mut self) -> Vec<Call<C>> {
-        self.contender = None;
-        self.drain()
-    }
-
-    /// Takes a node out of the queue that has to be left to its present holders.
-    pub(super) fn take_held(&mut self, node: NodeId) -> Option<L> {
-        let index = self.held.iter().position(|held| held.id == node)?;
-        Some(self.held.remove(index).claim)
+        self.take_out(|call| call.deadline.contention == Contention::Leave && Some(call.id) <= newest)
     }
 
     /// Gives up the nodes that nobody uses, unless a call waits.
@@ -421,14 +336,6 @@ impl<C, L: Handle> State<C, L> {
         if self.waiting.is_empty() {
             self.left.extend(self.held.extract_if(.., |held| held.is_vacant()));
         }
-    }
-
-    /// Removes the calls whose deadlines have passed, and returns them.
-    pub(super) fn expire(&mut self, now: Instant) -> Vec<Call<C>> {
-        if self.deadline.is_none_or(|deadline| deadline > now) {
-            return Vec::new();
-        }
-        self.take_out(|call| call.deadline.is_some_and(|deadline| deadline <= now))
     }
 
     fn take_out(&mut self, which: impl Fn(&Call<C>) -> bool) -> Vec<Call<C>> {
@@ -439,139 +346,106 @@ impl<C, L: Handle> State<C, L> {
 
 /// What the task does.
 impl<C, L: Handle> State<C, L> {
-    /// Tells whether the task has something to do after a change that it does not know of, and takes note that it is woken.
+    /// Tells whether the task has work after a change that it does not know of, and takes note that it is woken.
     pub(super) fn wake(&mut self, now: Instant) -> Wake {
-        match mem::replace(&mut self.task, Task::Awake) {
-            Task::Awake => Wake::Nobody,
-            Task::Absent if self.need(now).is_some() || !self.is_idle() => Wake::NewTask,
-            Task::Absent => {
-                self.task = Task::Absent;
-                Wake::Nobody
-            }
-            Task::Asleep { until, watched } => {
+        let wake = match self.task {
+            Task::Absent if self.need() != Need::Nothing => Wake::NewTask,
+            Task::Asleep(_) if self.has_news(now) => Wake::Task,
+            _ => return Wake::Nobody,
+        };
+        self.task = Task::Awake;
+        wake
+    }
+
+    /// Returns whether a task that sleeps has work.
+    pub(super) fn has_news(&self, now: Instant) -> bool {
+        let Task::Asleep(until) = self.task else { return false };
+        match self.need() {
+            Need::Wait(soonest) => {
                 let is_sooner = |soonest| until.is_none_or(|until| soonest < until);
-                if self.is_news(&watched, now) || self.soonest().is_some_and(is_sooner) {
-                    return Wake::Task;
-                }
-                self.task = Task::Asleep { until, watched };
-                Wake::Nobody
+                soonest.is_some_and(is_sooner) || self.can_serve(now)
             }
+            // It sleeps on beside a node that is in use, for the next call.
+            Need::Nothing => self.held.is_empty(),
+            Need::Contend(_) | Need::Withdraw | Need::Leave(..) => true,
         }
     }
 
-    /// Returns whether a task that watches these nodes has something to do, or has to watch others. The task
-    /// itself waits for changes of their leases.
-    fn is_news(&self, watched: &[Watched], now: Instant) -> bool {
-        if !self.left.is_empty() || self.need(now).is_some() {
-            return true;
+    /// Returns whether a node admits the first call in line, or has to leave because it never will.
+    fn can_serve(&self, now: Instant) -> bool {
+        let is_served = |mode| {
+            let mut admissions = self.held.iter().map(|held| held.admits(mode, false, (self.queueing, now)));
+            admissions.any(|admission| admission != Admission::Later)
+        };
+        self.first().is_some_and(|call| is_served(call.mode))
+    }
+
+    /// Takes note that the task is awake. Removes the calls whose deadlines have passed, and returns them.
+    pub(super) fn expire(&mut self, now: Instant) -> Vec<Call<C>> {
+        self.task = Task::Awake;
+        if self.deadline.is_none_or(|deadline| deadline > now) {
+            return Vec::new();
         }
-        if self.is_idle() {
-            // The task sleeps on beside a node that is in use, for the next call. It must not keep one that leaves.
-            return !watched.iter().all(|watched| self.held.iter().any(|held| held.id == watched.node));
-        }
-        let watched = watched.iter().map(|watched| (watched.node, watched.is_open));
-        !self.to_watch().map(|(held, is_open)| (held.id, is_open)).eq(watched)
+        let expired = self.take_out(|call| call.deadline.end().is_some_and(|end| end <= now));
+        self.deadline = self.waiting.values().filter_map(|call| call.deadline.end()).min();
+        expired
     }
 
     /// Returns what the task has to do next, and takes note that it does so.
-    pub(super) fn next(&mut self, now: Instant) -> Need<L> {
-        if !self.left.is_empty() {
-            return Need::GiveUp(mem::take(&mut self.left));
-        }
-        match self.need(now) {
-            Some(Need::Contend(entry)) => {
-                let newest = CallId(self.last_call);
+    pub(super) fn next(&mut self) -> Need {
+        let need = self.need();
+        match need {
+            Need::Contend(entry) => {
+                let newest = self.last_call;
                 self.contender = Some(Contender { entry, newest, ahead: None, is_withdrawn: false });
-                Need::Contend(entry)
             }
-            Some(Need::Withdraw) => {
+            Need::Withdraw => {
                 self.contender.iter_mut().for_each(|contender| contender.is_withdrawn = true);
+            }
+            Need::Leave(..) => {}
+            Need::Wait(until) => self.task = Task::Asleep(until),
+            Need::Nothing => self.task = Task::Absent,
+        }
+        need
+    }
+
+    /// Takes note that there is no task any more, so that a later call starts another one. Returns the calls that wait. What is
+    /// held is left to its holders.
+    pub(super) fn abandon(&mut self) -> Vec<Call<C>> {
+        (self.contender, self.task) = (None, Task::Absent);
+        self.left.append(&mut self.held);
+        self.drain()
+    }
+
+    /// Returns what the task has to do next.
+    fn need(&self) -> Need {
+        let vacant = self.held.iter().find(|held| held.is_vacant());
+        if let Some(vacant) = vacant.filter(|_| self.waiting.is_empty()) {
+            return Need::Leave(vacant.id, vacant.handoffs);
+        }
+        let keeps_others_out = self.held.iter().any(HeldNode::shuts_readers_out);
+        match (self.contender, self.needed()) {
+            (None, Some(entry)) => Need::Contend(entry),
+            (Some(contender), needed) if !contender.is_withdrawn && !contender.serves(needed) => {
                 Need::Withdraw
             }
-            Some(need) => need,
-            None if self.is_idle() => {
-                self.task = Task::Absent;
-                Need::Nothing
-            }
-            None => {
-                self.deadline = self.waiting.values().filter_map(|call| call.deadline).min();
-                let until = self.soonest();
-                let watched: Vec<_> = self.to_watch().map(|(held, is_open)| held.watched(is_open)).collect();
-                self.task = Task::Asleep { until, watched: watched.clone() };
-                Need::Wait(watched, until)
+            (None, None) if self.waiting.is_empty() && !keeps_others_out => Need::Nothing,
+            _ => {
+                let turns = self.held.iter().filter_map(|held| held.shuts_out_until(self.queueing));
+                Need::Wait(self.deadline.into_iter().chain(turns).min())
             }
         }
-    }
-
-    /// Takes note that there is no task any more, so that a later call starts another one. Returns the calls that wait, and the
-    /// leases.
-    ///
-    /// Holders that give their locks back later find no held node, so that the last of them releases it.
-    pub(super) fn abandon(&mut self) -> (Vec<Call<C>>, Vec<L>) {
-        (self.contender, self.task) = (None, Task::Absent);
-        let claims = self.held.drain(..).chain(self.left.drain(..)).map(|held| held.claim).collect();
-        (self.drain(), claims)
-    }
-
-    /// Returns what the task has to do before it waits for a change.
-    fn need(&self, now: Instant) -> Option<Need<L>> {
-        if let Some(vacant) = self.held.iter().find(|held| held.is_vacant() && self.waiting.is_empty()) {
-            return Some(Need::Leave(vacant.id, vacant.handoffs));
-        }
-        if let Some(node) = self.node_to_downgrade(now) {
-            return Some(Need::Downgrade(node));
-        }
-        let needed = self.needed();
-        match self.contender {
-            Some(contender) => {
-                (!contender.is_withdrawn && !contender.serves(needed)).then_some(Need::Withdraw)
-            }
-            None => needed.map(Need::Contend),
-        }
-    }
-
-    /// Returns whether there is nothing to wait for.
-    fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.contender.is_none() && self.to_watch().next().is_none()
     }
 
     /// Returns the contender that the first call in line needs, if what is held is of no use to it.
     fn needed(&self) -> Option<Entry> {
-        let &Call { mode, contention, .. } = self.first()?;
+        let &Call { mode, deadline: Deadline { contention, .. }, .. } = self.first()?;
         let is_needed = match self.kind {
             Kind::Lock => self.held.iter().all(|held| held.keeps_out(mode)),
             // A call that does not wait asks the servers.
             Kind::Permits { .. } => contention == Contention::Leave || !self.has_all(),
         };
         is_needed.then_some(Entry { mode, contention })
-    }
-
-    /// Returns the nodes whose leases matter to the queue while nothing else happens, and whether each is open to the first call.
-    fn to_watch(&self) -> impl Iterator<Item = (&HeldNode<L>, bool)> {
-        let first = self.first().map(|call| call.mode);
-        let held = self.held.iter().filter(move |held| first.is_some() || held.shuts_readers_out());
-        held.map(move |held| (held, first.is_some_and(|mode| held.is_open_to(mode))))
-    }
-
-    /// Returns an instant that is not later than the next deadline or bound.
-    fn soonest(&self) -> Option<Instant> {
-        self.deadline.into_iter().chain(self.shuts_out_until()).min()
-    }
-
-    /// Returns the node under which local readers no longer may keep other clients' readers out. The first call in line is
-    /// such a reader where the node does not admit it.
-    fn node_to_downgrade(&self, now: Instant) -> Option<NodeId> {
-        let (is_read, limits) =
-            (self.first().is_some_and(|call| call.mode == Mode::Shared), (self.queueing, now));
-        let held = self.held.first().filter(|held| held.shuts_readers_out())?;
-        let is_over = self.shuts_out_until().is_some_and(|until| until <= now);
-        let is_closed = is_read && held.admits(Mode::Shared, false, limits) == Admission::Never;
-        (is_closed || is_over).then_some(held.id)
-    }
-
-    /// Returns the instant at which local readers have to let other clients' readers in, if that is bounded.
-    fn shuts_out_until(&self) -> Option<Instant> {
-        self.held.first().and_then(|held| held.shuts_out_until(self.queueing))
     }
 }
 

@@ -4,42 +4,40 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-use futures_util::future::{OptionFuture, select_all};
+use futures_util::future::OptionFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
 use tracing::field::display;
 
 use crate::client::settings::WaitWarning;
-use crate::contend::{self, Contested, Wanted};
+use crate::contend::{Contested, Wanted, contend};
 use crate::error::LockError;
 use crate::session::drive::Progress;
 use crate::time::sleep_until;
 
-use super::held::Watched;
-use super::queue::{Answer, Caller, LocalQueue, look_at};
-use super::state::{Call, Entry, Need};
+use super::call::turn_away;
+use super::queue::LocalQueue;
+use super::state::Need;
 
 /// The task of a local queue. If it ends early, because the client's thread ended or a bug made it panic, it fails the calls,
 /// and later calls start another task.
-struct Task {
-    queue: Arc<LocalQueue>,
-    is_over: bool,
-}
+struct Task(
+    /// `None` once it has ended.
+    Option<Arc<LocalQueue>>,
+);
 
 impl LocalQueue {
     /// Starts the task.
     pub(super) fn start(self: &Arc<Self>) {
         // Made here rather than in the future, which may be dropped before its first poll.
-        let task = Task { queue: self.clone(), is_over: false };
-        self.worker.tasks.spawn(async move {
-            task.queue.run().await;
-            task.end();
-        });
+        let task = Task(Some(self.clone()));
+        self.worker.tasks.spawn(task.run());
     }
 
     /// Does what the calls need until nobody waits.
     async fn run(self: &Arc<Self>) {
-        let closing = &self.worker.closing;
+        let (closing, mut is_closed) = (&self.worker.closing, false);
         // In the memory of the task: most tasks have a contender from the beginning.
         let mut contest = pin!(None);
         let mut cancel: Option<CancellationToken> = None;
@@ -47,66 +45,53 @@ impl LocalQueue {
         let mut seen_vacant = None;
         loop {
             let log = self.log_long_wait(&mut warning);
-            self.expire();
-            let need = self.state.lock().next(Instant::now());
+            let expired = self.state.lock().expire(Instant::now());
+            self.fail(expired, |waited| self.timeout(waited));
+            self.change(|state, now| state.serve(now));
+            let need = self.state.lock().next();
             match need {
-                Need::GiveUp(left) => {
-                    drop(left);
-                    // The tasks of these nodes delete them meanwhile.
-                    yield_now().await;
-                }
                 Need::Contend(entry) => {
                     let cancel = cancel.insert(CancellationToken::new());
-                    contest.set(Some(self.contend(entry, cancel)));
+                    let queue = self.clone();
+                    let listener = Arc::new(move |progress| queue.note(progress));
+                    let wanted = (self.wanted(entry.mode), entry.contention);
+                    contest.set(Some(contend(cancel, &self.worker, &self.path, wanted, listener)));
+                    // Meanwhile, the tasks of the nodes that have left delete them.
+                    yield_now().await;
                 }
                 Need::Withdraw => cancel.iter().for_each(CancellationToken::cancel),
                 // The calls of a client that gives a lock back often come again in a moment.
                 Need::Leave(node, grants) => {
                     if closing.is_cancelled() || seen_vacant.replace((node, grants)) == Some((node, grants)) {
-                        self.state.lock().leave();
+                        self.change(|state, _| {
+                            state.leave();
+                            Vec::new()
+                        });
                     } else {
                         yield_now().await;
                     }
                 }
-                Need::Downgrade(node) => {
-                    let claims = self.state.lock().take_held(node);
-                    // The last claim ends after the order, so that the task of the node performs both.
-                    claims.iter().flatten().for_each(|claim| drop(claim.lease().downgrade()));
-                }
-                Need::Wait(watched, until) => {
-                    let is_closed = self.state.lock().is_closed();
+                Need::Wait(until) => {
                     let soonest = until.into_iter().chain(log).min();
                     tokio::select! {
                         biased;
-                        () = closing.cancelled(), if !is_closed => self.close(),
+                        () = closing.cancelled(), if !is_closed => {
+                            is_closed = true;
+                            let calls = self.state.lock().drain();
+                            self.fail(calls, |_| self.closed());
+                        }
                         Some(end) = OptionFuture::from(contest.as_mut().as_pin_mut()) => {
                             contest.set(None);
                             self.conclude(end);
                         }
                         () = self.changed.notified() => {}
-                        () = self.any_changes(&watched), if !watched.is_empty() => self.serve(),
+                        Some(()) = self.lease_changes() => {}
                         Some(()) = OptionFuture::from(soonest.map(sleep_until)) => {}
                     }
                 }
                 Need::Nothing => return,
             }
         }
-    }
-
-    /// Begins to contend.
-    fn contend(
-        self: &Arc<Self>,
-        entry: Entry,
-        cancel: &CancellationToken,
-    ) -> impl Future<Output = Contested> + Send + use<> {
-        let (queue, wanted) = (self.clone(), (self.wanted(entry.mode), entry.contention));
-        contend::contend(
-            cancel,
-            &self.worker,
-            &self.path,
-            wanted,
-            Arc::new(move |progress| queue.note(progress)),
-        )
     }
 
     /// Takes note of the progress of the contender.
@@ -119,11 +104,11 @@ impl LocalQueue {
         self.note_front(front);
         match progress {
             Progress::Queued(count) => {
-                let contended = self.state.lock().behind(count);
+                let contended = self.state.lock().placed(Some(count));
                 turn_away(contended);
                 self.tell_queued();
             }
-            Progress::Connecting => self.state.lock().restarted(),
+            Progress::Connecting => drop(self.state.lock().placed(None)),
             Progress::Entering | Progress::Behind(_) => {}
         }
     }
@@ -133,8 +118,7 @@ impl LocalQueue {
         self.note_front(None);
         match end {
             Ok(Some(claims)) => {
-                let grants = self.state.lock().headed(claims, Instant::now());
-                self.deliver(grants);
+                self.change(|state, now| state.headed(claims, now));
                 self.tell_queued();
             }
             Ok(None) => {
@@ -144,54 +128,38 @@ impl LocalQueue {
             // It was withdrawn.
             Err(LockError::Closed { .. }) => self.state.lock().withdrawn(),
             Err(error) => {
-                let calls = self.state.lock().refused();
+                let calls = {
+                    let mut state = self.state.lock();
+                    state.withdrawn();
+                    state.drain()
+                };
                 self.fail(calls, |_| error.clone());
             }
         }
     }
 
-    /// Waits until the state of one of these is another one.
-    async fn any_changes(&self, watched: &[Watched]) {
-        select_all(watched.iter().map(|watched| Box::pin(self.node_changes(watched)))).await;
-    }
-
-    async fn node_changes(&self, &Watched { node, look, .. }: &Watched) {
+    /// Waits for a change of a lease, unless one has given the task work. Returns `None` if there is no lease.
+    async fn lease_changes(&self) -> Option<()> {
         let leases: Vec<_> = {
             let state = self.state.lock();
-            let Some(held) = state.node(node) else { return };
-            held.claim.iter().map(|claim| claim.lease().clone()).collect()
+            let claims = state.held.iter().flat_map(|held| &held.claim);
+            claims.map(|claim| claim.lease().clone()).collect()
         };
-        // The calls in line rely on the node.
+        // The calls in line rely on the nodes.
         leases.iter().for_each(|lease| lease.urge());
-        let is_changed = || look_at(leases.iter()) != look;
-        select_all(leases.iter().map(|lease| Box::pin(lease.until(is_changed)))).await;
-    }
-
-    /// Refuses all calls from now on.
-    fn close(self: &Arc<Self>) {
-        let calls = self.state.lock().close();
-        self.fail(calls, |_| self.closed());
-        self.serve();
-    }
-
-    /// Answers the calls whose time is over.
-    fn expire(self: &Arc<Self>) {
-        let calls = self.state.lock().expire(Instant::now());
-        if !calls.is_empty() {
-            self.fail(calls, |waited| self.timeout(waited));
-            self.serve();
-        }
-    }
-
-    /// Serves the calls that are left, which may need another node, or none.
-    fn serve(self: &Arc<Self>) {
-        let grants = self.state.lock().serve(Instant::now());
-        self.deliver(grants);
+        let changes = leases.iter().map(|lease| {
+            let before = lease.look();
+            lease.until(move || lease.look() != before)
+        });
+        let mut changes: FuturesUnordered<_> = changes.collect();
+        // Behind the first looks, so that no change is missed.
+        let has_news = self.state.lock().has_news(Instant::now());
+        if has_news { Some(()) } else { changes.next().await }
     }
 
     /// Logs that the calls wait long, if it is time for that. Returns the next time.
     fn log_long_wait(&self, warning: &mut WaitWarning) -> Option<Instant> {
-        let since = self.state.lock().first()?.caller.since;
+        let since = self.state.lock().first()?.deadline.started;
         warning.check(since, |waited, left_out| {
             let ((phase, holder), calls) = (self.in_the_way(), self.state.lock().waiting());
             let (path, holder) = (&self.path, holder.as_ref().map(display));
@@ -201,27 +169,24 @@ impl LocalQueue {
 }
 
 impl Task {
-    fn end(mut self) {
-        self.is_over = true;
+    async fn run(mut self) {
+        if let Some(queue) = &self.0 {
+            queue.run().await;
+        }
+        self.0.take();
     }
 }
 
 impl Drop for Task {
     fn drop(&mut self) {
-        if !self.is_over {
-            self.queue.note_front(None);
-            // What is held stays with its present holders.
-            let (calls, claims) = self.queue.state.lock().abandon();
-            drop(claims);
-            self.queue.fail(calls, |_| self.queue.closed());
-        }
-    }
-}
-
-/// Answers calls that do not wait for others.
-fn turn_away(calls: Vec<Call<Caller>>) {
-    for Call { caller, .. } in calls {
-        caller.reply.send(Answer::Contended).ok();
+        let Some(queue) = &self.0 else { return };
+        queue.note_front(None);
+        let mut calls = Vec::new();
+        queue.change(|state, _| {
+            calls = state.abandon();
+            Vec::new()
+        });
+        queue.fail(calls, |_| queue.closed());
     }
 }
 
@@ -249,7 +214,7 @@ mod tests {
         };
         let gone = Holder::other(b"billing-7", 7, 0, 1);
         // It has work to do from now on.
-        line.state.lock().behind(1);
+        line.state.lock().placed(Some(1));
         line.note(Progress::Behind(gone.clone()));
         assert_eq!(holder(), Some(gone));
         line.note(Progress::Entering);

@@ -5,12 +5,12 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use crate::client::settings::Queueing;
-use crate::lease::Readiness;
+use crate::lease::{Look, Readiness};
 use crate::token::MAX_GRANTS;
 
-use super::held::{Handle, Kind, Look, Mode, NodeId};
-use super::state::{Call, CallId, Entry, Granted, Need, Rejected, State, Wake};
-use crate::deadline::Contention;
+use super::held::{Handle, Kind, Mode, NodeId};
+use super::state::{Call, CallId, Entry, Granted, Need, State, Wake};
+use crate::deadline::{Contention, Deadline};
 
 use Mode::{Exclusive, Shared};
 
@@ -44,7 +44,8 @@ impl Scene {
     }
 
     fn call(&mut self, mode: Mode, contention: Contention) -> Call<()> {
-        Call { id: self.state.id(), mode, contention, deadline: None, caller: () }
+        let deadline = Deadline { wait: Duration::MAX, started: self.now, contention };
+        Call { id: self.state.id(), mode, deadline, caller: () }
     }
 
     fn wait(&mut self, mode: Mode) -> Vec<(u64, u32)> {
@@ -52,31 +53,27 @@ impl Scene {
         grants(&self.state.arrive(call, self.now).unwrap())
     }
 
-    fn attempt(&mut self, mode: Mode) -> Result<Vec<(u64, u32)>, Rejected> {
+    fn attempt(&mut self, mode: Mode) -> Option<Vec<(u64, u32)>> {
         let call = self.call(mode, Contention::Leave);
-        self.state.arrive(call, self.now).map(|served| grants(&served))
+        self.state.arrive(call, self.now).ok().map(|served| grants(&served))
     }
 
     /// A call that waits until a later instant.
     fn wait_for(&mut self, wait: Duration) {
         let mut call = self.call(Exclusive, Contention::Wait);
-        call.deadline = Some(self.now + wait);
+        call.deadline.wait = wait;
         assert_eq!(grants(&self.state.arrive(call, self.now).unwrap()), []);
     }
 
-    /// The task contends, and gives up the nodes that have left before.
+    /// The task contends.
     #[track_caller]
     fn enter(&mut self, mode: Mode) {
-        let mut need = self.state.next(self.now);
-        if let Need::GiveUp(_) = need {
-            need = self.state.next(self.now);
-        }
-        assert_eq!(need, Need::Contend(Entry { mode, contention: Contention::Wait }));
+        assert_eq!(self.state.next(), Need::Contend(Entry { mode, contention: Contention::Wait }));
     }
 
     #[track_caller]
     fn rest(&mut self) {
-        assert!(matches!(self.state.next(self.now), Need::Wait(..) | Need::Nothing));
+        assert!(matches!(self.state.next(), Need::Wait(_) | Need::Nothing));
     }
 
     fn head(&mut self) -> Vec<(u64, u32)> {
@@ -135,13 +132,13 @@ fn a_node_that_nobody_holds_is_retaken_until_the_task_makes_it_leave() {
     scene.rest();
     assert_eq!(scene.give_back(), (vec![], 0));
     assert_eq!(scene.state.wake(scene.now), Wake::NewTask);
-    assert_eq!(scene.state.next(scene.now), Need::Leave(scene.node, 1));
+    assert_eq!(scene.state.next(), Need::Leave(scene.node, 1));
     assert_eq!(scene.wait(Exclusive), [(2, 1)]);
     scene.state.leave();
     assert_eq!(scene.left(), 0);
     scene.give_back();
     // A call has had it since.
-    assert_eq!(scene.state.next(scene.now), Need::Leave(scene.node, 2));
+    assert_eq!(scene.state.next(), Need::Leave(scene.node, 2));
     scene.state.leave();
     assert_eq!(scene.left(), 1);
     assert_eq!(scene.wait(Exclusive), []);
@@ -157,7 +154,7 @@ fn a_contender_of_the_other_side_than_the_first_call_is_withdrawn() {
     scene.rest();
     scene.gone(1);
     assert_eq!(scene.state.wake(scene.now), Wake::Task);
-    assert!(matches!(scene.state.next(scene.now), Need::Withdraw));
+    assert!(matches!(scene.state.next(), Need::Withdraw));
     scene.state.withdrawn();
     scene.enter(Shared);
 }
@@ -166,8 +163,7 @@ fn a_contender_of_the_other_side_than_the_first_call_is_withdrawn() {
 fn a_line_whose_task_ended_early_leaves_the_lock_to_its_holder_and_has_another_task_for_later_calls() {
     let mut scene = Scene::held(Exclusive);
     scene.wait(Exclusive);
-    let (calls, claims) = scene.state.abandon();
-    assert_eq!((calls.len(), claims.len()), (1, 1));
+    assert_eq!((scene.state.abandon().len(), scene.left()), (1, 1));
     assert_eq!(scene.give_back(), (vec![], 0));
     assert_eq!(scene.state.wake(scene.now), Wake::Nobody);
     scene.wait(Exclusive);
@@ -182,7 +178,8 @@ fn a_grant_has_its_claim_to_the_lease_before_the_line_gives_up_its_own() {
     let claim = Claim::new();
     let served = scene.state.headed(claim.clone(), scene.now);
     assert_eq!(Rc::strong_count(&claim.0), 3, "this one, that of the line and that of the grant");
-    drop(scene.state.abandon());
+    scene.state.abandon();
+    assert_eq!(scene.left(), 1);
     assert_eq!(Rc::strong_count(&claim.0), 2);
     drop(served);
 }
@@ -232,7 +229,7 @@ fn a_bound_of_time_beyond_the_range_of_the_clock_is_none() {
     scene.claim.is_contended_since(scene.now);
     scene.wait(Shared);
     scene.give_back();
-    assert!(matches!(scene.state.next(scene.now), Need::Wait(_, None)));
+    assert!(matches!(scene.state.next(), Need::Wait(None)));
 }
 
 #[test]
@@ -241,11 +238,11 @@ fn a_reader_that_does_not_wait_is_refused_behind_a_writer_and_behind_a_contender
     scene.wait(Shared);
     scene.enter(Shared);
     scene.wait(Exclusive);
-    assert_eq!(scene.attempt(Shared), Err(Rejected::Contended));
+    assert_eq!(scene.attempt(Shared), None);
     scene.gone(2);
-    assert_eq!(scene.attempt(Shared), Ok(vec![]));
-    assert_eq!(scene.state.behind(1).len(), 1);
-    assert_eq!(scene.attempt(Shared), Err(Rejected::Contended));
+    assert_eq!(scene.attempt(Shared), Some(vec![]));
+    assert_eq!(scene.state.placed(Some(1)).len(), 1);
+    assert_eq!(scene.attempt(Shared), None);
 }
 
 #[test]
@@ -255,23 +252,20 @@ fn a_writer_is_behind_readers_of_its_client_alone_until_its_node_is_behind_other
     assert!(scene.state.is_behind_own());
     scene.enter(Exclusive);
     assert!(scene.state.is_behind_own(), "the place of its node is not known");
-    scene.state.behind(2);
+    scene.state.placed(Some(2));
     assert!(scene.state.is_queued() && !scene.state.is_behind_own());
     scene.give_back();
     assert!(!scene.state.is_behind_own(), "nobody holds the lock here");
 }
 
 #[test]
-fn the_only_reader_of_a_node_that_leaves_is_not_taken_for_one_of_several() {
+fn a_node_whose_holder_was_asked_leaves_when_another_reader_comes_and_is_left_to_the_first() {
     let mut scene = Scene::held(Shared);
     scene.claim.becomes(Readiness::Over);
     assert_eq!(scene.wait(Shared), []);
-    let leaving =
-        |scene: &Scene| scene.state.node(scene.node).map(|held| (held.is_vacant(), held.is_shared()));
-    assert_eq!(leaving(&scene), Some((false, false)));
-    assert_eq!(grants(&scene.state.given_back(scene.node, scene.now)), []);
-    assert_eq!(leaving(&scene), Some((true, false)));
     assert_eq!(scene.left(), 1);
+    assert_eq!(scene.give_back(), (vec![], 0));
+    scene.enter(Shared);
 }
 
 #[test]
@@ -321,8 +315,7 @@ fn a_node_whose_numbers_are_used_up_leaves() {
     scene.state.held.first_mut().unwrap().handoffs = MAX_GRANTS - 1;
     scene.wait(Shared);
     scene.wait(Shared);
-    assert_eq!(scene.give_back().0, [(2, MAX_GRANTS - 1)]);
-    assert!(matches!(scene.state.next(scene.now), Need::Downgrade(_)));
+    assert_eq!(scene.give_back(), (vec![(2, MAX_GRANTS - 1)], 1));
 }
 
 #[test]
@@ -334,7 +327,6 @@ fn a_set_is_passed_on_when_all_of_it_is_back() {
     assert_eq!(scene.head(), [(1, 0)]);
     assert_eq!(scene.wait(Exclusive), []);
     assert_eq!(scene.give_back(), (vec![], 0));
-    assert!(!scene.state.node(scene.node).unwrap().is_read());
     assert_eq!(scene.give_back(), (vec![(2, 1)], 0));
     assert_eq!(scene.give_back(), (vec![], 0));
     assert_eq!(scene.give_back(), (vec![], 1));
@@ -343,20 +335,20 @@ fn a_set_is_passed_on_when_all_of_it_is_back() {
 #[test]
 fn a_vain_try_is_answered_when_its_contender_has_left_or_at_once_if_others_wait_on() {
     let mut scene = Scene::new();
-    assert_eq!(scene.attempt(Shared), Ok(vec![]));
+    assert_eq!(scene.attempt(Shared), Some(vec![]));
     const TRY: Entry = Entry { mode: Shared, contention: Contention::Leave };
-    assert_eq!(scene.state.next(scene.now), Need::Contend(TRY));
+    assert_eq!(scene.state.next(), Need::Contend(TRY));
     // It has come after the contender has looked.
-    assert_eq!(scene.attempt(Shared), Ok(vec![]));
+    assert_eq!(scene.attempt(Shared), Some(vec![]));
     let ids = |calls: Vec<Call<()>>| calls.iter().map(|call| call.id.0).collect::<Vec<_>>();
     assert_eq!(ids(scene.state.contended()), [1]);
-    assert_eq!(scene.state.next(scene.now), Need::Contend(TRY));
+    assert_eq!(scene.state.next(), Need::Contend(TRY));
     scene.wait(Shared);
     scene.rest();
     assert_eq!(ids(scene.state.contended()), [2]);
     scene.enter(Shared);
     scene.attempt(Shared).unwrap();
-    assert_eq!(ids(scene.state.behind(1)), [4]);
+    assert_eq!(ids(scene.state.placed(Some(1))), [4]);
     assert_eq!(scene.head(), [(3, 0)]);
 }
 
@@ -364,7 +356,7 @@ fn a_vain_try_is_answered_when_its_contender_has_left_or_at_once_if_others_wait_
 fn a_call_that_waits_uses_the_contender_of_a_try_and_not_the_other_way_round() {
     let mut scene = Scene::new();
     scene.attempt(Exclusive).unwrap();
-    scene.state.next(scene.now);
+    scene.state.next();
     scene.wait(Exclusive);
     scene.gone(1);
     scene.rest();
@@ -374,12 +366,9 @@ fn a_call_that_waits_uses_the_contender_of_a_try_and_not_the_other_way_round() {
     scene.enter(Exclusive);
     scene.gone(1);
     scene.attempt(Exclusive).unwrap();
-    assert_eq!(scene.state.next(scene.now), Need::Withdraw);
+    assert_eq!(scene.state.next(), Need::Withdraw);
     scene.state.withdrawn();
-    assert!(matches!(
-        scene.state.next(scene.now),
-        Need::Contend(Entry { contention: Contention::Leave, .. })
-    ));
+    assert!(matches!(scene.state.next(), Need::Contend(Entry { contention: Contention::Leave, .. })));
 }
 
 #[test]

@@ -145,10 +145,7 @@ impl Acquisition {
     /// Returns the number of the contender that has left, if the next contender of this client is first with
     /// the next number.
     pub(crate) fn last_number(&self) -> Option<Sequence> {
-        match self.state {
-            State::Finished(End::Withdrawn) => self.first,
-            _ => None,
-        }
+        self.first.filter(|_| self.state == State::Finished(End::Withdrawn))
     }
 
     /// Updates the number of permits. A waiting contender lists the queue again.
@@ -177,14 +174,13 @@ impl Acquisition {
             (State::Creating, Event::Entered(node, sight)) => self.entered(node, sight),
             (State::Creating, Event::ParentMissing) => self.prepare(),
             (State::Creating, Event::QueueExists) if self.intent == Intent::Acquire => self.create(),
-            (State::Creating, Event::QueueExists) => self.gone(),
-            (State::Creating | State::Preparing, Event::Refused | Event::Skipped) => self.gone(),
+            (State::Preparing, Event::Prepared) if self.intent == Intent::Acquire => self.create(),
+            (State::Creating, Event::QueueExists | Event::Refused | Event::Skipped) => self.gone(),
+            (State::Preparing, Event::Prepared | Event::Refused | Event::Skipped) => self.gone(),
             (State::Creating, _) => {
                 self.unknown += 1;
                 self.locate()
             }
-            (State::Preparing, Event::Prepared) if self.intent == Intent::Acquire => self.create(),
-            (State::Preparing, Event::Prepared) => self.gone(),
             (State::Preparing, _) => self.prepare(),
             (State::Locating, Event::Located(nodes)) => self.located(nodes),
             (State::Locating, Event::ParentMissing) => self.located(Vec::new()),

@@ -72,17 +72,16 @@ impl<'a> Contender<'a> {
         })
     }
 
-    /// Parses the name of a contender with zklock's grammar, or of another client with one of these patterns.
-    pub(crate) fn parse_any(name: &'a str, patterns: &[String]) -> Option<Self> {
-        Self::parse(name).or_else(|| Self::parse_stranger(name, patterns))
-    }
-
-    /// Parses the name of another client's contender, with one of these patterns in front of its sequence.
+    /// Parses the name of a contender with zklock's grammar, or of another client with one of these patterns in front of its
+    /// sequence.
     ///
     /// A contender with kazoo's pattern for shared ones is a reader. Any other is a writer.
-    fn parse_stranger(name: &'a str, patterns: &[String]) -> Option<Self> {
-        let pattern = patterns.iter().find_map(|pattern| Some((pattern, split(name, pattern)?.1)));
-        pattern.map(|(pattern, sequence)| Self { name, role: role_of_stranger(pattern), sequence, id: None })
+    pub(crate) fn parse_any(name: &'a str, patterns: &[String]) -> Option<Self> {
+        Self::parse(name).or_else(|| {
+            let of = |pattern: &'_ String| Some((role_of_stranger(pattern), split(name, pattern)?.1));
+            let (role, sequence) = patterns.iter().find_map(of)?;
+            Some(Self { name, role, sequence, id: None })
+        })
     }
 
     pub(crate) fn is_of(&self, id: ContenderId) -> bool {

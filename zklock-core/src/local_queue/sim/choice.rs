@@ -6,7 +6,7 @@ use crate::local_queue::held::Mode;
 use super::node::{Downgrade, Node, Owner, Watch};
 use super::setup::Choice;
 use super::step::Step;
-use super::world::{CallState, Caller, Foreigner, Task, WITHIN, Watched, World};
+use super::world::{CallState, Caller, Foreigner, Task, WITHIN, World};
 
 impl World {
     pub(super) fn steps(&self) -> Vec<Step> {
@@ -141,18 +141,13 @@ impl World {
         match &process.task {
             Task::Absent => false,
             Task::Awake => true,
-            Task::Asleep { until, kept } => {
+            Task::Asleep(until) => {
+                self.show(index);
                 process.is_roused
                     || until.is_some_and(|until| until <= self.now)
-                    || kept.iter().any(|kept| self.has_news(index, *kept))
+                    || process.state.has_news(self.now)
             }
         }
-    }
-
-    /// Returns whether the lease that a task watches has changed.
-    fn has_news(&self, process: usize, kept: Watched) -> bool {
-        let lease = self.node_of(kept.zxid).lease.expect("a kept node has a lease");
-        lease.look(self.processes[process].is_connected) != kept.look
     }
 
     fn add_contender(&self, index: usize, steps: &mut Vec<Step>) {

@@ -1,13 +1,15 @@
 //! The effects of events.
 
+use std::time::Duration;
+
 use super::trail::Told;
+use crate::deadline::Deadline;
 use crate::local_queue::held::Mode;
 use crate::local_queue::state::Call;
 
 use super::node::{Downgrade, Node, Owner, Watch};
 use super::step::Step;
 use super::world::{CallState, Foreigner, Share, WITHIN, World};
-use crate::local_queue::state::Rejected;
 
 impl World {
     pub(super) fn after(&self, step: Step) -> Self {
@@ -64,7 +66,7 @@ impl World {
             Step::EndSession(process) => self.end_session(process),
             Step::Close(process) => {
                 self.processes[process].is_closed = true;
-                let calls = self.processes[process].state.close();
+                let calls = self.processes[process].state.drain();
                 self.answer(process, calls);
                 self.rouse(process);
             }
@@ -109,22 +111,24 @@ impl World {
         let (now, state) = (self.now, &mut self.processes[process]);
         let caller = &mut state.calls[index];
         let id = *caller.id.get_or_insert_with(|| state.state.id());
-        if caller.spec.is_bounded && caller.deadline.is_none() {
-            caller.deadline = Some(now + WITHIN);
-        }
+        let spec = caller.spec;
+        let (wait, started) = if spec.is_bounded { (WITHIN, now) } else { (Duration::MAX, self.begin) };
+        let contention = spec.contention;
+        let deadline = *caller.deadline.get_or_insert(Deadline { wait, started, contention });
         caller.state = CallState::InLine;
-        let (spec, deadline) = (caller.spec, caller.deadline);
-        let (mode, contention) = (spec.mode, spec.contention);
-        let call = Call { id, mode, contention, deadline, caller: index };
-        self.show(process);
-        match self.processes[process].state.arrive(call, now) {
-            Ok(served) => self.deliver(process, served),
-            Err(turned) => {
-                self.processes[process].calls[index].state = CallState::Done;
-                self.check_refusal(process, spec, turned == Rejected::Closed);
-            }
+        let call = Call { id, mode: spec.mode, deadline, caller: index };
+        let (is_closed, mut is_refused) = (state.is_closed, false);
+        self.change(process, |state, now| {
+            let arrived = if is_closed { Err(call) } else { state.arrive(call, now) };
+            arrived.unwrap_or_else(|_| {
+                is_refused = true;
+                Vec::new()
+            })
+        });
+        if is_refused {
+            self.processes[process].calls[index].state = CallState::Done;
+            self.check_refusal(process, spec);
         }
-        self.rouse(process);
     }
 
     fn depart(&mut self, process: usize, index: usize) {

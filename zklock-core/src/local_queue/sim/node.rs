@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Instant;
 
-use crate::lease::Readiness;
-use crate::local_queue::held::{Handle, Look, Mode};
+use crate::lease::{Look, Readiness};
+use crate::local_queue::held::{Handle, Mode};
 
 /// A node below the lock. Its number is its place in the queue, and its zxid.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -2,9 +2,8 @@
 
 use crate::deadline::Contention;
 
-use super::node::{Claim, Downgrade, Lease, Node, Owner};
-use super::world::{Contender, Task, Watched, World};
-use crate::local_queue::held::Watched as Seen;
+use super::node::{Claim, Lease, Node, Owner};
+use super::world::{Contender, Task, World};
 use crate::local_queue::state::Need;
 
 impl World {
@@ -27,7 +26,7 @@ impl World {
 
     pub(super) fn tell(&mut self, process: usize) {
         let ahead = self.contender(process).untold.take().expect("there is something to tell");
-        let refused = self.processes[process].state.behind(ahead);
+        let refused = self.processes[process].state.placed(Some(ahead));
         self.answer(process, refused);
         self.wake(process);
     }
@@ -45,10 +44,7 @@ impl World {
         let contended_since = is_contended.then_some(self.now);
         self.node(zxid).lease = Some(Lease::new(contended_since));
         let claim = Claim { zxid, screen: self.screen.clone() };
-        self.show(process);
-        let (now, line) = (self.now, &mut self.processes[process].state);
-        let served = line.headed(claim, now);
-        self.deliver(process, served);
+        self.change(process, |state, now| state.headed(claim, now));
         self.wake(process);
     }
 
@@ -73,7 +69,8 @@ impl World {
     pub(super) fn refuse(&mut self, process: usize) {
         self.processes[process].contender = None;
         let line = &mut self.processes[process].state;
-        let failed = line.refused();
+        line.withdrawn();
+        let failed = line.drain();
         self.answer(process, failed);
         self.wake(process);
     }
@@ -90,16 +87,13 @@ impl World {
         let now = self.now;
         let process = &mut self.processes[index];
         process.is_roused = false;
-        let slept = std::mem::replace(&mut process.task, Task::Awake);
-        if !slept.watched().is_empty() {
-            self.change(index, |state, now| state.serve(now));
-        }
-        let expired = self.processes[index].state.expire(now);
+        process.task = Task::Awake;
+        let expired = process.state.expire(now);
         self.answer(index, expired);
+        self.change(index, |state, now| state.serve(now));
         self.show(index);
         let process = &mut self.processes[index];
-        match process.state.next(now) {
-            Need::GiveUp(_) => {}
+        match process.state.next() {
             Need::Contend(entry) => {
                 assert_eq!(process.contender, None, "a second contender enters");
                 process.contender = Some(Contender { entry, zxid: None, untold: None, is_cancelled: false });
@@ -108,21 +102,11 @@ impl World {
                 process.contender.as_mut().expect("there is a contender").is_cancelled = true;
             }
             // The task looks twice. Without that, there are only more schedules.
-            Need::Leave(..) => process.state.leave(),
-            Need::Downgrade(node) => {
-                let claim = process.state.take_held(node).expect("the node is held");
-                let lease = self.node(claim.zxid).lease();
-                if lease.downgrade == Downgrade::No {
-                    lease.downgrade = Downgrade::Ordered;
-                }
-            }
-            Need::Wait(watched, until) => {
-                let seen = |watched: &Seen| {
-                    let held = process.state.node(watched.node).expect("the node is held");
-                    Watched { zxid: held.claim.zxid, look: watched.look }
-                };
-                process.task = Task::Asleep { until, kept: watched.iter().map(seen).collect() };
-            }
+            Need::Leave(..) => self.change(index, |state, _| {
+                state.leave();
+                Vec::new()
+            }),
+            Need::Wait(until) => process.task = Task::Asleep(until),
             Need::Nothing => {
                 assert_eq!(process.contender, None, "the task leaves a contender alone");
                 process.task = Task::Absent;

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use super::trail::Trail;
 use crate::client::settings::Queueing;
-use crate::deadline::Contention;
-use crate::local_queue::held::{Look, Mode, NodeId};
+use crate::deadline::{Contention, Deadline};
+use crate::local_queue::held::{Mode, NodeId};
 use crate::local_queue::state::{Call, CallId, Entry, Granted, State, Wake};
 
-use super::node::{Claim, Node, Owner, Screen};
+use super::node::{Claim, Downgrade, Node, Owner, Screen};
 use super::setup::{Setup, Spec};
 use super::step::Step;
 
@@ -52,7 +52,7 @@ pub(super) struct Caller {
     pub(super) spec: Spec,
     pub(super) id: Option<CallId>,
     pub(super) state: CallState,
-    pub(super) deadline: Option<Instant>,
+    pub(super) deadline: Option<Deadline>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -88,14 +88,7 @@ pub(super) struct Contender {
 pub(super) enum Task {
     Absent,
     Awake,
-    Asleep { until: Option<Instant>, kept: Vec<Watched> },
-}
-
-/// The lease that a sleeping task watches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Watched {
-    pub(super) zxid: usize,
-    pub(super) look: Look,
+    Asleep(Option<Instant>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -104,12 +97,6 @@ pub(super) enum Foreigner {
     Queued(Mode),
     Holding(Mode),
     Done,
-}
-
-impl Task {
-    pub(super) fn watched(&self) -> &[Watched] {
-        if let Self::Asleep { kept, .. } = self { kept } else { &[] }
-    }
 }
 
 impl Caller {
@@ -191,14 +178,11 @@ impl World {
         (zxid, ahead)
     }
 
-    /// Returns whether a process still uses a lease: its line, a holder, or its task.
+    /// Returns whether a process still uses a lease: its line, or a holder.
     pub(super) fn is_used(&self, process: usize, zxid: usize) -> bool {
         let process = &self.processes[process];
-        let mut by_line = process.state.held.iter().chain(&process.state.left);
-        let by_line = by_line.any(|held| held.claim.zxid == zxid);
-        let by_caller = process.calls.iter().any(|call| call.share().is_some_and(|share| share.zxid == zxid));
-        let by_task = |watched: &Watched| watched.zxid == zxid;
-        by_line || by_caller || process.task.watched().iter().any(by_task)
+        let by_line = process.state.held.iter().any(|held| held.claim.zxid == zxid);
+        by_line || process.calls.iter().any(|call| call.share().is_some_and(|share| share.zxid == zxid))
     }
 
     /// Shows the leases of a process to its line, which may look at them now.
@@ -219,31 +203,35 @@ impl World {
     ) {
         self.show(process);
         let served = change(&mut self.processes[process].state, self.now);
-        self.deliver(process, served);
-        let line = &mut self.processes[process].state;
-        if line.waiting() == 0 {
-            line.left.clear();
-        }
+        self.let_readers_in(process);
         self.rouse(process);
+        self.deliver(process, served);
+    }
+
+    /// Gives up the nodes that have left.
+    fn let_readers_in(&mut self, process: usize) {
+        let left = std::mem::take(&mut self.processes[process].state.left);
+        for held in left.iter().filter(|held| held.shuts_readers_out()) {
+            let lease = self.node(held.claim.zxid).lease();
+            if lease.downgrade == Downgrade::No {
+                lease.downgrade = Downgrade::Ordered;
+            }
+        }
     }
 
     /// Sends the grants. One whose receiver is gone is given back.
     pub(super) fn deliver(&mut self, process: usize, served: Vec<Granted<usize, Claim>>) {
-        let mut open = vec![served];
-        while let Some(served) = open.pop() {
-            self.check_batch(process, &served);
-            for granted in served {
-                let index = granted.call.caller;
-                let share = Share { zxid: granted.claim.zxid, node: granted.node, mode: granted.call.mode };
-                let call = &mut self.processes[process].calls[index];
-                assert!(call.is_in_line(), "a call in state {:?} is granted", call.state);
-                if call.state == CallState::Leaving {
-                    call.state = CallState::Done;
-                    self.show(process);
-                    open.push(self.processes[process].state.given_back(share.node, self.now));
-                } else {
-                    call.state = CallState::Sent(share);
-                }
+        self.check_batch(process, &served);
+        for granted in served {
+            let index = granted.call.caller;
+            let share = Share { zxid: granted.claim.zxid, node: granted.node, mode: granted.call.mode };
+            let call = &mut self.processes[process].calls[index];
+            assert!(call.is_in_line(), "a call in state {:?} is granted", call.state);
+            if call.state == CallState::Leaving {
+                call.state = CallState::Done;
+                self.change(process, |state, now| state.given_back(share.node, now));
+            } else {
+                call.state = CallState::Sent(share);
             }
         }
     }
