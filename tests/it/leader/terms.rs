@@ -1,14 +1,16 @@
 //! The ends of terms, values of a term that are kept, and the events between an election, a callback and a close.
 
 use std::future::{pending, ready};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc;
-use zklock::{Ended, LeaderLatch, Leadership, LossReason};
-use zklock_testkit::Proxy;
+use futures_util::poll;
+use tokio::sync::{mpsc, oneshot};
+use zklock::{Ended, Leader, LeaderLatch, Leadership, LockError, LossReason, Policy};
 use zklock_testkit::wire::Opcode;
+use zklock_testkit::{How, Proxy};
 use zookeeper_client as zk;
 
 use crate::support::{Space, failed, lead, soon, until};
@@ -104,7 +106,7 @@ async fn leader_and_follower(space: &Space) -> (LeaderLatch, Leadership, LeaderL
 async fn a_body_that_never_yields_keeps_the_office_until_it_ends() {
     let (first, term, second) = leader_and_follower(&Space::new()).await;
     let is_at_work = Arc::new(AtomicBool::new(true));
-    let (told, begun) = tokio::sync::oneshot::channel();
+    let (told, begun) = oneshot::channel();
     let body = std::thread::spawn({
         let (term, is_at_work) = (term.clone(), is_at_work.clone());
         let body = async move {
@@ -128,11 +130,63 @@ async fn a_body_that_never_yields_keeps_the_office_until_it_ends() {
 #[tokio::test]
 async fn a_body_that_nobody_polls_any_more_does_not_keep_the_office_for_ever() {
     let (_first, term, second) = leader_and_follower(&Space::new()).await;
-    let mut body = std::pin::pin!(term.run(pending::<()>()));
-    assert!(futures_util::poll!(&mut body).is_pending());
+    let mut body = pin!(term.run(pending::<()>()));
+    assert!(poll!(&mut body).is_pending());
     term.resign();
     soon(second.leadership()).await.unwrap();
     assert!(failed(body.await).is_lost());
+}
+
+/// Checks for 20 round trips that leadership is not handed on.
+async fn assert_kept(space: &Space, next: &Leader) {
+    for _ in 0..20 {
+        assert_eq!(space.children(PATH).await.len(), 2);
+        assert!(!next.is_leader());
+    }
+}
+
+#[rstest::rstest]
+#[tokio::test]
+async fn an_office_is_kept_for_a_body_that_runs_to_its_end_unless_the_session_has_ended(
+    #[values(LossReason::Resigned, LossReason::Suspended, LossReason::SessionEnded)] cause: LossReason,
+) {
+    let space = Space::new();
+    let ((proxy, client), other) = (space.proxied().await, space.client().await);
+    let election = client.election(PATH).unwrap();
+    let latch = match cause {
+        LossReason::Suspended => election.policy(Policy::GiveUpWhenSuspended).latch(),
+        _ => election.latch(),
+    };
+    let term = soon(latch.leadership()).await.unwrap();
+    let (end, ends) = oneshot::channel();
+    let mut body = pin!(term.run_to_end(ends));
+    assert!(poll!(&mut body).is_pending());
+    let next = other.leader(PATH).unwrap();
+    assert!(!next.join().await.unwrap());
+    space.until_queued(PATH, 2).await;
+    match cause {
+        LossReason::Resigned => term.resign(),
+        LossReason::Suspended => proxy.cut(How::Rst),
+        _ => space.end_session_of(&client),
+    }
+    // A session that is ended by force is over before its client is told.
+    let reason = soon(term.lost()).await;
+    if cause == LossReason::SessionEnded {
+        assert!(soon(next.leadership()).await.unwrap().fencing_token() > term.fencing_token());
+    } else {
+        assert_eq!(reason, cause);
+        assert_kept(&space, &next).await;
+        assert!(!latch.is_leader(), "the next term begins after the body");
+    }
+    end.send(()).expect("the body was not dropped");
+    let error = failed(soon(body).await);
+    assert!(matches!(error, LockError::Lost { reason: told, .. } if told == reason), "{error}");
+    if cause == LossReason::Suspended {
+        assert!(soon(latch.leadership()).await.unwrap().fencing_token() > term.fencing_token());
+        assert!(!next.is_leader());
+    } else {
+        soon(next.leadership()).await.unwrap();
+    }
 }
 
 #[tokio::test]
