@@ -193,19 +193,6 @@ async fn client_that_is_shut_down_leaves_its_lock_to_the_next(face: Face) {
 }
 
 #[apply(every_lock_and_readers)]
-async fn body_runs_under_its_lock_and_its_result_comes_back(face: Face) {
-    let space = Space::new();
-    let (lock, rival) = (face.of(&space.client().await, PATH), face.rival().of(&space.client().await, PATH));
-    let body = async {
-        face.until_contending(&space, PATH, 1).await;
-        assert!(rival.try_lock().await.unwrap().is_none());
-        7
-    };
-    assert_eq!(lock.run(body).await.unwrap(), 7);
-    face.until_contending(&space, PATH, 0).await;
-}
-
-#[apply(every_lock_and_readers)]
 async fn no_time_is_no_wait(face: Face) {
     let space = Space::new();
     let (lock, rival) = (face.of(&space.client().await, PATH), face.rival().of(&space.client().await, PATH));

@@ -32,18 +32,6 @@ async fn tick_node(space: &Space) -> (String, zk::Stat) {
     (String::from_utf8(data).unwrap(), stat)
 }
 
-#[tokio::test]
-async fn first_of_all_calls_in_one_period_starts() {
-    let (_, clients) = Space::with_clients::<3>().await;
-    let mut starts = Vec::new();
-    for client in clients.iter().cycle().take(9) {
-        starts.push(start(client, TICK, HOUR).await.unwrap());
-    }
-    assert_eq!(starts, [true, false, false, false, false, false, false, false, false]);
-    // Another tick counts separately.
-    assert!(start(&clients[1], "/ticks/reports", HOUR).await.unwrap());
-}
-
 /// Writes the record of a start that took place at this time, in milliseconds.
 async fn write_tick(space: &Space, start_ms: u128) {
     let outsider = space.outsider().await;

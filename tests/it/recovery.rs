@@ -124,28 +124,6 @@ pub(crate) async fn expire_for_the_client_alone(proxy: &Proxy, client: &Client) 
 }
 
 #[tokio::test]
-async fn withdrawals_find_their_node_whatever_the_path_repeats() {
-    let (space, proxy, client) = Space::with_proxy().await;
-    let nested = format!("{}/x", space.namespace);
-    for path in [space.namespace.clone(), format!("{}{nested}", space.namespace), nested] {
-        let mutex = client.mutex(&path).unwrap();
-        drop(mutex.lock().await.unwrap());
-        space.until_empty(&path).await;
-        for rule in [proxy.on_reply(Opcode::CREATE2), proxy.on_reply(Opcode::DELETE)] {
-            let lost = rule.cut(How::Fin);
-            let locking = tokio::spawn({
-                let mutex = mutex.clone();
-                async move { mutex.lock_timeout(Duration::MAX).await.map(drop) }
-            });
-            soon(lost.struck()).await;
-            locking.abort();
-            soon(mutex.lock_timeout(Duration::MAX)).await.unwrap().release().await.unwrap();
-            space.until_empty(&path).await;
-        }
-    }
-}
-
-#[tokio::test]
 async fn a_node_of_another_session_is_not_taken_for_the_own_one() {
     let (space, proxy, client) = Space::with_proxy().await;
     lock(&space.client().await, PATH).await.release().await.unwrap();

@@ -2,13 +2,13 @@
 
 use std::future::pending;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use tokio::task::{JoinHandle, JoinSet, block_in_place, spawn_blocking};
+use tokio::task::{JoinHandle, block_in_place, spawn_blocking};
 use zklock::{
     Client, Config, Ended, Heartbeat, LeaderSelector, Leadership, LeaseState, LockError, LossReason,
     MutexGuard, Readiness, distributed_lock, leader_only,
@@ -17,27 +17,9 @@ use zklock_testkit::wire::Opcode;
 
 use crate::attributes::Tracer;
 use crate::contract::face::Face;
-use crate::support::{SOON, Server, Space, TICK, failed, lead, soon, until, until_in_line, until_leads};
+use crate::support::{SOON, Server, Space, TICK, failed, lead, soon, until, until_leads};
 
 const PATH: &str = "/service";
-
-#[tokio::test]
-async fn waiters_are_told_of_a_shutdown_and_leave_the_queue() {
-    let (space, [client, other]) = Space::with_clients().await;
-    let _guard = other.mutex(PATH).unwrap().lock().await.unwrap();
-    let mut waiting = JoinSet::new();
-    for _ in 0..50 {
-        let mutex = client.mutex(PATH).unwrap();
-        waiting.spawn(async move { mutex.lock_timeout(Duration::MAX).await });
-    }
-    until_in_line(&client.mutex(PATH).unwrap(), 50).await;
-    assert_eq!(space.children(PATH).await.len(), 2);
-    soon(client.shutdown(Duration::ZERO)).await;
-    for outcome in soon(waiting.join_all()).await {
-        assert!(failed(outcome).is_closed());
-    }
-    assert_eq!(space.children(PATH).await.len(), 1);
-}
 
 #[tokio::test]
 async fn calls_holders_and_candidates_are_told_of_a_shutdown_that_no_server_answers() {
@@ -99,28 +81,6 @@ async fn a_body_is_cancelled_before_its_lock_is_handed_on_by_a_shutdown() {
         assert!(soon(waiting).await.unwrap(), "the next holder ran beside the body");
         let ended: Result<(), LockError> = soon(body).await.unwrap();
         assert!(failed(ended).is_lost());
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_body_is_told_of_a_shutdown_however_many_there_are() {
-    let client = Space::new().client().await;
-    let running = Arc::new(AtomicUsize::new(0));
-    let body = |index: usize| {
-        let (mutex, running) = (client.mutex(format!("{PATH}/{index}")).unwrap(), running.clone());
-        tokio::spawn(async move {
-            let body = async |_: &MutexGuard| {
-                running.fetch_add(1, Ordering::SeqCst);
-                pending::<()>().await;
-            };
-            mutex.run(body).await
-        })
-    };
-    let bodies: Vec<_> = (0..200).map(body).collect();
-    until(|| async { running.load(Ordering::SeqCst) == 200 }, "all bodies run").await;
-    soon(client.shutdown(Duration::ZERO)).await;
-    for body in bodies {
-        assert!(failed(soon(body).await.unwrap()).is_lost());
     }
 }
 

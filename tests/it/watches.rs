@@ -28,27 +28,6 @@ async fn line_up(space: &Space, clients: &[Client]) -> Vec<JoinHandle<MutexGuard
     waiting
 }
 
-#[tokio::test]
-async fn a_predecessor_that_goes_at_any_time_around_the_list_and_the_watch_is_noticed() {
-    let (space, proxy, client) = Space::with_proxy().await;
-    let other = space.client().await;
-    lock(&client, PATH).await.release().await.unwrap();
-    for opcode in [Opcode::CREATE2, Opcode::GET_CHILDREN, Opcode::GET_DATA] {
-        for is_reply in [false, true] {
-            let holder = lock(&other, PATH).await;
-            let rule = if is_reply { proxy.on_reply(opcode) } else { proxy.on_request(opcode) };
-            let held = rule.hold();
-            let waiting = spawn_lock(&client, PATH);
-            soon(held.struck()).await;
-            holder.release().await.unwrap();
-            held.release();
-            soon(waiting).await.unwrap().release().await.unwrap();
-        }
-    }
-    space.until_empty(PATH).await;
-    until(async || !space.is_watched_below(PATH), "no watch is left").await;
-}
-
 /// The connection at the time at which both nodes are gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Connection {

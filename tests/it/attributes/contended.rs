@@ -220,14 +220,6 @@ async fn a_wait_may_be_computed_from_the_arguments() {
 }
 
 #[tokio::test]
-async fn a_computed_wait_of_zero_is_refused_before_anything_is_sent() {
-    let space = Space::new();
-    let error = failed(zklock::scope(space.client().await, for_millis(0)).await);
-    assert!(matches!(&error, LockError::InvalidWait { path, .. } if path == PATH), "{error}");
-    assert_eq!(space.children("").await, [""; 0]);
-}
-
-#[tokio::test]
 async fn forever_outlasts_the_default_of_the_client() {
     let space = Space::new();
     let holder = taken(&space).await;

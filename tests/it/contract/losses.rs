@@ -166,22 +166,6 @@ async fn holder_that_loses_its_lock_is_told_and_writes_nothing_while_the_next_ha
 }
 
 #[apply(every_lock_and_readers)]
-async fn next_lock_of_a_client_whose_session_ended_is_in_its_next_session(face: Face) {
-    let scene = Scene::new(face).await;
-    let (guard, session) = (scene.lock.take().await, scene.client.session_id());
-    scene.lose(LossReason::SessionEnded).await;
-    told(&guard, LossReason::SessionEnded).await;
-    let next = scene.lock.take().await;
-    assert!(next.fencing_token() > guard.fencing_token());
-    assert_ne!(scene.client.session_id(), session);
-    let holder = &scene.lock.participants().await[0];
-    assert_eq!(Some(holder.session_id), scene.client.session_id());
-    assert!(failed(guard.release().await).is_lost());
-    assert!(next.is_held(), "the end of an old guard does not touch the new lock");
-    scene.end(next).await;
-}
-
-#[apply(every_lock_and_readers)]
 async fn waiter_whose_session_ends_waits_again_in_the_next_one(face: Face) {
     let scene = Scene::new(face).await;
     let (held, waiting) = scene.waits_behind_rival().await;
@@ -346,25 +330,6 @@ async fn guarded_writes_that_are_under_way_when_the_lock_is_lost_are_refused_by_
     let queue = outsider.check_stat(&space.full(PATH)).await.unwrap().unwrap();
     assert!(ledger.mzxid < queue.pzxid, "a write was applied after the lock's node was deleted");
     assert!(matches!(guard.state(), LeaseState::Lost(LossReason::NodeDeleted)));
-}
-
-#[tokio::test]
-async fn body_that_runs_to_its_end_goes_on_when_the_lock_is_lost_and_is_told_afterwards() {
-    let (space, client) = Space::with_client().await;
-    let mutex = client.mutex(PATH).unwrap();
-    let guard = mutex.lock().await.unwrap();
-    let again = guard.run_to_end(mutex.lock()).await.unwrap();
-    assert_eq!(again.unwrap().fencing_token(), guard.fencing_token());
-    let mut has_ended = false;
-    let body = async {
-        space.delete_children(PATH).await;
-        guard.lost().await;
-        tokio::task::yield_now().await;
-        assert!(failed(mutex.lock().await).is_lost(), "a lost lock is not entered again");
-        has_ended = true;
-    };
-    assert!(failed(soon(guard.run_to_end(body)).await).is_lost());
-    assert!(has_ended);
 }
 
 #[tokio::test]

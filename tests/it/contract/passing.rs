@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use rstest_reuse::apply;
 use tokio::task::{JoinHandle, JoinSet};
-use zklock::{Client, Config, Health, LeaseState, LockError, LockEventKind, LossReason, Phase, Queueing};
+use zklock::{Client, Config, Health, LeaseState, LockError, LockEventKind, LossReason, Queueing};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Hold, How, Proxy};
 
@@ -272,20 +272,6 @@ async fn last_call_dropped_in_line_takes_the_node_with_it(face: Face) {
     }
     face.until_contending(&line.space, PATH, 1).await;
     guard.release().await.unwrap();
-}
-
-#[apply(every_passed_lock)]
-async fn call_whose_time_is_over_in_line_says_so_and_the_others_stay(face: Face) {
-    let line = Line::new(face).await;
-    let (guard, [waiting]) = line.held_before().await;
-    let error = failed(line.lock.lock_timeout(Duration::from_millis(50)).await);
-    assert!(matches!(error, LockError::Timeout { phase: Phase::Queued, .. }), "{error}");
-    line.lock.until_in_line(1).await;
-    let token = guard.fencing_token();
-    guard.release().await.unwrap();
-    let guard = soon(waiting).await.unwrap().unwrap();
-    assert_eq!((guard.fencing_token().zxid(), guard.fencing_token().handoff()), (token.zxid(), 1));
-    line.end(guard).await;
 }
 
 #[apply(every_passed_lock)]

@@ -13,6 +13,7 @@ use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
 use zookeeper_client as zk;
 
+use super::select;
 use crate::support::{Space, failed, lead, soon, until};
 
 const PATH: &str = "/sweeper";
@@ -30,19 +31,22 @@ fn block_until(condition: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn a_callback_whose_term_ended_before_its_runtime_came_to_it_never_runs() {
-    let (space, client) = Space::with_client().await;
-    let has_run = Arc::new(AtomicBool::new(false));
-    let run = has_run.clone();
-    let selector = client.election(PATH).unwrap().select(move |_| {
-        run.store(true, Ordering::SeqCst);
-        ready(())
-    });
-    block_until(|| selector.has_leadership());
-    space.end_session_of(&client);
-    block_until(|| !selector.has_leadership());
-    assert!(matches!(selector.close().await.unwrap(), Ended::Closed));
-    assert!(!has_run.load(Ordering::SeqCst));
+async fn a_callback_whose_term_ended_before_its_runtime_came_to_it_runs_only_when_asked_again() {
+    for is_interrupted in [false, true] {
+        let (space, client) = Space::with_client().await;
+        let (selector, mut led) = select(client.election(PATH).unwrap());
+        block_until(|| selector.has_leadership());
+        if is_interrupted {
+            selector.interrupt();
+        } else {
+            space.end_session_of(&client);
+        }
+        block_until(|| !selector.has_leadership());
+        space.until_empty(PATH).await;
+        assert!(led.try_recv().is_err());
+        assert!(selector.requeue());
+        soon(led.recv()).await.unwrap();
+    }
 }
 
 #[tokio::test]

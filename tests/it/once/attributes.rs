@@ -97,6 +97,7 @@ async fn a_call_that_waits_for_a_turn_is_told_that_its_client_is_shut_down() {
     space.until_queued("/slow", 2).await;
     soon(client.shutdown(Duration::ZERO)).await;
     assert!(failed(soon(waits).await.unwrap()).is_closed());
+    assert_eq!(space.children("/slow").await.len(), 1);
 }
 
 #[tokio::test]

@@ -63,22 +63,6 @@ async fn a_greater_number_lets_those_who_wait_in() {
 }
 
 #[tokio::test]
-async fn holders_keep_their_permits_after_a_smaller_number_and_others_wait_longer() {
-    let space = Space::new();
-    let semaphore = semaphore(&space.client().await, 3);
-    let (one, two) = (take(&semaphore, 1).await, take(&semaphore, 2).await);
-    semaphore.set_permits(1).await.unwrap();
-    assert!(semaphore.try_acquire().await.unwrap().is_none());
-    two.release().await.unwrap();
-    assert!(semaphore.try_acquire().await.unwrap().is_none());
-    assert!(one.is_held());
-    one.verify().await.unwrap();
-    let waiting = waiter(&space, &semaphore).await;
-    one.release().await.unwrap();
-    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
-}
-
-#[tokio::test]
 async fn a_number_that_fell_is_heeded_when_a_permit_comes_back_at_the_same_moment() {
     let (space, proxy, client) = Space::with_proxy().await;
     let (holder, semaphore) = (semaphore(&space.client().await, 2), semaphore(&client, 2));

@@ -87,7 +87,7 @@ impl Side {
 
     /// Reads all nodes, and ends the sessions.
     pub(crate) async fn end(&mut self) -> Vec<Message> {
-        let reads = [ROOT].into_iter().chain(PATHS).flat_map(|path| {
+        let reads = [ROOT].into_iter().chain(PATHS.split(' ')).flat_map(|path| {
             let path = || path.to_owned();
             let children = Request::GetChildren2 { path: path(), watch: false };
             [Request::GetData { path: path(), watch: false }, children, Request::GetAcl { path: path() }]
