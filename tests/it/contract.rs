@@ -17,15 +17,47 @@ use std::time::Duration;
 
 use rstest_reuse::apply;
 use tokio::task::JoinSet;
-use zklock::{LeaseState, LockError, Standing};
+use zklock::{Client, Config, LeaseState, LockError, Standing};
+use zklock_testkit::Proxy;
 
 use crate::support::{PATIENCE, Server, Space, TICK, assert_waited, failed, soon, until};
-use face::Face;
+use face::{Face, Held, Lock};
 use templates::{every_lock, every_lock_and_readers};
 
 const PATH: &str = "/orders/7";
 /// A wait in which a contender enters the queue even on a busy machine.
 const SHORT: Duration = Duration::from_millis(500);
+
+/// A client behind a proxy, and another one whose lock excludes that of the first.
+struct Scene {
+    space: Space,
+    proxy: Proxy,
+    client: Client,
+    lock: Lock,
+    rival: Lock,
+    face: Face,
+}
+
+impl Scene {
+    async fn new(face: Face) -> Self {
+        Self::of(Space::new(), face, |config| config).await
+    }
+
+    async fn of(space: Space, face: Face, set: impl FnOnce(Config) -> Config) -> Self {
+        let (proxy, client) = space.proxied_with(set).await;
+        let (lock, rival) = (face.of(&client, PATH), face.rival().of(&space.client().await, PATH));
+        Self { space, proxy, client, lock, rival, face }
+    }
+
+    async fn end(&self, guard: Held) {
+        guard.release().await.unwrap();
+        self.until_nothing_is_left().await;
+    }
+
+    async fn until_nothing_is_left(&self) {
+        self.face.until_contending(&self.space, PATH, 0).await;
+    }
+}
 
 #[apply(every_lock_and_readers)]
 async fn one_of_two_clients_holds_and_the_other_follows(face: Face) {

@@ -14,9 +14,6 @@ use crate::local_queue::requests_for_locks;
 use crate::support::{Space, soon, until, until_waiting_here};
 
 const PATH: &str = "/catalogue";
-/// A wait in which a contender enters the queue even on a busy machine.
-const SHORT: Duration = Duration::from_millis(500);
-
 fn rwlock(client: &Client) -> RwLock {
     client.rwlock(PATH).unwrap()
 }
@@ -65,24 +62,15 @@ async fn until_waiting(space: &Space, client: &Client, node: &str) {
     until(|| async { watchers(space, node).contains(&session) }, "the contender watches the node").await;
 }
 
-/// Reads with the first client, and lets the second one wait to write, and the third one behind it to read.
-async fn read_write_read(
-    space: &Space,
-    [a, b, c]: [&Client; 3],
-) -> (ReadGuard, JoinHandle<WriteGuard>, JoinHandle<ReadGuard>) {
-    let (reader, writing) = (read(a).await, spawn_write(b));
-    space.until_queued(PATH, 2).await;
-    assert!(rwlock(c).try_read().await.unwrap().is_none(), "a reader must not pass the writer");
-    let reading = spawn_read(c);
-    space.until_queued(PATH, 3).await;
-    until_waiting(space, c, &queue(space).await[1]).await;
-    (reader, writing, reading)
-}
-
 #[tokio::test]
-async fn a_writer_that_gives_up_lets_the_readers_behind_it_join_those_in_front() {
+async fn a_reader_waits_behind_a_writer_that_waits_and_joins_those_in_front_when_the_writer_gives_up() {
     let (space, [a, b, c]) = Space::with_clients().await;
-    let (reader, writing, reading) = read_write_read(&space, [&a, &b, &c]).await;
+    let (reader, writing) = (read(&a).await, spawn_write(&b));
+    space.until_queued(PATH, 2).await;
+    assert!(rwlock(&c).try_read().await.unwrap().is_none(), "a reader must not pass the writer");
+    let reading = spawn_read(&c);
+    space.until_queued(PATH, 3).await;
+    until_waiting(&space, &c, &queue(&space).await[1]).await;
     writing.abort();
     soon(reading).await.unwrap().release().await.unwrap();
     assert!(reader.is_held());

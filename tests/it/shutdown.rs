@@ -320,12 +320,9 @@ async fn a_body_under_any_lock_has_its_grace(
 
 /// Begins to run for the office, and returns once the candidate waits. The call tells whether the body of the leader
 /// before it had ended when it led.
-async fn succeed(client: &Client, name: &str, has_ended: Arc<AtomicBool>) -> JoinHandle<bool> {
-    let (candidate, selects) = (client.clone(), name == "selected");
+async fn succeed(client: &Client, has_ended: Arc<AtomicBool>) -> JoinHandle<bool> {
+    let candidate = client.clone();
     let next = tokio::spawn(async move {
-        if selects {
-            return selected_next(&candidate, has_ended).await;
-        }
         until_leads(&candidate, PATH).await;
         has_ended.load(Ordering::SeqCst)
     });
@@ -340,11 +337,13 @@ async fn the_next_leader_begins_after_a_body_that_ends_or_is_dropped_at_the_end_
     #[values(SOON, Duration::ZERO)] grace: Duration,
 ) {
     let ends = !grace.is_zero();
-    // A task that a body has spawned is not a part of it, and may end after the grace.
-    for (name, body) in LED.iter().filter(|(name, _)| ends || *name != "led_for_task") {
+    // A task that a body has spawned is not a part of it, and may end after the grace. A selector runs its callback as
+    // `by_term` does, and shares its path with no other candidate.
+    let is_part = |name: &str| name != "selected" && (ends || name != "led_for_task");
+    for (name, body) in LED.iter().filter(|(name, _)| is_part(name)) {
         let (_, [client, other]) = Space::with_clients().await;
         let running = Running::begin(&client, body).await;
-        let next = succeed(&other, name, running.has_ended).await;
+        let next = succeed(&other, running.has_ended).await;
         let shutdown = begin_shutdown(&client, grace).await;
         if ends || name.ends_with("to_end") || name.ends_with("blocking") {
             until(async || ends || client.session_id().is_none(), "the grace is over").await;
@@ -357,20 +356,6 @@ async fn the_next_leader_begins_after_a_body_that_ends_or_is_dropped_at_the_end_
         }
         soon(shutdown).await.unwrap();
     }
-}
-
-/// Leads once with a callback, and returns whether the body of the former leader had ended then.
-async fn selected_next(client: &Client, has_ended: Arc<AtomicBool>) -> bool {
-    let (told, ended) = oneshot::channel();
-    let told = Mutex::new(Some(told));
-    let selector = client.leader_selector(PATH, move |_| {
-        let told = told.lock().unwrap().take().expect("it leads once");
-        told.send(has_ended.load(Ordering::SeqCst)).expect("the test waits");
-        async {}
-    });
-    let has_ended = ended.await.unwrap();
-    drop(selector);
-    has_ended
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

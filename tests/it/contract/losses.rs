@@ -12,9 +12,9 @@ use zklock::{Client, LeaseState, LockError, LossReason, Standing};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Direction, How, Proxy};
 
-use super::PATH;
-use super::face::{Face, Held, LONG, Lock};
+use super::face::{Face, Held, LONG};
 use super::templates::every_lock_and_readers;
+use super::{PATH, Scene};
 use crate::attributes::Tracer;
 use crate::recovery::expire_for_the_client_alone;
 use crate::support::session_end::end_session;
@@ -24,27 +24,7 @@ const DATA: &str = "/data";
 /// A node of which nobody creates a parent.
 const UNBEGUN: &str = "/unbegun/late";
 
-/// A client that loses its nodes, and another one whose lock excludes that of the first.
-struct Scene {
-    space: Space,
-    proxy: Proxy,
-    client: Client,
-    lock: Lock,
-    rival: Lock,
-    face: Face,
-}
-
 impl Scene {
-    async fn new(face: Face) -> Self {
-        Self::of(Space::new(), face).await
-    }
-
-    async fn of(space: Space, face: Face) -> Self {
-        let (proxy, client) = space.proxied().await;
-        let (lock, rival) = (face.of(&client, PATH), face.rival().of(&space.client().await, PATH));
-        Self { space, proxy, client, lock, rival, face }
-    }
-
     async fn nodes(&self) -> Vec<String> {
         self.space.children(&self.face.parent_of_nodes(PATH)).await
     }
@@ -102,15 +82,6 @@ impl Scene {
         guard.verify().await.unwrap();
         self.face.assert_held_once(&self.space, PATH).await;
         self.end(guard).await;
-    }
-
-    async fn end(&self, guard: Held) {
-        guard.release().await.unwrap();
-        self.until_nothing_is_left().await;
-    }
-
-    async fn until_nothing_is_left(&self) {
-        self.face.until_contending(&self.space, PATH, 0).await;
     }
 }
 
@@ -258,7 +229,7 @@ async fn holder_that_goes_while_the_waiter_is_cut_off_is_noticed(face: Face) {
 
 #[apply(every_lock_and_readers)]
 async fn lease_of_a_holder_that_is_cut_off_ends_before_its_session(face: Face) {
-    let scene = Scene::of(Space::quick(), face).await;
+    let scene = Scene::of(Space::quick(), face, |config| config).await;
     let (guard, waiting) = scene.held_before_rival().await;
     let waiting = tokio::spawn(async move { (waiting.await.unwrap().unwrap(), Instant::now()) });
     scene.proxy.blackhole(Direction::Both);

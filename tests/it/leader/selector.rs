@@ -1,6 +1,5 @@
 //! Candidates that lead while a callback runs: Curator's `TestLeaderSelector`.
 
-
 use zklock::LockError;
 
 use super::select;
