@@ -357,7 +357,6 @@ enum Stage {
     Over,
 }
 
-/// A thread that takes events until the client is gone.
 pub(crate) struct Listener(thread::JoinHandle<Ledger>);
 
 impl Listener {
@@ -376,7 +375,6 @@ impl Listener {
         }))
     }
 
-    /// Waits for the end of the client, and returns its events.
     pub(crate) async fn end(self) -> Ledger {
         tokio::task::spawn_blocking(|| self.0.join().expect("the events are in order")).await.unwrap()
     }

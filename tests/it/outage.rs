@@ -41,7 +41,6 @@ async fn a_connection_that_breaks_while_it_is_restored_is_not_taken_for_one() {
     assert_eq!(seen, [Health::Suspended, Health::Lost]);
 }
 
-/// Starts proxies of one server, and returns a configuration with all of them.
 fn addresses(server: &Server, count: usize) -> (Vec<Proxy>, Config) {
     let proxies: Vec<_> = (0..count).map(|_| Proxy::start(server.address()).unwrap()).collect();
     let config = Config::new(proxies.iter().map(Proxy::connect_string).collect::<Vec<_>>().join(","));

@@ -150,7 +150,6 @@ async fn a_selector_that_runs_once_logs_that_it_cannot_run_before_it_ends() {
     space.until_queued("/refused-selector", 1).await;
 }
 
-/// The wait after which a call is logged.
 const AFTER: Duration = Duration::from_millis(200);
 
 #[tokio::test]

@@ -125,7 +125,6 @@ impl Running {
     }
 }
 
-/// Begins a shutdown with this grace, and waits until new calls are refused.
 async fn begin_shutdown(client: &Client, grace: Duration) -> JoinHandle<()> {
     let closing = client.clone();
     let shutdown = tokio::spawn(async move { closing.shutdown(grace).await });

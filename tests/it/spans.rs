@@ -19,14 +19,12 @@ use crate::support::{Space, failed, lead, soon, until};
 
 const PATH: &str = "/jobs/1";
 
-/// Returns the two spans of a call that had its lock.
 fn pair(spans: Vec<Recorded>) -> [Recorded; 2] {
     let names: Vec<_> = spans.iter().map(|span| span.name).collect();
     assert_eq!(names, ["zklock.acquire", "zklock.hold"]);
     spans.try_into().unwrap()
 }
 
-/// Returns the only span, which is that of a wait without a lock.
 pub(crate) fn only_wait(recorder: &Recorder) -> Recorded {
     let spans = recorder.take();
     let [wait] = &spans[..] else { panic!("{spans:?}") };
@@ -34,7 +32,6 @@ pub(crate) fn only_wait(recorder: &Recorder) -> Recorded {
     wait.clone()
 }
 
-/// Runs a body under a lock, and checks the spans of the call.
 async fn check<K>(guard: Guard<K>, recorder: &Recorder, kind: &'static str) {
     let token = guard.fencing_token();
     guard.run(async { info!("the body under {kind}") }).await.unwrap();

@@ -47,7 +47,6 @@ async fn calls_use_the_installed_clients() {
     the_clients_are_closed(&space).await;
 }
 
-/// Calls a function that enters its lock again.
 #[distributed_lock(path = "/nightly")]
 async fn whole_night(
     space: &Space,

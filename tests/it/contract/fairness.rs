@@ -19,7 +19,6 @@ struct Turns {
     client: Client,
     lock: Lock,
     gate: watch::Sender<bool>,
-    /// The tokens of the holders, in their order.
     record: Arc<Mutex<Vec<FencingToken>>>,
     calls: JoinSet<()>,
 }

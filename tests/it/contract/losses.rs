@@ -76,7 +76,6 @@ impl Scene {
         back.release();
     }
 
-    /// Checks that the waiter holds the lock, and lets it go.
     async fn takes_over(&self, waiting: JoinHandle<Result<Held, LockError>>) {
         let guard = soon(waiting).await.unwrap().unwrap();
         guard.verify().await.unwrap();

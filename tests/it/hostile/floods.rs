@@ -14,7 +14,6 @@ use super::{CONNECTED, OTHER, PATH, STALL, Victim, event, until_works};
 use crate::support::{Space, soon, until};
 
 impl Victim {
-    /// Checks that a call ends with an error by its deadline.
     async fn assert_calls_end(&self) {
         let started = Instant::now();
         let wait = Duration::from_secs(2);
@@ -25,7 +24,6 @@ impl Victim {
         assert!(started.elapsed() >= wait, "{error}");
     }
 
-    /// Waits until the holder is told of the loss, and returns the reason.
     async fn told(&self) -> LossReason {
         let told = timeout(Duration::from_secs(10) + STALL, self.guard.lost()).await;
         told.expect("the holder is told at the end of its lease")

@@ -114,7 +114,6 @@ async fn close_path(space: &Space) -> zk::Client {
     space.restrict("/closed", zk::Permission::READ).await
 }
 
-/// Lets everybody create nodes there.
 async fn open_path(space: &Space, owner: &zk::Client) {
     owner.set_acl(&space.full("/closed"), &zk::Acls::anyone_all(), None).await.unwrap();
 }

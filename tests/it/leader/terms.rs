@@ -2,13 +2,11 @@
 
 use std::future::{pending, ready};
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::poll;
 use tokio::sync::{mpsc, oneshot};
-use zklock::{Ended, Leader, LeaderLatch, Leadership, LockError, LossReason, Policy};
+use zklock::{Ended, Leader, LockError, LossReason, Policy};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
 use zookeeper_client as zk;
@@ -17,8 +15,6 @@ use super::select;
 use crate::support::{Space, failed, lead, soon, until};
 
 const PATH: &str = "/sweeper";
-/// In the soak, this is longer than the grace period of a body that is no longer polled.
-const BLOCKED: Duration = Duration::from_millis(if cfg!(soak) { 6_000 } else { 500 });
 const AN_HOUR: Duration = Duration::from_secs(3_600);
 
 /// Blocks the caller's runtime, as a busy task would, until a condition holds.
@@ -99,41 +95,13 @@ async fn an_elected_candidate_waits_for_the_hand_over_and_leaves_meanwhile_when_
     space.until_empty(PATH).await;
 }
 
-async fn leader_and_follower(space: &Space) -> (LeaderLatch, Leadership, LeaderLatch) {
-    let (first, term) = lead(&space.client().await, PATH).await;
-    let second = space.client().await.leader_latch(PATH).unwrap();
-    space.until_queued(PATH, 2).await;
-    (first, term, second)
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_body_that_never_yields_keeps_the_office_until_it_ends() {
-    let (first, term, second) = leader_and_follower(&Space::new()).await;
-    let is_at_work = Arc::new(AtomicBool::new(true));
-    let (told, begun) = oneshot::channel();
-    let body = std::thread::spawn({
-        let (term, is_at_work) = (term.clone(), is_at_work.clone());
-        let body = async move {
-            told.send(()).unwrap();
-            while is_at_work.load(Ordering::SeqCst) {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        };
-        move || futures_util::FutureExt::now_or_never(term.run(body))
-    });
-    soon(begun).await.unwrap();
-    term.resign();
-    tokio::time::sleep(BLOCKED).await;
-    assert!(!first.is_leader() && !second.is_leader());
-    is_at_work.store(false, Ordering::SeqCst);
-    soon(second.leadership()).await.unwrap();
-    assert!(failed(body.join().unwrap().expect("it ended in its first step")).is_lost());
-}
-
 /// It waits for the whole grace period.
 #[tokio::test]
 async fn a_body_that_nobody_polls_any_more_does_not_keep_the_office_for_ever() {
-    let (_first, term, second) = leader_and_follower(&Space::new()).await;
+    let (space, [client, other]) = Space::with_clients().await;
+    let (_first, term) = lead(&client, PATH).await;
+    let second = other.leader_latch(PATH).unwrap();
+    space.until_queued(PATH, 2).await;
     let mut body = pin!(term.run(pending::<()>()));
     assert!(poll!(&mut body).is_pending());
     term.resign();
@@ -141,7 +109,6 @@ async fn a_body_that_nobody_polls_any_more_does_not_keep_the_office_for_ever() {
     assert!(failed(body.await).is_lost());
 }
 
-/// Checks for 20 round trips that leadership is not handed on.
 async fn assert_kept(space: &Space, next: &Leader) {
     for _ in 0..20 {
         assert_eq!(space.children(PATH).await.len(), 2);

@@ -18,9 +18,7 @@ use crate::events::Listener;
 use crate::support::session_end::end_session;
 use crate::support::{Space, lock, polled, soon};
 
-/// The number of schedules on each server.
 const SEEDS: u64 = if cfg!(soak) { 12 } else { 4 };
-/// The number of tasks that share a client.
 const TASKS: usize = 12;
 /// A time that is much longer than one schedule takes.
 const LONG: Duration = Duration::from_secs(60);
@@ -152,7 +150,6 @@ impl Desk {
         }
     }
 
-    /// Makes one call at one of the locks.
     pub(crate) async fn call(&self, client: &Client, random: &mut Rng) -> Result<(), LockError> {
         let wait = Duration::from_millis(if random.u32(..4) == 0 { 1 + random.u64(..8) } else { 60_000 });
         let (mutex, alone) = (client.mutex(LOCKS[MUTEX])?, client.exclusive(LOCKS[ALONE])?);

@@ -252,7 +252,6 @@ async fn a_node_that_is_deleted_while_its_downgrade_is_cut_off_is_lost() {
     }
 }
 
-/// Verifies a lock and writes under it in a separate task. `is_asked` is a reader of the same call.
 fn ask(is_asked: ReadGuard) -> JoinHandle<ReadGuard> {
     tokio::spawn(async move {
         let (verified, written) = tokio::join!(is_asked.verify(), is_asked.set_data("/ledger", "now"));

@@ -18,7 +18,6 @@ async fn stated(space: &Space) -> Vec<u8> {
     space.outsider().await.get_data(&space.full(LIMIT)).await.unwrap().0
 }
 
-/// Spawns a waiter for a permit that is not free, and waits until it is in the queue.
 async fn waiter(space: &Space, semaphore: &Semaphore) -> JoinHandle<Result<SemaphoreGuard, LockError>> {
     let taken = space.children(LEASES).await.len();
     space.until_empty(GATE).await;

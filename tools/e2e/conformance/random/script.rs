@@ -10,13 +10,10 @@ use zklock_testkit::wire::{
 use super::view::Zxids;
 use crate::client::world;
 
-/// The actions of the sessions of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
-    /// The number of sessions at a time.
     pub(crate) sessions: usize,
     pub(crate) zxids: Zxids,
-    /// Their actions, one after the other.
     pub(crate) turns: Vec<Turn>,
 }
 
@@ -31,7 +28,6 @@ pub(crate) enum Turn {
     Reattach { session: usize, way: Way, since: Since, watches: SetWatches },
 }
 
-/// The way in which a session leaves its connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Way {
     /// The connection ends first.
