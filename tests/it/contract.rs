@@ -11,8 +11,8 @@ mod templates;
 
 use std::collections::BTreeSet;
 use std::iter;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rstest_reuse::apply;
@@ -102,40 +102,6 @@ async fn waiter_at_the_gate_that_gives_up_leaves_no_watch(
     waiting.abort();
     until(async || !space.is_watching(&client, PATH), "the waiter that gave up watches nothing").await;
     assert!(guard.is_held() && !inside.is_finished());
-}
-
-#[apply(every_lock)]
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tasks_that_share_a_handle_and_clients_exclude_each_other_and_their_tokens_rise(face: Face) {
-    let space = Space::new();
-    let (is_inside, tokens) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
-    let mut tasks = JoinSet::new();
-    for _ in 0..3 {
-        let lock = face.of(&space.client().await, PATH);
-        for _ in 0..6 {
-            let (lock, is_inside, tokens) = (lock.clone(), is_inside.clone(), tokens.clone());
-            tasks.spawn(async move {
-                for is_dropped in [false, true, false, true] {
-                    let guard = lock.lock_timeout(Duration::MAX).await.unwrap();
-                    assert!(!is_inside.swap(true, Ordering::SeqCst), "two hold at the same time");
-                    tokio::task::yield_now().await;
-                    assert!(guard.is_held());
-                    tokens.lock().unwrap().push(guard.fencing_token());
-                    is_inside.store(false, Ordering::SeqCst);
-                    if is_dropped {
-                        drop(guard);
-                    } else {
-                        guard.release().await.unwrap();
-                    }
-                }
-            });
-        }
-    }
-    soon(tasks.join_all()).await;
-    let tokens = tokens.lock().unwrap().clone();
-    assert_eq!(tokens.len(), 72);
-    assert!(tokens.windows(2).all(|pair| pair[0] < pair[1]), "{tokens:?}");
-    face.until_contending(&space, PATH, 0).await;
 }
 
 #[apply(every_lock_and_readers)]

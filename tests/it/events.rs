@@ -1,6 +1,5 @@
 //! The events that listeners get: each end of an attempt and of a candidate, and its cause.
 
-mod candidates;
 mod labels;
 
 use std::collections::BTreeMap;

@@ -23,6 +23,19 @@ const TASKS: usize = 12;
 /// A time that is much longer than one schedule takes.
 const LONG: Duration = Duration::from_secs(60);
 
+/// The events that some attempt has in each schedule.
+const TOLD: [&str; 9] = [
+    "Queued",
+    "Acquired",
+    "TimedOut",
+    "Cancelled",
+    "Released",
+    "PassedOn",
+    "Elected",
+    "Resigned",
+    "Withdrawn",
+];
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Faults {
     Nothing,
@@ -57,12 +70,10 @@ async fn run(mut random: Rng, faults: Faults) {
     }
     let sections = desk.sections.load(Ordering::SeqCst);
     assert!(sections > 100, "{faults:?}: {sections} sections");
-    let mut told = vec!["Queued", "Acquired", "TimedOut", "Cancelled", "Released", "PassedOn"];
     if faults == Faults::Losses {
         let guard = lock(&shared, LOCKS[0]).await;
         space.delete_children(LOCKS[0]).await;
         soon(guard.lost()).await;
-        told.push("Lost");
     }
     for queue in QUEUES {
         space.until_empty(queue).await;
@@ -72,7 +83,7 @@ async fn run(mut random: Rng, faults: Faults) {
     let ledger = listener.end().await;
     ledger.check();
     assert!(ledger.count(&["Begun"]) >= TASKS * CALLS, "{ledger:?}");
-    for name in told {
+    for name in TOLD.into_iter().chain((faults == Faults::Losses).then_some("Lost")) {
         assert!(ledger.count(&[name]) > 0, "no attempt has {name}: {ledger:?}");
     }
 }
@@ -82,7 +93,7 @@ async fn strike((space, proxy, client): (&Space, &Proxy, &Client), faults: Fault
         // Slow enough for a reconnect in between, even on a busy machine.
         sleep(Duration::from_millis(50 + random.u64(..150))).await;
         match random.u64(..8) {
-            0..4 if faults == Faults::Losses => delete_a_child(space, QUEUES[random.usize(..3)]).await,
+            0..4 if faults == Faults::Losses => delete_a_child(space, QUEUES[random.usize(..4)]).await,
             4 if faults == Faults::Losses => {
                 let server = space.server().address();
                 if let Some(session) = client.session_id() {
@@ -94,7 +105,7 @@ async fn strike((space, proxy, client): (&Space, &Proxy, &Client), faults: Fault
     }
 }
 
-pub(crate) async fn delete_a_child(space: &Space, path: &str) {
+async fn delete_a_child(space: &Space, path: &str) {
     if let Some(child) = space.children(path).await.first() {
         space.outsider().await.delete(&space.full(&format!("{path}/{child}")), None).await.ok();
     }
@@ -115,12 +126,15 @@ async fn restless<F: Future>(future: F, mut random: Rng) -> F::Output {
     .await
 }
 
-const LOCKS: [&str; 4] = ["/stress/mutex", "/stress/alone", "/stress/shelf", "/stress/room"];
-const QUEUES: [&str; 4] = ["/stress/mutex", "/stress/shelf", "/stress/room/leases", "/stress/alone/leases"];
+const LOCKS: [&str; 5] =
+    ["/stress/mutex", "/stress/alone", "/stress/shelf", "/stress/room", "/stress/office"];
+const QUEUES: [&str; 5] =
+    ["/stress/mutex", "/stress/shelf", "/stress/office", "/stress/room/leases", "/stress/alone/leases"];
 const MUTEX: usize = 0;
 const ALONE: usize = 1;
 const SHELF: usize = 2;
 const ROOM: usize = 3;
+const OFFICE: usize = 4;
 
 const CALLS: usize = 40;
 /// The weight of an exclusive holder in [`Desk::inside`], which is the most that may be inside.
@@ -154,7 +168,7 @@ impl Desk {
         let wait = Duration::from_millis(if random.u32(..4) == 0 { 1 + random.u64(..8) } else { 60_000 });
         let (mutex, alone) = (client.mutex(LOCKS[MUTEX])?, client.exclusive(LOCKS[ALONE])?);
         let (shelf, room) = (client.rwlock(LOCKS[SHELF])?, client.semaphore(LOCKS[ROOM], 3)?);
-        match random.u64(..11) {
+        match random.u64(..12) {
             0 => match mutex.try_lock().await? {
                 Some(guard) => self.hold(guard, (MUTEX, ALL), random).await,
                 None => Ok(()),
@@ -177,7 +191,7 @@ impl Desk {
                 self.hold(writer, (SHELF, ALL), random).await?;
                 self.hold(reader, (SHELF, READER), random).await
             }
-            _ => {
+            10 => {
                 let members = [Member::mutex(LOCKS[MUTEX]), Member::read(LOCKS[SHELF])];
                 let both = client.multi(members)?.lock_timeout(wait).await?;
                 let token = |lock: usize| both.fencing_token(LOCKS[lock]).expect("it is a member");
@@ -185,7 +199,20 @@ impl Desk {
                 self.section((SHELF, READER), token(SHELF), random).await;
                 end(both, random).await
             }
+            _ => self.lead(client, wait, random).await,
         }
+    }
+
+    async fn lead(&self, client: &Client, wait: Duration, random: &mut Rng) -> Result<(), LockError> {
+        let latch = client.election(LOCKS[OFFICE])?.latch();
+        let term = latch.leadership_timeout(wait).await?;
+        term.run(self.section((OFFICE, ALL), term.fencing_token(), random)).await?;
+        match random.u64(..3) {
+            0 => term.resign(),
+            1 => latch.close().await?,
+            _ => drop(latch),
+        }
+        Ok(())
     }
 
     async fn hold<K>(&self, guard: Guard<K>, place: (usize, u32), random: &mut Rng) -> Result<(), LockError> {
