@@ -176,16 +176,6 @@ async fn a_server_that_is_back_finds_no_contender_of_those_who_gave_up() {
     until(|| async { mutex.participants().await.unwrap().is_empty() }, "no contender is left").await;
 }
 
-#[tokio::test]
-async fn a_client_connects_when_its_server_starts_late() {
-    let server = Server::start();
-    server.kill().unwrap();
-    let config = Config::new(server.connect_string()).connect_timeout(Duration::MAX);
-    let connecting = tokio::spawn(config.connect());
-    server.restart().unwrap();
-    soon(connecting).await.unwrap().unwrap();
-}
-
 /// A server that grants less than the one before it ends the session so much earlier, and the client knows.
 #[tokio::test]
 async fn a_lock_whose_session_is_shortened_at_a_reconnect_is_lost_so_much_earlier() {
@@ -216,9 +206,12 @@ async fn a_lock_whose_session_is_shortened_at_a_reconnect_is_lost_so_much_earlie
 }
 
 #[tokio::test]
-async fn a_client_is_suspended_then_disconnected_and_ready_again_with_its_server() {
+async fn a_client_connects_when_its_server_starts_and_is_suspended_disconnected_and_ready_again_with_it() {
     let server = Server::start_quick();
-    let client = server.quick_config().connect().await.unwrap();
+    server.kill().unwrap();
+    let connecting = tokio::spawn(server.quick_config().connect_timeout(Duration::MAX).connect());
+    server.restart().unwrap();
+    let client = soon(connecting).await.unwrap().unwrap();
     assert_eq!(client.readiness(), Readiness::Ready);
     server.kill().unwrap();
     until(async || client.readiness() == Readiness::Suspended, "the client is suspended").await;

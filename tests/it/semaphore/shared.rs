@@ -27,16 +27,21 @@ async fn waiter(space: &Space, semaphore: &Semaphore) -> JoinHandle<Result<Semap
 }
 
 #[tokio::test]
-async fn a_missing_number_is_seeded_in_the_form_of_curator_and_never_overwritten() {
-    let space = Space::new();
-    let semaphore = semaphore(&space.client().await, 2);
-    let _guard = take(&semaphore, 2).await;
-    assert_eq!(stated(&space).await, [0, 0, 0, 2]);
-    let stat = space.outsider().await.check_stat(&space.full(LIMIT)).await.unwrap().unwrap();
-    assert_eq!(stat.ephemeral_owner, 0, "it stays");
-    let other = self::semaphore(&space.client().await, 7);
-    assert!(other.try_acquire().await.unwrap().is_none());
-    assert_eq!(stated(&space).await, [0, 0, 0, 2]);
+async fn a_missing_number_is_seeded_or_set_in_the_form_of_curator_and_a_seed_overwrites_none() {
+    for is_set in [false, true] {
+        let space = Space::new();
+        let semaphore = semaphore(&space.client().await, 2);
+        if is_set {
+            semaphore.set_permits(2).await.unwrap();
+        }
+        let _guard = take(&semaphore, 2).await;
+        assert_eq!(stated(&space).await, [0, 0, 0, 2]);
+        let stat = space.outsider().await.check_stat(&space.full(LIMIT)).await.unwrap().unwrap();
+        assert_eq!(stat.ephemeral_owner, 0, "it stays");
+        let other = self::semaphore(&space.client().await, 7);
+        assert!(other.try_acquire().await.unwrap().is_none());
+        assert_eq!(stated(&space).await, [0, 0, 0, 2]);
+    }
 }
 
 #[tokio::test]
@@ -155,16 +160,6 @@ async fn a_number_that_is_deleted_is_seeded_again() {
     // The waiter creates the number with its own initial value, which is greater.
     let _second = soon(waiting).await.unwrap().unwrap();
     assert_eq!(stated(&space).await, [0, 0, 0, 2]);
-}
-
-#[tokio::test]
-async fn setting_a_number_creates_it_and_its_parents() {
-    let space = Space::new();
-    let semaphore = semaphore(&space.client().await, 1);
-    semaphore.set_permits(4).await.unwrap();
-    assert_eq!(stated(&space).await, [0, 0, 0, 4]);
-    take(&semaphore, 4).await.release().await.unwrap();
-    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]
