@@ -28,35 +28,24 @@ async fn line_up(space: &Space, clients: &[Client]) -> Vec<JoinHandle<MutexGuard
     waiting
 }
 
-/// The connection at the time at which both nodes are gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Connection {
-    Kept,
-    Cut,
-}
-
 #[tokio::test]
-async fn a_waiter_whose_node_went_before_the_one_in_front_never_holds_by_it() {
-    for connection in [Connection::Kept, Connection::Cut] {
-        let (space, proxy, client) = Space::with_proxy().await;
-        let (other, outsider) = (space.client().await, space.outsider().await);
-        let holder = lock(&other, PATH).await;
-        let waiting = spawn_lock(&client, PATH);
-        until(|| async { proxy.replies(Opcode::GET_DATA) == 2 }, "the waiter watches both").await;
-        let own = space.full(&queue(&other).await[1]);
-        if connection == Connection::Cut {
-            proxy.refuse();
-            proxy.cut(How::Rst);
-        }
-        outsider.delete(&own, None).await.unwrap();
-        holder.release().await.unwrap();
-        proxy.heal();
-        let guard = soon(waiting).await.unwrap();
-        guard.verify().await.unwrap();
-        let nodes = queue(&other).await;
-        assert!(nodes.len() == 1 && space.full(&nodes[0]) != own, "{connection:?}: {nodes:?}");
-        guard.release().await.unwrap();
-    }
+async fn a_waiter_whose_node_went_before_the_one_in_front_while_it_was_cut_off_never_holds_by_it() {
+    let (space, proxy, client) = Space::with_proxy().await;
+    let (other, outsider) = (space.client().await, space.outsider().await);
+    let holder = lock(&other, PATH).await;
+    let waiting = spawn_lock(&client, PATH);
+    until(|| async { proxy.replies(Opcode::GET_DATA) == 2 }, "the waiter watches both").await;
+    let own = space.full(&queue(&other).await[1]);
+    proxy.refuse();
+    proxy.cut(How::Rst);
+    outsider.delete(&own, None).await.unwrap();
+    holder.release().await.unwrap();
+    proxy.heal();
+    let guard = soon(waiting).await.unwrap();
+    guard.verify().await.unwrap();
+    let nodes = queue(&other).await;
+    assert!(nodes.len() == 1 && space.full(&nodes[0]) != own, "{nodes:?}");
+    guard.release().await.unwrap();
 }
 
 #[tokio::test]
