@@ -72,6 +72,24 @@ async fn a_wiped_tree_is_told_to_the_holder_and_entered_again_by_those_who_wait(
 }
 
 #[tokio::test]
+async fn a_waiter_that_finds_no_parent_any_more_enters_again() {
+    let (space, proxy, client) = Space::with_proxy().await;
+    let holder = lock(&space.client().await, PATH).await;
+    let waiting = tokio::spawn(async move { lock(&client, PATH).await });
+    until(|| async { proxy.replies(Opcode::GET_DATA) > 0 }, "the waiter watches").await;
+    let list = proxy.on_request(Opcode::GET_CHILDREN).hold();
+    let outsider = space.outsider().await;
+    let in_front = space.client().await.mutex(PATH).unwrap().participants().await.unwrap().remove(0).node;
+    outsider.set_data(&space.full(&format!("{PATH}/{in_front}")), b"changed", None).await.unwrap();
+    soon(list.struck()).await;
+    wipe(&outsider, &space.namespace).await;
+    soon(holder.lost()).await;
+    list.release();
+    let guard = soon(waiting).await.unwrap();
+    guard.verify().await.unwrap();
+}
+
+#[tokio::test]
 async fn servers_that_come_back_without_their_data_are_used_like_new_ones() {
     let server = Server::start_quick();
     let connect = async || server.quick_config().default_wait(Duration::MAX).connect().await.unwrap();
