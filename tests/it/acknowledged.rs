@@ -43,7 +43,6 @@ async fn releasing(
     call
 }
 
-/// Asserts that a call returns after the answer to its release, and not before.
 async fn assert_waits_for_the_answer(
     (space, proxy): (&Space, &Proxy),
     call: impl Future<Output = Result<u32, LockError>> + Send + 'static,

@@ -169,23 +169,3 @@ async fn nodes_that_are_gone_do_not_count() {
     let all = async || client.lock_all((1..=LONG).map(long)).await;
     until(async || all().await.is_ok(), "no node is left").await;
 }
-
-#[tokio::test]
-async fn a_call_that_waits_counts() {
-    let (space, [client, other]) = Space::with_clients().await;
-    let held = other.lock_all((0..LONG).map(long)).await.unwrap();
-    let waiting: JoinSet<_> = (0..LONG)
-        .map(|number| {
-            let mutex = client.mutex(long(number)).unwrap();
-            async move { mutex.lock().await.unwrap().release().await.unwrap() }
-        })
-        .collect();
-    for number in 0..LONG {
-        space.until_queued(&long(number), 2).await;
-    }
-    refused(client.mutex(long(LONG)).unwrap().lock().await, &long(LONG));
-    soon(held.release()).await.unwrap();
-    soon(waiting.join_all()).await;
-    let lock = async || client.mutex(long(LONG)).unwrap().lock().await;
-    until(async || lock().await.is_ok(), "the released nodes are gone").await;
-}

@@ -11,21 +11,53 @@ mod templates;
 
 use std::collections::BTreeSet;
 use std::iter;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rstest_reuse::apply;
 use tokio::task::JoinSet;
-use zklock::{LeaseState, LockError, Standing};
+use zklock::{Client, Config, LeaseState, LockError, Standing};
+use zklock_testkit::Proxy;
 
 use crate::support::{PATIENCE, Server, Space, TICK, assert_waited, failed, soon, until};
-use face::Face;
+use face::{Face, Held, Lock};
 use templates::{every_lock, every_lock_and_readers};
 
 const PATH: &str = "/orders/7";
 /// A wait in which a contender enters the queue even on a busy machine.
 const SHORT: Duration = Duration::from_millis(500);
+
+/// A client behind a proxy, and another one whose lock excludes that of the first.
+struct Scene {
+    space: Space,
+    proxy: Proxy,
+    client: Client,
+    lock: Lock,
+    rival: Lock,
+    face: Face,
+}
+
+impl Scene {
+    async fn new(face: Face) -> Self {
+        Self::of(Space::new(), face, |config| config).await
+    }
+
+    async fn of(space: Space, face: Face, set: impl FnOnce(Config) -> Config) -> Self {
+        let (proxy, client) = space.proxied_with(set).await;
+        let (lock, rival) = (face.of(&client, PATH), face.rival().of(&space.client().await, PATH));
+        Self { space, proxy, client, lock, rival, face }
+    }
+
+    async fn end(&self, guard: Held) {
+        guard.release().await.unwrap();
+        self.until_nothing_is_left().await;
+    }
+
+    async fn until_nothing_is_left(&self) {
+        self.face.until_contending(&self.space, PATH, 0).await;
+    }
+}
 
 #[apply(every_lock_and_readers)]
 async fn one_of_two_clients_holds_and_the_other_follows(face: Face) {
@@ -70,40 +102,6 @@ async fn waiter_at_the_gate_that_gives_up_leaves_no_watch(
     waiting.abort();
     until(async || !space.is_watching(&client, PATH), "the waiter that gave up watches nothing").await;
     assert!(guard.is_held() && !inside.is_finished());
-}
-
-#[apply(every_lock)]
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tasks_that_share_a_handle_and_clients_exclude_each_other_and_their_tokens_rise(face: Face) {
-    let space = Space::new();
-    let (is_inside, tokens) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
-    let mut tasks = JoinSet::new();
-    for _ in 0..3 {
-        let lock = face.of(&space.client().await, PATH);
-        for _ in 0..6 {
-            let (lock, is_inside, tokens) = (lock.clone(), is_inside.clone(), tokens.clone());
-            tasks.spawn(async move {
-                for is_dropped in [false, true, false, true] {
-                    let guard = lock.lock_timeout(Duration::MAX).await.unwrap();
-                    assert!(!is_inside.swap(true, Ordering::SeqCst), "two hold at the same time");
-                    tokio::task::yield_now().await;
-                    assert!(guard.is_held());
-                    tokens.lock().unwrap().push(guard.fencing_token());
-                    is_inside.store(false, Ordering::SeqCst);
-                    if is_dropped {
-                        drop(guard);
-                    } else {
-                        guard.release().await.unwrap();
-                    }
-                }
-            });
-        }
-    }
-    soon(tasks.join_all()).await;
-    let tokens = tokens.lock().unwrap().clone();
-    assert_eq!(tokens.len(), 72);
-    assert!(tokens.windows(2).all(|pair| pair[0] < pair[1]), "{tokens:?}");
-    face.until_contending(&space, PATH, 0).await;
 }
 
 #[apply(every_lock_and_readers)]
@@ -189,19 +187,6 @@ async fn client_that_is_shut_down_leaves_its_lock_to_the_next(face: Face) {
     soon(waiting).await.unwrap().unwrap().release().await.unwrap();
     assert!(failed(lock.lock().await).is_closed() && failed(lock.try_lock().await).is_closed());
     assert!(failed(guard.release().await).is_lost());
-    face.until_contending(&space, PATH, 0).await;
-}
-
-#[apply(every_lock_and_readers)]
-async fn body_runs_under_its_lock_and_its_result_comes_back(face: Face) {
-    let space = Space::new();
-    let (lock, rival) = (face.of(&space.client().await, PATH), face.rival().of(&space.client().await, PATH));
-    let body = async {
-        face.until_contending(&space, PATH, 1).await;
-        assert!(rival.try_lock().await.unwrap().is_none());
-        7
-    };
-    assert_eq!(lock.run(body).await.unwrap(), 7);
     face.until_contending(&space, PATH, 0).await;
 }
 

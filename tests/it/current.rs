@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tokio::sync::oneshot;
 use zklock::{
-    Client, FencingToken, Held, LockError, LossReason, Member, Permits, Scope, current, distributed_lock,
+    Client, FencingToken, Held, LockError, LossReason, Member, Permits, current, distributed_lock,
     leader_only,
 };
 
@@ -285,43 +285,4 @@ async fn the_locks_of_the_scoped_client_are_those_of_the_client() {
     assert!(other.exclusive("/e").unwrap().try_lock().await.unwrap().is_none());
     let rival = other.leader("/f").unwrap();
     assert!(!soon(rival.join()).await.unwrap());
-}
-
-type Session = Option<i64>;
-
-#[distributed_lock(path = "/scopes/default", guard = held)]
-async fn default() -> Result<Session, LockError> {
-    held.verify().await?;
-    Ok(zklock::client()?.session_id())
-}
-
-#[distributed_lock(path = "/scopes/named", client = "audit", guard = held)]
-async fn audit() -> Result<Session, LockError> {
-    held.verify().await?;
-    Ok(zklock::named_client("audit")?.session_id())
-}
-
-#[tokio::test]
-async fn a_scope_has_clients_by_name_for_a_call_and_its_tasks_and_the_innermost_one_goes_first() {
-    let (_, [outer, inner, named]) = Space::with_clients().await;
-    let sessions = [&outer, &inner, &named].map(|client| client.session_id());
-    let scope = Scope::new().client(outer.clone()).named("audit", named.clone());
-    let both = async || (default().await.unwrap(), audit().await.unwrap());
-    let within = async {
-        let before = both().await;
-        let inside = zklock::scope(inner.clone(), both()).await;
-        let renamed = Scope::new().named("audit", inner.clone()).run(both()).await;
-        [before, inside, renamed, both().await]
-    };
-    let [outer, inner, named] = sessions;
-    let seen = scope.clone().run(within).await;
-    assert_eq!(seen, [(outer, named), (inner, named), (outer, inner), (outer, named)]);
-    let spawns = async {
-        let both = async { (default().await.unwrap(), audit().await.unwrap()) };
-        (zklock::spawn(both).await.unwrap(), tokio::spawn(audit()).await.unwrap())
-    };
-    let (spawned, stranger) = scope.run(spawns).await;
-    assert_eq!(spawned, (sessions[0], sessions[2]));
-    let error = failed(stranger);
-    assert!(matches!(&error, LockError::NotInstalled { name: Some(name), .. } if name == "audit"), "{error}");
 }

@@ -1,7 +1,6 @@
 //! The events that listeners get: each end of an attempt and of a candidate, and its cause.
 
 mod labels;
-pub(crate) mod sums;
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -343,7 +342,7 @@ async fn a_listener_that_is_woken_by_a_new_candidate_may_look_at_it() {
 
 /// The events of a client, as far as they have come.
 #[derive(Default)]
-struct Ledger {
+pub(crate) struct Ledger {
     lives: BTreeMap<u64, Stage>,
     counts: BTreeMap<String, usize>,
 }
@@ -357,11 +356,10 @@ enum Stage {
     Over,
 }
 
-/// A thread that takes events until the client is gone.
-struct Listener(thread::JoinHandle<Ledger>);
+pub(crate) struct Listener(thread::JoinHandle<Ledger>);
 
 impl Listener {
-    fn start(client: &Client) -> Self {
+    pub(crate) fn start(client: &Client) -> Self {
         let mut events = client.events();
         let runtime = Builder::new_current_thread().build().unwrap();
         Self(thread::spawn(move || {
@@ -376,8 +374,7 @@ impl Listener {
         }))
     }
 
-    /// Waits for the end of the client, and returns its events.
-    async fn end(self) -> Ledger {
+    pub(crate) async fn end(self) -> Ledger {
         tokio::task::spawn_blocking(|| self.0.join().expect("the events are in order")).await.unwrap()
     }
 }
@@ -419,12 +416,12 @@ impl Ledger {
         *self.counts.entry(name(&event.kind)).or_default() += 1;
     }
 
-    fn count(&self, names: &[&str]) -> usize {
+    pub(crate) fn count(&self, names: &[&str]) -> usize {
         names.iter().filter_map(|name| self.counts.get(*name)).sum()
     }
 
     /// Checks that each life has ended, and that the counts of beginnings and ends agree.
-    fn check(&self) {
+    pub(crate) fn check(&self) {
         let open: Vec<_> = self.lives.iter().filter(|(_, stage)| **stage != Stage::Over).collect();
         assert!(open.is_empty(), "without an end: {open:?}");
         let ends = ["Contended", "TimedOut", "Cancelled", "Refused", "Failed", "Acquired", "Withdrawn"];

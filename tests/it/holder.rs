@@ -77,22 +77,14 @@ fn check_this_client(late: LockError) {
 }
 
 #[tokio::test]
-async fn another_client_that_holds_the_lock_is_named() {
+async fn the_client_that_holds_and_then_the_nearest_of_several_in_front_is_named() {
     let space = Space::new();
-    let (holder, waiter) = (holder_named(&space, "billing-7").await, space.client().await);
+    let (holder, nearest) = (holder_named(&space, "billing-7").await, holder_named(&space, "second").await);
     let _guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
-    let mutex = waiter.mutex(PATH).unwrap();
-    check_other(late(async |wait| mutex.lock_timeout(wait).await).await, &holder, 1);
-}
-
-#[tokio::test]
-async fn nearest_of_several_in_front_is_named() {
-    let space = Space::new();
-    let (holder, nearest) = (holder_named(&space, "first").await, holder_named(&space, "second").await);
-    let _guard = holder.mutex(PATH).unwrap().lock().await.unwrap();
+    let third = space.client().await.mutex(PATH).unwrap();
+    check_other(late(async |wait| third.lock_timeout(wait).await).await, &holder, 1);
     let _second = spawn_lock(&nearest, PATH);
     space.until_queued(PATH, 2).await;
-    let third = space.client().await.mutex(PATH).unwrap();
     check_other(late(async |wait| third.lock_timeout(wait).await).await, &nearest, 2);
 }
 

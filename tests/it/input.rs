@@ -11,21 +11,6 @@ use crate::support::{Space, failed, server, soon, until_before_expiry};
 const PATH: &str = "/a";
 
 #[tokio::test]
-async fn paths_that_zookeeper_does_not_allow_are_refused_before_anything_is_sent() {
-    let (space, client) = Space::with_client().await;
-    let (too_long, private) = (format!("/{}", "x".repeat(1 << 20)), "/\u{f000}");
-    let cases =
-        ["", "a", "/", "//", "/a//b", "/a/", "/a/..", "/../a", "/.", "/a\0b", "/a\tb", private, &too_long];
-    for path in cases {
-        let error = failed(client.mutex(path));
-        assert!(error.is_invalid(), "{path:?}: {error}");
-        let named = path.chars().take(100).collect::<String>().escape_debug().to_string();
-        assert!(error.to_string().contains(&named), "{error}");
-    }
-    assert_eq!(space.children("").await, [""; 0]);
-}
-
-#[tokio::test]
 async fn settings_that_cannot_work_are_named_before_anything_is_sent() {
     let config = || Config::new(server().connect_string());
     let cases = [

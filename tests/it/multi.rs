@@ -59,19 +59,6 @@ async fn all_members_are_held_and_released_in_the_order_of_their_paths() {
 }
 
 #[tokio::test]
-async fn all_members_are_released_at_the_same_time() {
-    let (space, proxy, client) = Space::with_proxy().await;
-    let guard = lock(&client, &[A, B, C]).await;
-    let answer = proxy.on_reply(Opcode::DELETE).hold();
-    let releasing = tokio::spawn(guard.release());
-    soon(answer.struck()).await;
-    // No answer has arrived yet.
-    until_nothing_is_left(&space).await;
-    answer.release();
-    soon(releasing).await.unwrap().unwrap();
-}
-
-#[tokio::test]
 async fn a_try_takes_all_or_leaves_all_without_a_trace() {
     let (space, [client, other]) = Space::with_clients().await;
     for taken in [A, B, C] {

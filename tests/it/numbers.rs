@@ -2,9 +2,9 @@
 //! and all that makes it list instead.
 
 use futures_util::poll;
-use zklock::{Client, Health, LockError, Mutex};
+use zklock::{Client, LockError, Mutex};
+use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
-use zklock_testkit::{How, Proxy};
 use zookeeper_client as zk;
 
 use crate::support::{Space, failed, lead, persistent, sequential, soon, until};
@@ -126,23 +126,6 @@ async fn a_number_of_a_parent_that_is_made_anew_grants_nothing(#[values(false, t
 }
 
 #[tokio::test]
-async fn a_number_of_another_connection_or_session_is_not_used() {
-    let scene = Scene::new().await;
-    let connections = scene.proxy.connections();
-    scene.proxy.cut(How::Rst);
-    let is_back =
-        || async { scene.proxy.connections() > connections && scene.client.health() == Health::Connected };
-    until(is_back, "the client is connected again").await;
-    scene.lists_once().await;
-    let session = scene.client.session_id();
-    scene.space.end_session_of(&scene.client);
-    let is_new =
-        || async { scene.client.session_id() != session && scene.client.health() == Health::Connected };
-    until(is_new, "the client has another session").await;
-    scene.lists_once().await;
-}
-
-#[tokio::test]
 async fn a_delete_that_had_no_answer_makes_the_next_turn_list() {
     let scene = Scene::new().await;
     // The code of `OperationTimeout` says nothing about the request, and leaves the connection alone.
@@ -154,20 +137,6 @@ async fn a_delete_that_had_no_answer_makes_the_next_turn_list() {
     scene.turn().await;
     assert_eq!(unknown.hits(), 1);
     scene.lists_once().await;
-}
-
-#[tokio::test]
-async fn a_writer_after_a_reader_that_had_others_in_front_waits_for_them() {
-    let scene = Scene::new().await;
-    let lock = scene.client.rwlock(PATH).unwrap();
-    let other = scene.space.client().await.rwlock(PATH).unwrap();
-    let in_front = other.read().await.unwrap();
-    for _ in 0..3 {
-        lock.read().await.unwrap().release().await.unwrap();
-        assert!(lock.try_write().await.unwrap().is_none());
-    }
-    in_front.release().await.unwrap();
-    lock.write().await.unwrap().release().await.unwrap();
 }
 
 #[tokio::test]

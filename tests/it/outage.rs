@@ -4,9 +4,7 @@ use std::future::ready;
 use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
-use zklock::{
-    Client, Config, Health, Heartbeat, LeaseState, LockError, LossReason, MutexGuard, Phase, Readiness,
-};
+use zklock::{Config, Health, Heartbeat, LeaseState, LockError, LossReason, MutexGuard, Phase, Readiness};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Direction, How, Proxy};
 
@@ -43,47 +41,38 @@ async fn a_connection_that_breaks_while_it_is_restored_is_not_taken_for_one() {
     assert_eq!(seen, [Health::Suspended, Health::Lost]);
 }
 
-/// Holds a lock while all servers, which are this many, refuse connections for some time.
-async fn hold_while_refused(server: &Server, session: Duration, servers: usize, outage: Duration) {
-    let proxies: Vec<_> = (0..servers).map(|_| Proxy::start(server.address()).unwrap()).collect();
-    let addresses: Vec<_> = proxies.iter().map(Proxy::connect_string).collect();
-    let client = Config::new(addresses.join(",")).session_timeout(session).connect().await.unwrap();
-    let path = format!("/refused/{servers}/{}", outage.as_secs());
-    let guard = soon(client.mutex(path).unwrap().lock_timeout(Duration::MAX)).await.unwrap();
-    let beats = || proxies.iter().map(|proxy| proxy.replies(Opcode::MULTI)).sum::<u64>();
-    let before = beats();
-    until(|| async { beats() > before }, "a heartbeat is answered").await;
-    for proxy in &proxies {
-        proxy.refuse();
-        proxy.cut(How::Fin);
-    }
-    until_state(&guard, LeaseState::Suspended).await;
-    // This test is about the length of the outage.
-    sleep(outage).await;
-    assert_eq!(guard.state(), LeaseState::Suspended);
-    proxies.iter().for_each(Proxy::heal);
-    let back = Instant::now();
-    until(|| async { guard.state() != LeaseState::Suspended }, "the lock is confirmed or lost").await;
-    assert_eq!(guard.state(), LeaseState::Held, "{servers} servers that refused for {outage:?}");
-    assert!(back.elapsed() < Duration::from_millis(1500), "{servers} servers: {:?}", back.elapsed());
+fn addresses(server: &Server, count: usize) -> (Vec<Proxy>, Config) {
+    let proxies: Vec<_> = (0..count).map(|_| Proxy::start(server.address()).unwrap()).collect();
+    let config = Config::new(proxies.iter().map(Proxy::connect_string).collect::<Vec<_>>().join(","));
+    (proxies, config)
 }
 
+/// The units of `session::reconnect` have longer outages.
 #[tokio::test]
 async fn a_lock_outlives_servers_that_all_refuse_for_a_third_of_the_session_timeout() {
     const SESSION: Duration = Duration::from_secs(6);
     let server = Server::start_granting(SESSION);
-    let holders = [1, 2, 3].map(|servers| hold_while_refused(&server, SESSION, servers, SESSION / 3));
-    futures_util::future::join_all(holders).await;
-}
-
-/// The fast test above has a shorter session, and so fewer attempts to connect.
-#[cfg(soak)]
-#[tokio::test]
-async fn a_lock_outlives_servers_that_all_refuse_for_long_with_default_settings() {
-    let server = Server::start_granting(DEFAULT);
-    let outages = [(1, 20), (2, 16), (3, 12), (3, 14), (3, 18), (5, 13), (5, 20)];
-    let holders = outages
-        .map(|(servers, outage)| hold_while_refused(&server, DEFAULT, servers, Duration::from_secs(outage)));
+    let holders = [1, 2, 3].map(async |servers| {
+        let (proxies, config) = addresses(&server, servers);
+        let client = config.session_timeout(SESSION).connect().await.unwrap();
+        let guard = lock(&client, &format!("/refused/{servers}")).await;
+        let beats = || proxies.iter().map(|proxy| proxy.replies(Opcode::MULTI)).sum::<u64>();
+        let before = beats();
+        until(|| async { beats() > before }, "a heartbeat is answered").await;
+        for proxy in &proxies {
+            proxy.refuse();
+            proxy.cut(How::Fin);
+        }
+        until_state(&guard, LeaseState::Suspended).await;
+        // This test is about the length of the outage.
+        sleep(SESSION / 3).await;
+        assert_eq!(guard.state(), LeaseState::Suspended);
+        proxies.iter().for_each(Proxy::heal);
+        let back = Instant::now();
+        until(|| async { guard.state() != LeaseState::Suspended }, "the lock is confirmed or lost").await;
+        assert_eq!(guard.state(), LeaseState::Held, "{servers} servers");
+        assert!(back.elapsed() < Duration::from_millis(1500), "{servers} servers: {:?}", back.elapsed());
+    });
     futures_util::future::join_all(holders).await;
 }
 
@@ -187,16 +176,6 @@ async fn a_server_that_is_back_finds_no_contender_of_those_who_gave_up() {
     until(|| async { mutex.participants().await.unwrap().is_empty() }, "no contender is left").await;
 }
 
-#[tokio::test]
-async fn a_client_connects_when_its_server_starts_late() {
-    let server = Server::start();
-    server.kill().unwrap();
-    let config = Config::new(server.connect_string()).connect_timeout(Duration::MAX);
-    let connecting = tokio::spawn(config.connect());
-    server.restart().unwrap();
-    soon(connecting).await.unwrap().unwrap();
-}
-
 /// A server that grants less than the one before it ends the session so much earlier, and the client knows.
 #[tokio::test]
 async fn a_lock_whose_session_is_shortened_at_a_reconnect_is_lost_so_much_earlier() {
@@ -227,9 +206,12 @@ async fn a_lock_whose_session_is_shortened_at_a_reconnect_is_lost_so_much_earlie
 }
 
 #[tokio::test]
-async fn a_client_is_suspended_then_disconnected_and_ready_again_with_its_server() {
+async fn a_client_connects_when_its_server_starts_and_is_suspended_disconnected_and_ready_again_with_it() {
     let server = Server::start_quick();
-    let client = server.quick_config().connect().await.unwrap();
+    server.kill().unwrap();
+    let connecting = tokio::spawn(server.quick_config().connect_timeout(Duration::MAX).connect());
+    server.restart().unwrap();
+    let client = soon(connecting).await.unwrap().unwrap();
     assert_eq!(client.readiness(), Readiness::Ready);
     server.kill().unwrap();
     until(async || client.readiness() == Readiness::Suspended, "the client is suspended").await;
@@ -240,84 +222,53 @@ async fn a_client_is_suspended_then_disconnected_and_ready_again_with_its_server
     until(async || client.readiness() == Readiness::Ready, "the client is ready again").await;
 }
 
-const DEFAULT: Duration = Duration::from_secs(30);
-
-/// A server that is reached by several addresses, each of which can fall silent.
-struct Addresses(Vec<Proxy>);
-
-impl Addresses {
-    fn of(server: &Server, count: usize) -> Self {
-        Self((0..count).map(|_| Proxy::start(server.address()).expect("a proxy starts")).collect())
-    }
-
-    fn config(&self) -> Config {
-        Config::new(self.0.iter().map(Proxy::connect_string).collect::<Vec<_>>().join(","))
-    }
-
-    /// Returns the addresses, that of the client's connection first.
-    fn from(&self, client: &Client) -> Vec<&Proxy> {
-        let session = client.session_id().expect("the client has a session");
-        let mut addresses: Vec<_> = self.0.iter().collect();
-        addresses.sort_by_key(|proxy| !proxy.sessions().contains(&session));
-        assert!(addresses[0].sessions().contains(&session));
-        addresses
-    }
-}
-
-/// Holds a lock while the address that the client uses, and more of them, fall silent.
-async fn hold_while_silent(addresses: &Addresses, config: Config, silent: usize) {
+/// Holds a lock while the first of several addresses that the client uses, and more of them, fall silent.
+async fn hold_while_silent((proxies, config): (Vec<Proxy>, Config), silent: usize) {
     let client = config.connect().await.unwrap();
     let guard = lock(&client, PATH).await;
-    let in_use_first = addresses.from(&client);
-    let (silent, others) = in_use_first.split_at(silent);
-    silent.iter().for_each(|proxy| proxy.blackhole(Direction::Both));
     let session = client.session_id().unwrap();
-    let is_served = |proxy: &Proxy| proxy.sessions().contains(&session);
-    until(|| async { others.iter().any(|proxy| is_served(proxy)) }, "another server serves the client").await;
+    let is_served = |proxy: &&Proxy| proxy.sessions().contains(&session);
+    let (in_use, others): (Vec<_>, Vec<_>) = proxies.iter().partition(is_served);
+    assert_eq!(in_use.len(), 1);
+    let (more, others) = others.split_at(silent - 1);
+    let silent = || in_use.iter().chain(more);
+    silent().for_each(|proxy| proxy.blackhole(Direction::Both));
+    until(|| async { others.iter().any(is_served) }, "another server serves the client").await;
     until(|| async { guard.state() != LeaseState::Suspended }, "the lock is confirmed or lost").await;
     assert_eq!(guard.state(), LeaseState::Held);
-    silent.iter().for_each(|proxy| proxy.heal());
+    silent().for_each(|proxy| proxy.heal());
     guard.verify().await.unwrap();
-}
-
-#[cfg(soak)]
-#[tokio::test]
-async fn a_lock_outlives_the_silence_of_one_of_two_servers_with_default_settings() {
-    let server = Server::start_granting(DEFAULT);
-    let addresses = Addresses::of(&server, 2);
-    hold_while_silent(&addresses, addresses.config(), 1).await;
 }
 
 #[tokio::test]
 async fn a_lock_outlives_the_silence_of_two_of_five_servers_with_a_short_session() {
     let server = Server::start();
-    let addresses = Addresses::of(&server, 5);
-    let config = addresses.config().session_timeout(Duration::from_secs(10)).tick_time(TICK);
-    hold_while_silent(&addresses, config, 2).await;
+    let (proxies, config) = addresses(&server, 5);
+    let config = config.session_timeout(Duration::from_secs(10)).tick_time(TICK);
+    hold_while_silent((proxies, config), 2).await;
 }
 
 #[tokio::test]
 async fn a_lease_that_reads_prove_outlives_the_silence_of_its_server() {
-    let server = Server::start_granting(DEFAULT);
-    let addresses = Addresses::of(&server, 3);
+    let server = Server::start_granting(Duration::from_secs(30));
+    let (proxies, config) = addresses(&server, 3);
     // Reads prove a lease for 11.2 s, which the default of 2.5 s would use up if the silent server is tried twice.
-    let config = addresses.config().server_timeout(Duration::from_secs(1));
-    hold_while_silent(&addresses, config.heartbeat(Heartbeat::Read), 1).await;
+    let config = config.server_timeout(Duration::from_secs(1)).heartbeat(Heartbeat::Read);
+    hold_while_silent((proxies, config), 1).await;
 }
 
 #[tokio::test]
 async fn a_slow_server_keeps_its_connections_and_locks() {
-    let server = Server::start_granting(DEFAULT);
-    let addresses = Addresses::of(&server, 1);
-    let client = addresses.config().connect().await.unwrap();
+    let server = Server::start_granting(Duration::from_secs(30));
+    let (proxies, config) = addresses(&server, 1);
+    let client = config.connect().await.unwrap();
     let guard = lock(&client, PATH).await;
-    let proxy = addresses.from(&client)[0];
-    let connections = proxy.connections();
+    let connections = proxies[0].connections();
     // The client gives a server up after 2.5 s.
-    proxy.delay(Direction::Both, Duration::from_millis(300));
+    proxies[0].delay(Direction::Both, Duration::from_millis(300));
     guard.verify().await.unwrap();
     guard.verify().await.unwrap();
-    proxy.heal();
+    proxies[0].heal();
     assert_eq!((client.health(), guard.state()), (Health::Connected, LeaseState::Held));
-    assert_eq!(proxy.connections(), connections, "the connection was kept");
+    assert_eq!(proxies[0].connections(), connections, "the connection was kept");
 }

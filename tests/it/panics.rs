@@ -14,7 +14,6 @@ async fn lock_that_panics(space: &Space, client: &Client) -> zklock::Mutex {
     mutex
 }
 
-/// Adds a node that no lock knows, and returns its path.
 async fn add_stranger(space: &Space) -> String {
     Loud::listen();
     let stranger = space.full(&format!("/panics/{PANICS}"));

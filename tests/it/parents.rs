@@ -109,34 +109,6 @@ async fn servers_that_come_back_without_their_data_are_used_like_new_ones() {
     soon(mutex.lock()).await.unwrap().release().await.unwrap();
 }
 
-/// Returns an outsider with the owner's digest, and all nodes on the path to a contender, including it.
-async fn owner_and_nodes(space: &Space) -> (zk::Client, Vec<String>) {
-    let outsider = space.outsider().await;
-    outsider.auth("digest", b"owner:secret").await.unwrap();
-    let contender = outsider.list_children(&space.full(PATH)).await.unwrap().remove(0);
-    let full = space.full(&format!("{PATH}/{contender}"));
-    let ends = full.match_indices('/').skip(1).map(|(end, _)| end).chain([full.len()]);
-    (outsider, ends.map(|end| full[..end].to_owned()).collect())
-}
-
-#[tokio::test]
-async fn every_node_that_a_client_creates_has_its_acl() {
-    let everything = |acls: Vec<zk::Acl>| acls.iter().all(|acl| acl.permission() == zk::Permission::ALL);
-    for (acl, scheme) in [(Acl::CreatorAll, "digest"), (Acl::Open, "world")] {
-        let space = Space::new();
-        let client = space.config().digest("owner", "secret").acl(acl).connect().await.unwrap();
-        let guard = lock(&client, PATH).await;
-        let (owner, nodes) = owner_and_nodes(&space).await;
-        assert_eq!(nodes.len(), 5, "{nodes:?}");
-        for node in nodes {
-            let (acls, _) = owner.get_acl(&node).await.unwrap();
-            assert!(acls.len() == 1 && acls[0].scheme() == scheme, "{node}: {acls:?}");
-            assert!(everything(acls));
-        }
-        guard.release().await.unwrap();
-    }
-}
-
 #[tokio::test]
 async fn only_the_nodes_above_locks_ticks_numbers_and_data_have_the_acl_of_parents() {
     let space = Space::new();

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, SystemTime};
 
-use tokio::task::JoinSet;
 use zklock::{Client, Mode, Participant, RwLock, Standing};
 
 use crate::support::{Space, ephemeral, persistent, soon};
@@ -45,36 +44,6 @@ async fn each_is_described_as_the_server_knows_it() {
 }
 
 #[tokio::test]
-async fn standings_follow_the_queue_and_not_the_order_of_the_listing() {
-    let (space, client) = Space::with_client().await;
-    let first = rwlock(&client).read().await.unwrap();
-    let mut waiting = JoinSet::new();
-    // The queue is R0 R1 W2 R3 W4, each of another client.
-    let second = rwlock(&space.client().await).read().await.unwrap();
-    for (place, is_writer) in [true, false, true].into_iter().enumerate() {
-        let lock = rwlock(&space.client().await);
-        waiting.spawn(async move {
-            if is_writer {
-                lock.write_timeout(Duration::MAX).await.unwrap().release().await
-            } else {
-                lock.read_timeout(Duration::MAX).await.unwrap().release().await
-            }
-        });
-        space.until_queued(PATH, place + 3).await;
-    }
-    let seen: Vec<_> = participants(&client).await.iter().map(|one| (one.mode, one.standing)).collect();
-    let (read, write) = (Mode::Read, Mode::Write);
-    let (holds, waits) = (Standing::Holds, Standing::Waits);
-    assert_eq!(seen, [(read, holds), (read, holds), (write, waits), (read, waits), (write, waits)]);
-    first.release().await.unwrap();
-    second.release().await.unwrap();
-    for released in soon(waiting.join_all()).await {
-        released.unwrap();
-    }
-    space.until_empty(PATH).await;
-}
-
-#[tokio::test]
 async fn others_data_is_shown_as_far_as_it_can_be_and_strangers_are_left_out() {
     let (space, client) = Space::with_client().await;
     let guard = rwlock(&client).read().await.unwrap();
@@ -92,22 +61,4 @@ async fn others_data_is_shown_as_far_as_it_can_be_and_strangers_are_left_out() {
     assert_eq!((listed[1].node.as_str(), listed[2].node.as_str()), (contenders[0].0, contenders[1].0));
     guard.release().await.unwrap();
     outsider.delete(&stranger, None).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn contenders_that_leave_while_they_are_listed_are_left_out() {
-    let (_, [client, other]) = Space::with_clients().await;
-    let held = rwlock(&client).read().await.unwrap();
-    let lock = rwlock(&other);
-    let comes_and_goes = tokio::spawn(async move {
-        for _ in 0..200 {
-            lock.read().await.unwrap().release().await.unwrap();
-        }
-    });
-    while !comes_and_goes.is_finished() {
-        let listed = participants(&client).await;
-        assert_eq!(listed[0].fencing_token, held.fencing_token());
-        assert!(listed.len() <= 2 && listed.iter().all(|one| one.standing == Standing::Holds), "{listed:?}");
-    }
-    comes_and_goes.await.unwrap();
 }

@@ -9,7 +9,6 @@ use zklock_testkit::wire::{ConnectResponse, ErrorCode, Opcode, Record};
 use zklock_testkit::{EmbeddedServer, How, Proxy, Rule};
 use zookeeper_client as zk;
 
-use crate::support::session_end::end_session;
 use crate::support::{Space, failed, lock, persistent, soon, spawn_lock, until};
 
 const PATH: &str = "/recovery";
@@ -122,48 +121,6 @@ pub(crate) async fn expire_for_the_client_alone(proxy: &Proxy, client: &Client) 
     let is_new = || client.session_id().is_some_and(|id| id != session);
     until(|| async { is_new() && client.health() == Health::Connected }, "the next session is open").await;
     session
-}
-
-#[tokio::test]
-async fn a_waiter_does_not_take_its_turn_with_the_node_of_its_last_session() {
-    let (space, proxy, client) = Space::with_proxy().await;
-    let holder = lock(&space.client().await, PATH).await;
-    let waiting = spawn_lock(&client, PATH);
-    space.until_queued(PATH, 2).await;
-    let old = expire_for_the_client_alone(&proxy, &client).await;
-    space.until_queued(PATH, 3).await;
-    holder.release().await.unwrap();
-    space.until_queued(PATH, 2).await;
-    // The old node is now the head of the queue, and no client holds the lock.
-    assert!(space.client().await.mutex(PATH).unwrap().try_lock().await.unwrap().is_none());
-    assert!(!waiting.is_finished());
-    end_session(space.server().address(), old);
-    let guard = soon(waiting).await.unwrap();
-    assert!(guard.is_held());
-    guard.release().await.unwrap();
-    space.until_empty(PATH).await;
-}
-
-#[tokio::test]
-async fn withdrawals_find_their_node_whatever_the_path_repeats() {
-    let (space, proxy, client) = Space::with_proxy().await;
-    let nested = format!("{}/x", space.namespace);
-    for path in [space.namespace.clone(), format!("{}{nested}", space.namespace), nested] {
-        let mutex = client.mutex(&path).unwrap();
-        drop(mutex.lock().await.unwrap());
-        space.until_empty(&path).await;
-        for rule in [proxy.on_reply(Opcode::CREATE2), proxy.on_reply(Opcode::DELETE)] {
-            let lost = rule.cut(How::Fin);
-            let locking = tokio::spawn({
-                let mutex = mutex.clone();
-                async move { mutex.lock_timeout(Duration::MAX).await.map(drop) }
-            });
-            soon(lost.struck()).await;
-            locking.abort();
-            soon(mutex.lock_timeout(Duration::MAX)).await.unwrap().release().await.unwrap();
-            space.until_empty(&path).await;
-        }
-    }
 }
 
 #[tokio::test]

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use zklock::{
-    Client, Config, Heartbeat, LeaderLatch, LockError, Mutex, MutexGuard, Permits, Semaphore,
-    distributed_lock, leader_only,
+    Client, Config, Heartbeat, LeaderLatch, LockError, Mutex, Permits, Semaphore, distributed_lock,
+    leader_only,
 };
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, Proxy};
@@ -86,41 +86,32 @@ async fn a_lock_whose_connection_breaks_before_its_first_list_is_listed_once_on_
 }
 
 #[tokio::test]
-async fn a_taken_lock_costs_five_requests() {
-    let server = Server::start_granting(PATIENCE);
-    let (holder, waiter) = (quiet(&server).await, quiet(&server).await);
-    let guard = holder.lock().await.unwrap();
-    let own = holder.participants().await.unwrap().remove(0).node;
-    // Contenders that arrive make the holder watch its own node, once.
-    let watched = || async {
-        assert!(waiter.try_lock().await.unwrap().is_none());
-        server.four_letter("wchp").unwrap().contains(&own)
-    };
-    until(watched, "the holder watches").await;
-    assert_eq!(wait_until_watched(&server, (guard, &waiter), 5).await, 5);
-}
-
-#[tokio::test]
-async fn a_lock_behind_several_costs_five_requests_and_one_event_and_six_requests_at_first() {
-    let server = Server::start_granting(PATIENCE);
-    let (proxy, client) = quiet_proxied(&server).await;
-    let (holder, other) = (quiet(&server).await, quiet(&server).await);
-    // The first acquisition finds that the queue exists. The second one watches the queue's node as well.
-    for (reads, cost) in [(1, 6), (2, 6), (1, 5)] {
-        let guard = holder.lock().await.unwrap();
-        let between = spawn_lock_of(&other);
-        until(|| async { holder.participants().await.unwrap().len() == 2 }, "another one waits").await;
-        let mutex = client.mutex("/cost").unwrap();
-        let (requests, replies) = (proxy.requests_total(), proxy.replies(Opcode::GET_DATA));
-        let events = proxy.counts().notifications();
-        let waiting = tokio::spawn(async move { mutex.lock().await.unwrap().release().await });
-        let watches = || async { proxy.replies(Opcode::GET_DATA) >= replies + reads };
-        until(watches, "the waiter watches").await;
-        guard.release().await.unwrap();
-        soon(between).await.unwrap().release().await.unwrap();
-        soon(waiting).await.unwrap().unwrap();
-        assert_eq!(proxy.requests_total() - requests, cost);
-        assert_eq!(proxy.counts().notifications() - events, 1, "the end of the one in front");
+async fn a_taken_lock_costs_five_requests_and_an_event_of_each_watched_node_and_six_requests_at_first() {
+    // Behind one alone, the waiter watches its own node as well, whose end is an event, and lists no second time.
+    for (in_front, watched) in [(1, 2), (2, 1)] {
+        let server = Server::start_granting(PATIENCE);
+        let (proxy, client) = quiet_proxied(&server).await;
+        let (holder, other) = (quiet(&server).await, quiet(&server).await);
+        // The first acquisition finds that the queue exists. The second one watches the queue's node as well.
+        for (reads, cost) in [(watched, 6), (watched + 1, 6), (watched, 5)] {
+            let guard = holder.lock().await.unwrap();
+            let between = (in_front == 2).then(|| spawn_lock_of(&other));
+            let are_in_front = async || holder.participants().await.unwrap().len() == in_front;
+            until(are_in_front, "all others are in the queue").await;
+            let mutex = client.mutex("/cost").unwrap();
+            let (requests, replies) = (proxy.requests_total(), proxy.replies(Opcode::GET_DATA));
+            let events = proxy.counts().notifications();
+            let waiting = tokio::spawn(async move { mutex.lock().await.unwrap().release().await });
+            let watches = || async { proxy.replies(Opcode::GET_DATA) >= replies + reads };
+            until(watches, "the waiter watches").await;
+            guard.release().await.unwrap();
+            if let Some(between) = between {
+                soon(between).await.unwrap().release().await.unwrap();
+            }
+            soon(waiting).await.unwrap().unwrap();
+            assert_eq!(proxy.requests_total() - requests, cost, "behind {in_front}");
+            assert_eq!(proxy.counts().notifications() - events, watched, "behind {in_front}");
+        }
     }
 }
 
@@ -141,27 +132,6 @@ async fn a_waiter_whose_only_predecessor_leaves_before_it_is_watched_costs_four_
         soon(waiting).await.unwrap().release().await.unwrap();
         assert_eq!((proxy.requests_total() - requests, proxy.counts().notifications() - events), (cost, 0));
     }
-}
-
-/// Waits for the lock of `guard` until the server has this many watches, and passes it on. Returns how many requests the
-/// waiter sent for the lock.
-async fn wait_until_watched(server: &Server, (guard, waiter): (MutexGuard, &Mutex), watches: u64) -> u64 {
-    let (questions, are_set) = (Cell::new(0), format!("zk_watch_count\t{watches}\n"));
-    let is_watched = || async {
-        questions.set(questions.get() + 1);
-        // The holder watches its own node. The waiter watches that, too, and its own one. Both watch the queue's node.
-        server.four_letter("mntr").unwrap().contains(&are_set)
-    };
-    let passes = async {
-        // One handle stays, or the end of the session would be counted too.
-        let waiter = waiter.clone();
-        let waiting = tokio::spawn(async move { waiter.lock().await.unwrap().release().await });
-        until(is_watched, "the waiter watches").await;
-        guard.release().await.unwrap();
-        waiting.await.unwrap().unwrap();
-    };
-    let releases = 1;
-    requests(server, passes).await - questions.get() - releases
 }
 
 /// Counts the requests that are sent while the future runs, and afterwards until this many ephemeral nodes

@@ -11,12 +11,9 @@ use zklock::{Client, ReadGuard, RwLock, WriteGuard};
 use zklock_testkit::wire::Opcode;
 
 use crate::local_queue::requests_for_locks;
-use crate::support::{Space, failed, soon, until, until_waiting_here};
+use crate::support::{Space, soon, until, until_waiting_here};
 
 const PATH: &str = "/catalogue";
-/// A wait in which a contender enters the queue even on a busy machine.
-const SHORT: Duration = Duration::from_millis(500);
-
 fn rwlock(client: &Client) -> RwLock {
     client.rwlock(PATH).unwrap()
 }
@@ -65,63 +62,20 @@ async fn until_waiting(space: &Space, client: &Client, node: &str) {
     until(|| async { watchers(space, node).contains(&session) }, "the contender watches the node").await;
 }
 
-/// Reads with the first client, and lets the second one wait to write, and the third one behind it to read.
-async fn read_write_read(
-    space: &Space,
-    [a, b, c]: [&Client; 3],
-) -> (ReadGuard, JoinHandle<WriteGuard>, JoinHandle<ReadGuard>) {
-    let (reader, writing) = (read(a).await, spawn_write(b));
+#[tokio::test]
+async fn a_reader_waits_behind_a_writer_that_waits_and_joins_those_in_front_when_the_writer_gives_up() {
+    let (space, [a, b, c]) = Space::with_clients().await;
+    let (reader, writing) = (read(&a).await, spawn_write(&b));
     space.until_queued(PATH, 2).await;
-    assert!(rwlock(c).try_read().await.unwrap().is_none(), "a reader must not pass the writer");
-    let reading = spawn_read(c);
+    assert!(rwlock(&c).try_read().await.unwrap().is_none(), "a reader must not pass the writer");
+    let reading = spawn_read(&c);
     space.until_queued(PATH, 3).await;
-    until_waiting(space, c, &queue(space).await[1]).await;
-    (reader, writing, reading)
-}
-
-#[tokio::test]
-async fn a_reader_behind_a_writer_that_waits_waits_too() {
-    let (space, [a, b, c]) = Space::with_clients().await;
-    let (reader, writing, reading) = read_write_read(&space, [&a, &b, &c]).await;
-    reader.release().await.unwrap();
-    let writer = soon(writing).await.unwrap();
-    assert!(!reading.is_finished());
-    let token = writer.fencing_token();
-    writer.release().await.unwrap();
-    let reader = soon(reading).await.unwrap();
-    assert!(reader.fencing_token() > token);
-    reader.release().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_writer_that_gives_up_lets_the_readers_behind_it_join_those_in_front() {
-    let (space, [a, b, c]) = Space::with_clients().await;
-    let (reader, writing, reading) = read_write_read(&space, [&a, &b, &c]).await;
+    until_waiting(&space, &c, &queue(&space).await[1]).await;
     writing.abort();
     soon(reading).await.unwrap().release().await.unwrap();
     assert!(reader.is_held());
     reader.release().await.unwrap();
     space.until_empty(PATH).await;
-}
-
-#[tokio::test]
-async fn a_writer_waits_until_the_last_of_the_readers_is_gone() {
-    let (space, [a, c, d]) = Space::with_clients().await;
-    let (first, second) = (read(&a).await, read(&c).await);
-    let third = rwlock(&d).try_read().await.unwrap().expect("readers share");
-    let b = space.client().await;
-    let writing = spawn_write(&b);
-    space.until_queued(PATH, 4).await;
-    let names = queue(&space).await;
-    until_waiting(&space, &b, &names[2]).await;
-    // The reader that it watches is released first.
-    third.release().await.unwrap();
-    until_waiting(&space, &b, &names[1]).await;
-    first.release().await.unwrap();
-    assert!(failed(rwlock(&b).write_timeout(SHORT).await).is_contended());
-    assert!(!writing.is_finished());
-    second.release().await.unwrap();
-    soon(writing).await.unwrap().release().await.unwrap();
 }
 
 async fn until_in_line(client: &Client, count: u32) {
@@ -158,30 +112,6 @@ async fn a_hundred_readers_share_one_node_and_only_the_first_costs_requests() {
 }
 
 #[tokio::test]
-async fn writers_and_readers_follow_each_other_under_one_writers_node() {
-    let (space, client) = Space::with_client().await;
-    let writer = rwlock(&client).write().await.unwrap();
-    let readers = [spawn_read(&client), spawn_read(&client)];
-    until_in_line(&client, 2).await;
-    let last = spawn_write(&client);
-    until_in_line(&client, 3).await;
-    let node = space.children(PATH).await;
-    let mut tokens = vec![writer.fencing_token()];
-    writer.release().await.unwrap();
-    let [first, second] = readers;
-    let readers = [soon(first).await.unwrap(), soon(second).await.unwrap()];
-    assert!(!last.is_finished());
-    for reader in readers {
-        tokens.push(reader.fencing_token());
-        reader.release().await.unwrap();
-    }
-    let writer = soon(last).await.unwrap();
-    tokens.push(writer.fencing_token());
-    assert_eq!(space.children(PATH).await, node);
-    assert!(tokens.is_sorted_by(|a, b| a < b), "{tokens:?}");
-}
-
-#[tokio::test]
 async fn readers_under_a_writers_node_let_other_clients_readers_in_when_their_time_is_over() {
     let (space, [client, other]) = Space::with_clients().await;
     let writer = rwlock(&client).write().await.unwrap();
@@ -194,19 +124,4 @@ async fn readers_under_a_writers_node_let_other_clients_readers_in_when_their_ti
     let foreign = soon(spawn_read(&other)).await.unwrap();
     assert!(reader.is_held() && foreign.is_held());
     assert_eq!(roles(&space).await, ["read", "read"]);
-}
-
-#[tokio::test]
-async fn a_local_writer_waits_for_a_reader_of_a_downgraded_lock() {
-    let (space, [client, other]) = Space::with_clients().await;
-    let writer = rwlock(&client).write().await.unwrap();
-    let writing = spawn_write(&client);
-    until_in_line(&client, 1).await;
-    let reader = writer.downgrade().await.unwrap();
-    until(async || roles(&space).await == ["read", "write"], "the writer has a place of its own").await;
-    assert!(!writing.is_finished());
-    assert!(rwlock(&other).try_read().await.unwrap().is_none(), "a writer waits in front");
-    reader.release().await.unwrap();
-    soon(writing).await.unwrap().release().await.unwrap();
-    assert_eq!(space.children(PATH).await, [""; 0]);
 }

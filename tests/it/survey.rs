@@ -6,7 +6,7 @@ use zklock::{Client, LockError, LockKind, Mode, Standing, SurveyedLock};
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
-use crate::support::{Space, persistent, sequential, soon, until};
+use crate::support::{Space, persistent, soon, until};
 
 fn summary(locks: &[SurveyedLock]) -> Vec<(&str, LockKind, u32, u32)> {
     locks.iter().map(|lock| (&lock.path[..], lock.kind, lock.holding, lock.waiting)).collect()
@@ -52,21 +52,6 @@ async fn the_locks_below_a_path_have_their_kinds_holders_and_waiters() {
     latch.close().await.unwrap();
     let surveyed = client.survey("/").unwrap().take().await.unwrap();
     assert!(surveyed.locks.is_empty(), "{surveyed:?}");
-}
-
-#[tokio::test]
-async fn the_locks_of_other_libraries_are_found() {
-    let space = Space::new();
-    let (client, outsider) = (space.client().await, space.outsider().await);
-    for (path, name) in [("/kazoo", "0f__lock__"), ("/curator", "_c_x-lock-"), ("/members", "member-")] {
-        outsider.mkdir(&space.full(path), &persistent()).await.unwrap();
-        outsider.create(&space.full(&format!("{path}/{name}")), b"a host", &sequential()).await.unwrap();
-    }
-    let surveyed = client.survey("/").unwrap().take().await.unwrap();
-    let expected = [("/curator", LockKind::Mutex, 1, 0), ("/kazoo", LockKind::Mutex, 1, 0)];
-    assert_eq!(summary(&surveyed.locks), expected);
-    let names = surveyed.locks.iter().map(|lock| lock.participants[0].identity.as_str());
-    assert_eq!(names.collect::<Vec<_>>(), ["a host"; 2]);
 }
 
 #[tokio::test]

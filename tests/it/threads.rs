@@ -58,17 +58,14 @@ impl Drop for Value {
     }
 }
 
-#[derive(Debug)]
-struct Failure(Value);
-
-impl fmt::Display for Failure {
+impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.record.note("format");
+        self.record.note("format");
         f.write_str("no disk")
     }
 }
 
-impl Error for Failure {}
+impl Error for Value {}
 
 #[tokio::test]
 async fn a_callback_its_future_and_its_error_are_used_and_dropped_elsewhere() {
@@ -79,7 +76,7 @@ async fn a_callback_its_future_and_its_error_are_used_and_dropped_elsewhere() {
         let (steps, future) = (steps.clone(), steps.value("drop of the future"));
         async move {
             future.record.note("future");
-            Err::<(), _>(Failure(steps.value("drop of the error")))
+            Err::<(), _>(steps.value("drop of the error"))
         }
     });
     let steps = ["callback", "future", "drop of the future", "format", "drop of the error"];
@@ -216,11 +213,9 @@ async fn a_callback_of_a_revocation_is_called_and_dropped_elsewhere() {
     dropped(4).await;
 }
 
-struct Data(Value);
-
-impl From<Data> for Vec<u8> {
-    fn from(data: Data) -> Self {
-        data.0.record.note("conversion");
+impl From<Value> for Vec<u8> {
+    fn from(data: Value) -> Self {
+        data.record.note("conversion");
         b"today".to_vec()
     }
 }
@@ -240,9 +235,9 @@ async fn bodies_and_data_under_a_lock_or_a_term_are_used_and_dropped_elsewhere()
     let client = space.client().await;
     let guard = client.mutex("/held").unwrap().lock().await.unwrap();
     let (latch, term) = lead(&client, PATH).await;
-    guard.create("/data", Data(record.value("drop of the data"))).await.unwrap();
-    guard.set_data("/data", Data(record.value("drop of the data"))).await.unwrap();
-    term.set_data("/data", Data(record.value("drop of the data"))).await.unwrap();
+    guard.create("/data", record.value("drop of the data")).await.unwrap();
+    guard.set_data("/data", record.value("drop of the data")).await.unwrap();
+    term.set_data("/data", record.value("drop of the data")).await.unwrap();
     let bodies = async { tokio::join!(guard.run(body(&record)), term.run(body(&record))) };
     let end = async {
         until(|| async { record.threads("body").len() == 2 }, "both run").await;

@@ -82,47 +82,36 @@ fn assert_contended(error: &LockError, within: Duration) {
     assert!(error.is_contended());
 }
 
-#[tokio::test]
-async fn a_call_that_does_not_wait_fails_at_once_and_leaves_no_node() {
-    let space = Space::new();
+/// Runs calls of one client while another one holds the lock, and again when it is free. The former leave no node.
+async fn held_and_free<T>(calls: impl AsyncFn(Client) -> T) -> [T; 2] {
+    let (space, client) = Space::with_client().await;
     let holder = taken(&space).await;
-    let calls = async {
-        assert_contended(&failed(at_once().await), Duration::ZERO);
-        assert_contended(&failed(error().await), Duration::ZERO);
-        assert_contended(&failed(all_at_once().await), Duration::ZERO);
-    };
-    soon(zklock::scope(space.client().await, calls)).await;
+    let held = soon(zklock::scope(client.clone(), calls(client.clone()))).await;
     space.until_queued(PATH, 1).await;
     for other in ["/before", "/other"] {
         assert_eq!(space.children(other).await, [""; 0]);
     }
     holder.release().await.unwrap();
-    let free = async { (at_once().await.unwrap(), error().await.unwrap(), all_at_once().await.unwrap()) };
-    assert_eq!(soon(zklock::scope(space.client().await, free)).await, (7, 7, 7));
+    [held, soon(zklock::scope(client.clone(), calls(client))).await]
+}
+
+#[tokio::test]
+async fn a_call_that_does_not_wait_fails_at_once_and_leaves_no_node() {
+    let calls = async |_| [at_once().await, error().await, all_at_once().await];
+    let [held, free] = held_and_free(calls).await;
+    held.into_iter().for_each(|outcome| assert_contended(&failed(outcome), Duration::ZERO));
+    assert_eq!(free.map(Result::unwrap), [7; 3]);
 }
 
 #[tokio::test]
 async fn a_skipped_call_returns_the_empty_value_of_its_type() {
-    let (space, mut ran) = (Space::new(), false);
-    let holder = taken(&space).await;
-    let client = space.client().await;
-    let calls = async {
-        nothing(&mut ran).await;
-        fallible(&mut ran).await.unwrap();
-        assert_eq!((perhaps().await, perhaps_fallible().await.unwrap()), (None, None));
+    let calls = async |_| {
+        let (mut first, mut second) = (false, false);
+        nothing(&mut first).await;
+        fallible(&mut second).await.unwrap();
+        ([first, second], [perhaps().await, perhaps_fallible().await.unwrap()])
     };
-    soon(zklock::scope(client.clone(), calls)).await;
-    assert!(!ran);
-    space.until_queued(PATH, 1).await;
-    holder.release().await.unwrap();
-    let calls = async {
-        nothing(&mut ran).await;
-        assert!(std::mem::take(&mut ran));
-        fallible(&mut ran).await.unwrap();
-        assert_eq!((perhaps().await, perhaps_fallible().await.unwrap()), (Some(7), Some(7)));
-    };
-    soon(zklock::scope(client, calls)).await;
-    assert!(ran);
+    assert_eq!(held_and_free(calls).await, [([false; 2], [None; 2]), ([true; 2], [Some(7); 2])]);
 }
 
 #[tokio::test]
@@ -141,41 +130,24 @@ async fn a_call_that_skips_after_a_wait_runs_if_the_lock_is_free_in_time() {
 
 #[tokio::test]
 async fn a_contended_call_returns_another_value_or_that_of_a_closure() {
-    let space = Space::new();
-    let holder = taken(&space).await;
-    let client = space.client().await;
-    let calls = async {
-        assert_eq!(value("other".into()).await.unwrap(), 5);
-        let error = failed(closure().await);
-        assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
-        let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<LockError>());
-        assert_contended(inner.unwrap(), Duration::ZERO);
-    };
-    soon(zklock::scope(client.clone(), calls)).await;
-    holder.release().await.unwrap();
-    let calls = async { (value("other".into()).await.unwrap(), closure().await.unwrap()) };
-    assert_eq!(soon(zklock::scope(client, calls)).await, (0, 7));
+    let calls = async |_| (value("other".into()).await.unwrap(), closure().await);
+    let [held, free] = held_and_free(calls).await;
+    let error = failed(held.1);
+    assert_eq!((held.0, error.kind()), (5, io::ErrorKind::ResourceBusy));
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<LockError>());
+    assert_contended(inner.unwrap(), Duration::ZERO);
+    assert_eq!((free.0, free.1.unwrap()), (0, 7));
 }
 
 #[tokio::test]
 async fn functions_that_are_not_async_skip_too() {
-    let space = Space::new();
-    let holder = taken(&space).await;
-    let client = space.client().await;
     let calls =
-        move |client: Client| (blocking(&client), blocking_value(&client, 5), blocking_at_once(&client));
-    let (skipped, value, refused) = soon(spawn_blocking({
-        let client = client.clone();
-        move || calls(client)
-    }))
-    .await
-    .unwrap();
-    assert_eq!((skipped, value.unwrap()), (None, 5));
-    assert_contended(&failed(refused), Duration::ZERO);
-    space.until_queued(PATH, 1).await;
-    holder.release().await.unwrap();
-    let (ran, value, taken) = soon(spawn_blocking(move || calls(client))).await.unwrap();
-    assert_eq!((ran, value.unwrap(), taken.unwrap()), (Some(7), 7, 7));
+        |client: &Client| (blocking(client), blocking_value(client, 5).unwrap(), blocking_at_once(client));
+    let [held, free] =
+        held_and_free(async |client| spawn_blocking(move || calls(&client)).await.unwrap()).await;
+    assert_eq!((held.0, held.1), (None, 5));
+    assert_contended(&failed(held.2), Duration::ZERO);
+    assert_eq!((free.0, free.1, free.2.unwrap()), (Some(7), 7, 7));
 }
 
 #[tokio::test]
@@ -245,14 +217,6 @@ async fn a_wait_may_be_computed_from_the_arguments() {
     space.until_queued(PATH, 1).await;
     holder.release().await.unwrap();
     zklock::scope(client, for_millis(u64::MAX)).await.unwrap();
-}
-
-#[tokio::test]
-async fn a_computed_wait_of_zero_is_refused_before_anything_is_sent() {
-    let space = Space::new();
-    let error = failed(zklock::scope(space.client().await, for_millis(0)).await);
-    assert!(matches!(&error, LockError::InvalidWait { path, .. } if path == PATH), "{error}");
-    assert_eq!(space.children("").await, [""; 0]);
 }
 
 #[tokio::test]

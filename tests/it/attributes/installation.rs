@@ -23,7 +23,6 @@ async fn calls_use_the_installed_clients() {
     let _alone = INSTALLED.write().await;
     let (space, reporting) = (Space::new(), Space::new());
     nothing_is_installed().await;
-    the_worst_client_of_a_scope_says_whether_all_are_ready(&space).await;
 
     zklock::install(space.client().await).unwrap();
     zklock::install_as("reporting", reporting.client().await).unwrap();
@@ -31,7 +30,6 @@ async fn calls_use_the_installed_clients() {
     assert_eq!(report(&reporting).await.unwrap(), 1);
     assert_eq!(zklock::readiness(), Readiness::Ready);
     a_second_one_is_refused(&space).await;
-    a_scoped_client_goes_before_the_default_one(&space, &reporting, &Space::new()).await;
 
     the_worst_of_the_installed_clients_says_whether_all_are_ready(&space).await;
 
@@ -47,7 +45,6 @@ async fn calls_use_the_installed_clients() {
     the_clients_are_closed(&space).await;
 }
 
-/// Calls a function that enters its lock again.
 #[distributed_lock(path = "/nightly")]
 async fn whole_night(
     space: &Space,
@@ -90,15 +87,6 @@ async fn the_worst_of_the_installed_clients_says_whether_all_are_ready(space: &S
     assert_eq!(in_scope(&default.named("reporting", client)).await, Readiness::Ready);
 }
 
-async fn the_worst_client_of_a_scope_says_whether_all_are_ready(space: &Space) {
-    let (client, named) = (space.client().await, space.client().await);
-    let scope = Scope::new().client(client).named("audit", named.clone());
-    let readiness = async || zklock::readiness();
-    assert_eq!(scope.clone().run(readiness()).await, Readiness::Ready);
-    named.shutdown(Duration::ZERO).await;
-    assert_eq!(scope.run(readiness()).await, Readiness::Closing);
-}
-
 async fn nothing_is_installed() {
     #[distributed_lock(path = "/audit", client = "nobody's")]
     async fn audit() -> Result<(), LockError> {
@@ -129,10 +117,4 @@ async fn a_second_one_is_refused(space: &Space) {
     let error = failed(zklock::install_as("reporting", second));
     assert!(error.to_string().contains("\"reporting\""), "{error}");
     assert_eq!(nightly(space).await.unwrap(), 1, "the first one stays");
-}
-
-async fn a_scoped_client_goes_before_the_default_one(space: &Space, reporting: &Space, tenant: &Space) {
-    let counts = async { (nightly(tenant).await, nightly(space).await, report(reporting).await) };
-    let (in_tenant, in_default, by_name) = zklock::scope(tenant.client().await, counts).await;
-    assert_eq!((in_tenant.unwrap(), in_default.unwrap(), by_name.unwrap()), (1, 0, 1));
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::task::{LocalSet, block_in_place, spawn_blocking, spawn_local};
+use tokio::task::{LocalSet, block_in_place, spawn_local};
 use zklock::{Client, FencingToken, LockError, distributed_lock};
 
 use super::Tracer;
@@ -11,11 +11,6 @@ use crate::requests::{PATIENCE, quiet_client, requests};
 use crate::support::{Server, Space, failed, soon};
 
 const PATH: &str = "/ledger";
-
-/// Returns a runtime whose single worker is blocked by a call, unless the call uses `block_in_place`.
-fn one_worker() -> Runtime {
-    Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
-}
 
 fn current_thread() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
@@ -32,53 +27,26 @@ fn take(client: &Client) -> Result<FencingToken, LockError> {
 
 type Taken = Result<FencingToken, LockError>;
 
-/// The name of a place, and a call from there.
-type Place = (&'static str, fn(Client) -> Taken);
-
-fn places() -> [Place; 8] {
-    [
-        ("a thread", |client| take(&client)),
-        ("a thread inside of a current-thread runtime's context", |client| {
-            let runtime = current_thread();
-            let _inside = runtime.enter();
-            take(&client)
-        }),
-        ("a thread inside of a multi-thread runtime's context", |client| {
-            let runtime = one_worker();
-            let _inside = runtime.enter();
-            take(&client)
-        }),
-        ("blocking work of a current-thread runtime", |client| {
-            current_thread().block_on(async { spawn_blocking(move || take(&client)).await }).unwrap()
-        }),
-        ("blocking work of a multi-thread runtime", |client| {
-            one_worker().block_on(async { spawn_blocking(move || take(&client)).await }).unwrap()
-        }),
-        ("a task of a multi-thread runtime", |client| {
-            let runtime = one_worker();
-            runtime.block_on(runtime.spawn(async move { take(&client) })).unwrap()
-        }),
-        ("`block_on` of a multi-thread runtime", |client| one_worker().block_on(async { take(&client) })),
-        ("a task inside of `block_in_place`", |client| {
-            let runtime = one_worker();
-            runtime.block_on(runtime.spawn(async move { block_in_place(|| take(&client)) })).unwrap()
-        }),
-    ]
-}
-
+/// The unit tests of `private::blocking` have every other place.
 #[test]
-fn a_call_waits_for_its_lock_in_every_place_that_may_block() {
+fn a_call_waits_for_its_lock_on_a_thread_and_on_a_worker() {
     let (space, outside) = (Space::new(), current_thread());
     let (holder, client) = outside.block_on(async { (space.client().await, space.client().await) });
-    for (place, take) in places() {
+    let on_a_worker = |client: Client| {
+        // Its single worker is blocked by a call, unless the call uses `block_in_place`.
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        runtime.block_on(runtime.spawn(async move { take(&client) })).unwrap()
+    };
+    let places: [fn(Client) -> Taken; 2] = [|client| take(&client), on_a_worker];
+    for take in places {
         let guard = outside.block_on(holder.mutex(PATH).unwrap().lock()).unwrap();
         let client = client.clone();
         let call = std::thread::spawn(move || take(client));
         outside.block_on(space.until_queued(PATH, 2));
-        assert!(!call.is_finished(), "{place}");
+        assert!(!call.is_finished());
         let token = guard.fencing_token();
         outside.block_on(guard.release()).unwrap();
-        assert!(call.join().unwrap().unwrap() > token, "{place}");
+        assert!(call.join().unwrap().unwrap() > token);
         outside.block_on(space.until_empty(PATH));
     }
 }
@@ -109,31 +77,6 @@ async fn a_call_that_must_wait_in_a_local_set_panics_as_the_runtime_does_and_lea
     let words = panic.downcast_ref::<String>().expect("the panic has a message");
     assert!(words.starts_with("can call blocking only when running on the multi-threaded"), "{words}");
     space.until_empty(PATH).await;
-}
-
-#[distributed_lock(path = PATH, guard = held)]
-fn descend(depth: u32, space: &Space) -> Result<Vec<FencingToken>, LockError> {
-    let mut tokens = if depth == 0 { Vec::new() } else { descend(depth - 1, space)? };
-    assert_eq!(wait_for(space.children(PATH)).len(), 1);
-    tokens.push(held.fencing_token());
-    Ok(tokens)
-}
-
-#[distributed_lock(path = PATH, guard = held)]
-async fn outer(space: &Space) -> Result<Vec<FencingToken>, LockError> {
-    let mut tokens = descend(2, space)?;
-    assert!(held.is_held(), "the inner calls do not release");
-    tokens.push(held.fencing_token());
-    Ok(tokens)
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_nested_call_enters_the_same_lock_without_another_contender() {
-    let (space, client) = Space::with_client().await;
-    let tokens = zklock::scope(client.clone(), async { descend(3, &space) }).await.unwrap();
-    assert_eq!(tokens, [tokens[0]; 4]);
-    let tokens = zklock::scope(client, outer(&space)).await.unwrap();
-    assert_eq!(tokens, [tokens[0]; 4]);
 }
 
 #[distributed_lock(path = ["/from", "/to"], client = client)]

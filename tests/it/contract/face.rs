@@ -188,7 +188,6 @@ impl Lock {
         }
     }
 
-    /// Takes the lock, however long that takes.
     pub(crate) async fn take(&self) -> Held {
         soon(self.lock_timeout(Duration::MAX)).await.unwrap()
     }
@@ -208,7 +207,6 @@ impl Lock {
         participants.unwrap()
     }
 
-    /// Waits until this many calls of the lock's client wait in its line.
     pub(crate) async fn until_in_line(&self, count: u32) {
         until_waiting_here(async || Ok(self.participants().await), count).await;
     }

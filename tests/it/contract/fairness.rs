@@ -8,19 +8,17 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 use zklock::{Client, FencingToken, Queueing};
-use zklock_testkit::wire::Opcode;
 
 use super::PATH;
 use super::face::{Face, LONG, Lock};
 use crate::local_queue::until_accompanied;
-use crate::support::{Space, soon, spawn_lock_of, until, until_in_line};
+use crate::support::{Space, soon, until, until_in_line};
 
 /// Calls of a client that take turns as fast as they can while the gate is open.
 struct Turns {
     client: Client,
     lock: Lock,
     gate: watch::Sender<bool>,
-    /// The tokens of the holders, in their order.
     record: Arc<Mutex<Vec<FencingToken>>>,
     calls: JoinSet<()>,
 }
@@ -124,24 +122,6 @@ async fn permit_that_others_wait_for_is_passed_on_for_64_grants() {
     // It may have the permit by now.
     drop(waiting);
     face.until_contending(&space, PATH, 0).await;
-}
-
-#[tokio::test]
-async fn a_turn_begins_with_the_hold_although_the_client_notices_others_later() {
-    let (space, proxy, client) = Space::with_proxy().await;
-    let mutex = client.mutex(PATH).unwrap();
-    let guard = mutex.lock().await.unwrap();
-    let other = spawn_lock_of(&space.client().await.mutex(PATH).unwrap());
-    space.until_queued(PATH, 2).await;
-    // The client looks for others when it has held the lock for 50 ms, which is the length of a turn.
-    until(async || proxy.replies(Opcode::GET_CHILDREN) > 0, "the client looks for others").await;
-    let next = spawn_lock_of(&mutex);
-    until_in_line(&mutex, 1).await;
-    guard.release().await.unwrap();
-    let guard = soon(other).await.unwrap();
-    assert!(!next.is_finished());
-    guard.release().await.unwrap();
-    soon(next).await.unwrap().release().await.unwrap();
 }
 
 #[tokio::test]

@@ -12,9 +12,9 @@ use zklock::{Client, LeaseState, LockError, LossReason, Standing};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Direction, How, Proxy};
 
-use super::PATH;
-use super::face::{Face, Held, LONG, Lock};
+use super::face::{Face, Held, LONG};
 use super::templates::every_lock_and_readers;
+use super::{PATH, Scene};
 use crate::attributes::Tracer;
 use crate::recovery::expire_for_the_client_alone;
 use crate::support::session_end::end_session;
@@ -24,27 +24,7 @@ const DATA: &str = "/data";
 /// A node of which nobody creates a parent.
 const UNBEGUN: &str = "/unbegun/late";
 
-/// A client that loses its nodes, and another one whose lock excludes that of the first.
-struct Scene {
-    space: Space,
-    proxy: Proxy,
-    client: Client,
-    lock: Lock,
-    rival: Lock,
-    face: Face,
-}
-
 impl Scene {
-    async fn new(face: Face) -> Self {
-        Self::of(Space::new(), face).await
-    }
-
-    async fn of(space: Space, face: Face) -> Self {
-        let (proxy, client) = space.proxied().await;
-        let (lock, rival) = (face.of(&client, PATH), face.rival().of(&space.client().await, PATH));
-        Self { space, proxy, client, lock, rival, face }
-    }
-
     async fn nodes(&self) -> Vec<String> {
         self.space.children(&self.face.parent_of_nodes(PATH)).await
     }
@@ -96,21 +76,11 @@ impl Scene {
         back.release();
     }
 
-    /// Checks that the waiter holds the lock, and lets it go.
     async fn takes_over(&self, waiting: JoinHandle<Result<Held, LockError>>) {
         let guard = soon(waiting).await.unwrap().unwrap();
         guard.verify().await.unwrap();
         self.face.assert_held_once(&self.space, PATH).await;
         self.end(guard).await;
-    }
-
-    async fn end(&self, guard: Held) {
-        guard.release().await.unwrap();
-        self.until_nothing_is_left().await;
-    }
-
-    async fn until_nothing_is_left(&self) {
-        self.face.until_contending(&self.space, PATH, 0).await;
     }
 }
 
@@ -162,22 +132,6 @@ async fn holder_that_loses_its_lock_is_told_and_writes_nothing_while_the_next_ha
     next.verify().await.unwrap();
     assert!(scene.nodes().await.iter().all(|node| before.contains(node)), "it has the node it waited with");
     assert!(next.fencing_token() > token);
-    scene.end(next).await;
-}
-
-#[apply(every_lock_and_readers)]
-async fn next_lock_of_a_client_whose_session_ended_is_in_its_next_session(face: Face) {
-    let scene = Scene::new(face).await;
-    let (guard, session) = (scene.lock.take().await, scene.client.session_id());
-    scene.lose(LossReason::SessionEnded).await;
-    told(&guard, LossReason::SessionEnded).await;
-    let next = scene.lock.take().await;
-    assert!(next.fencing_token() > guard.fencing_token());
-    assert_ne!(scene.client.session_id(), session);
-    let holder = &scene.lock.participants().await[0];
-    assert_eq!(Some(holder.session_id), scene.client.session_id());
-    assert!(failed(guard.release().await).is_lost());
-    assert!(next.is_held(), "the end of an old guard does not touch the new lock");
     scene.end(next).await;
 }
 
@@ -274,7 +228,7 @@ async fn holder_that_goes_while_the_waiter_is_cut_off_is_noticed(face: Face) {
 
 #[apply(every_lock_and_readers)]
 async fn lease_of_a_holder_that_is_cut_off_ends_before_its_session(face: Face) {
-    let scene = Scene::of(Space::quick(), face).await;
+    let scene = Scene::of(Space::quick(), face, |config| config).await;
     let (guard, waiting) = scene.held_before_rival().await;
     let waiting = tokio::spawn(async move { (waiting.await.unwrap().unwrap(), Instant::now()) });
     scene.proxy.blackhole(Direction::Both);
@@ -346,25 +300,6 @@ async fn guarded_writes_that_are_under_way_when_the_lock_is_lost_are_refused_by_
     let queue = outsider.check_stat(&space.full(PATH)).await.unwrap().unwrap();
     assert!(ledger.mzxid < queue.pzxid, "a write was applied after the lock's node was deleted");
     assert!(matches!(guard.state(), LeaseState::Lost(LossReason::NodeDeleted)));
-}
-
-#[tokio::test]
-async fn body_that_runs_to_its_end_goes_on_when_the_lock_is_lost_and_is_told_afterwards() {
-    let (space, client) = Space::with_client().await;
-    let mutex = client.mutex(PATH).unwrap();
-    let guard = mutex.lock().await.unwrap();
-    let again = guard.run_to_end(mutex.lock()).await.unwrap();
-    assert_eq!(again.unwrap().fencing_token(), guard.fencing_token());
-    let mut has_ended = false;
-    let body = async {
-        space.delete_children(PATH).await;
-        guard.lost().await;
-        tokio::task::yield_now().await;
-        assert!(failed(mutex.lock().await).is_lost(), "a lost lock is not entered again");
-        has_ended = true;
-    };
-    assert!(failed(soon(guard.run_to_end(body)).await).is_lost());
-    assert!(has_ended);
 }
 
 #[tokio::test]

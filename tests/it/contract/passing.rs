@@ -5,36 +5,24 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use rstest_reuse::apply;
 use tokio::task::{JoinHandle, JoinSet};
-use zklock::{Client, Config, Health, LeaseState, LockError, LockEventKind, LossReason, Phase, Queueing};
+use zklock::{Health, LeaseState, LockError, LockEventKind, LossReason, Queueing};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{Hold, How, Proxy};
 
-use super::PATH;
-use super::face::{Face, Held, LONG, Lock};
+use super::face::{Face, Held, LONG};
 use super::templates::every_passed_lock;
+use super::{PATH, Scene};
 use crate::support::{Space, failed, soon, until};
 
 const DATA: &str = "/data";
 type Waiting = JoinHandle<Result<Held, LockError>>;
 
-/// A client behind a proxy, whose turns no test outlasts.
-struct Line {
-    space: Space,
-    proxy: Proxy,
-    client: Client,
-    lock: Lock,
-    face: Face,
+/// Returns a client whose turns no test outlasts.
+async fn line(face: Face) -> Scene {
+    Scene::of(Space::new(), face, |config| config.queueing(Queueing::new(64, LONG))).await
 }
 
-impl Line {
-    async fn new(face: Face) -> Self {
-        let space = Space::new();
-        let patient = |config: Config| config.queueing(Queueing::new(64, LONG));
-        let (proxy, client) = space.proxied_with(patient).await;
-        let lock = face.of(&client, PATH);
-        Self { space, proxy, client, lock, face }
-    }
-
+impl Scene {
     /// Takes the lock, and lets other calls of the client wait for it one after the other.
     async fn held_before<const CALLS: usize>(&self) -> (Held, [Waiting; CALLS]) {
         let guard = self.lock.lock().await.unwrap();
@@ -51,15 +39,6 @@ impl Line {
     fn requests(&self) -> [u64; 4] {
         let of_locks = [Opcode::CREATE2, Opcode::GET_CHILDREN, Opcode::GET_CHILDREN2, Opcode::DELETE];
         of_locks.map(|opcode| self.proxy.requests(opcode))
-    }
-
-    async fn end(&self, guard: Held) {
-        guard.release().await.unwrap();
-        self.until_nothing_is_left().await;
-    }
-
-    async fn until_nothing_is_left(&self) {
-        self.face.until_contending(&self.space, PATH, 0).await;
     }
 }
 
@@ -81,7 +60,7 @@ async fn yield_often() {
 
 #[apply(every_passed_lock)]
 async fn calls_are_served_in_their_order_under_one_node_without_a_request(face: Face) {
-    let line = Line::new(face).await;
+    let line = line(face).await;
     let mut events = line.client.events();
     let (mut guard, waiters) = line.held_before::<5>().await;
     let (before, mut tokens) = (line.requests(), vec![guard.fencing_token()]);
@@ -119,7 +98,7 @@ async fn calls_are_served_in_their_order_under_one_node_without_a_request(face: 
 
 #[apply(every_passed_lock)]
 async fn try_after_a_release_finds_no_contender_of_a_call_that_was_served(face: Face) {
-    let line = Line::new(face).await;
+    let line = line(face).await;
     for _ in 0..5 {
         let (guard, [waiting]) = line.held_before().await;
         guard.release().await.unwrap();
@@ -132,7 +111,7 @@ async fn try_after_a_release_finds_no_contender_of_a_call_that_was_served(face: 
 
 #[apply(every_passed_lock)]
 async fn write_under_way_delays_the_next_holder_until_it_is_answered(face: Face) {
-    let line = Line::new(face).await;
+    let line = line(face).await;
     let (first, [second, waiting]) = line.held_before().await;
     // Once the lock is passed on, only the write keeps it from that.
     first.release().await.unwrap();
@@ -154,7 +133,7 @@ async fn write_under_way_delays_the_next_holder_until_it_is_answered(face: Face)
 
 #[apply(every_passed_lock)]
 async fn write_of_unknown_outcome_makes_the_next_holder_take_another_node(face: Face) {
-    let line = Line::new(face).await;
+    let line = line(face).await;
     let (guard, [waiting]) = line.held_before().await;
     guard.create(DATA, "first").await.unwrap();
     let cut = line.proxy.on_request(Opcode::MULTI).cut(How::Rst);
@@ -170,7 +149,7 @@ async fn write_of_unknown_outcome_makes_the_next_holder_take_another_node(face: 
 
 #[apply(every_passed_lock)]
 async fn nothing_is_passed_on_while_the_connection_is_broken(face: Face) {
-    let line = Line::new(face).await;
+    let line = line(face).await;
     let (guard, [waiting]) = line.held_before().await;
     let token = guard.fencing_token();
     line.proxy.refuse();
@@ -192,7 +171,7 @@ async fn loss_is_told_to_the_holder_once_and_the_line_is_served_afterwards(
     face: Face,
     #[values(LossReason::NodeDeleted, LossReason::SessionEnded)] cause: LossReason,
 ) {
-    let line = Line::new(face).await;
+    let line = line(face).await;
     let mut events = line.client.events();
     let (guard, waiters) = line.held_before::<3>().await;
     match cause {
@@ -226,7 +205,7 @@ async fn loss_is_told_to_the_holder_once_and_the_line_is_served_afterwards(
 
 #[apply(every_passed_lock)]
 async fn holder_that_is_asked_to_release_passes_nothing_on(face: Face) {
-    let line = Line::new(face).await;
+    let line = line(face).await;
     let (guard, [waiting]) = line.held_before().await;
     let asked = line.lock.participants().await.remove(0);
     let (revoking, ()) = soon(async { tokio::join!(line.client.revoke(&asked), guard.revoked()) }).await;
@@ -241,7 +220,7 @@ async fn holder_that_is_asked_to_release_passes_nothing_on(face: Face) {
 
 #[apply(every_passed_lock)]
 async fn calls_dropped_in_line_are_skipped_and_cost_no_request(face: Face) {
-    let line = Line::new(face).await;
+    let line = line(face).await;
     let (guard, []) = line.held_before().await;
     let waiters: Vec<_> = (0..99).map(|_| line.lock.spawn()).collect();
     line.lock.until_in_line(99).await;
@@ -261,8 +240,8 @@ async fn calls_dropped_in_line_are_skipped_and_cost_no_request(face: Face) {
 
 #[apply(every_passed_lock)]
 async fn last_call_dropped_in_line_takes_the_node_with_it(face: Face) {
-    let line = Line::new(face).await;
-    let guard = face.of(&line.space.client().await, PATH).lock().await.unwrap();
+    let line = line(face).await;
+    let guard = line.rival.lock().await.unwrap();
     face.until_contending(&line.space, PATH, 1).await;
     let waiters = [line.lock.spawn(), line.lock.spawn()];
     line.lock.until_in_line(2).await;
@@ -275,25 +254,11 @@ async fn last_call_dropped_in_line_takes_the_node_with_it(face: Face) {
 }
 
 #[apply(every_passed_lock)]
-async fn call_whose_time_is_over_in_line_says_so_and_the_others_stay(face: Face) {
-    let line = Line::new(face).await;
-    let (guard, [waiting]) = line.held_before().await;
-    let error = failed(line.lock.lock_timeout(Duration::from_millis(50)).await);
-    assert!(matches!(error, LockError::Timeout { phase: Phase::Queued, .. }), "{error}");
-    line.lock.until_in_line(1).await;
-    let token = guard.fencing_token();
-    guard.release().await.unwrap();
-    let guard = soon(waiting).await.unwrap().unwrap();
-    assert_eq!((guard.fencing_token().zxid(), guard.fencing_token().handoff()), (token.zxid(), 1));
-    line.end(guard).await;
-}
-
-#[apply(every_passed_lock)]
 async fn shutdown_refuses_the_line_and_passes_nothing_on(
     face: Face,
     #[values(Duration::ZERO, LONG)] grace: Duration,
 ) {
-    let line = Line::new(face).await;
+    let line = line(face).await;
     let (guard, waiters) = line.held_before::<3>().await;
     let ending = line.client.clone();
     let shutdown = tokio::spawn(async move { ending.shutdown(grace).await });
@@ -314,7 +279,7 @@ async fn shutdown_refuses_the_line_and_passes_nothing_on(
 
 #[apply(every_passed_lock)]
 async fn lock_that_waits_to_be_passed_on_is_released_when_its_client_is_shut_down(face: Face) {
-    let line = Line::new(face).await;
+    let line = line(face).await;
     let (guard, [waiting]) = line.held_before().await;
     guard.create(DATA, "first").await.unwrap();
     let held = write_unanswered(&line.proxy, &guard, "second").await;

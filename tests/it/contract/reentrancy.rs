@@ -97,23 +97,6 @@ async fn lost_lock_is_not_entered_again(face: Face) {
     lock.take().await.release().await.unwrap();
 }
 
-#[apply(every_reentrant_lock)]
-async fn another_task_does_not_enter_with_the_handle_of_a_holder_that_entered_twice(face: Face) {
-    let client = Space::new().client().await;
-    let lock = face.of(&client, PATH);
-    let outer = lock.lock().await.unwrap();
-    let inner = outer.scope(lock.lock()).await.unwrap();
-    let stranger = async || {
-        let lock = face.rival().of(&client, PATH);
-        tokio::spawn(async move { lock.lock_timeout(SHORT).await }).await.unwrap()
-    };
-    assert!(failed(inner.scope(stranger()).await).is_timeout());
-    inner.release().await.unwrap();
-    assert!(failed(outer.scope(stranger()).await).is_timeout());
-    outer.release().await.unwrap();
-    soon(lock.spawn()).await.unwrap().unwrap().release().await.unwrap();
-}
-
 #[tokio::test]
 async fn entering_a_lock_that_is_not_reentrant_again_in_one_call_is_an_error_and_no_deadlock() {
     let (space, client) = Space::with_client().await;

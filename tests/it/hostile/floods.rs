@@ -14,7 +14,6 @@ use super::{CONNECTED, OTHER, PATH, STALL, Victim, event, until_works};
 use crate::support::{Space, soon, until};
 
 impl Victim {
-    /// Checks that a call ends with an error by its deadline.
     async fn assert_calls_end(&self) {
         let started = Instant::now();
         let wait = Duration::from_secs(2);
@@ -25,7 +24,6 @@ impl Victim {
         assert!(started.elapsed() >= wait, "{error}");
     }
 
-    /// Waits until the holder is told of the loss, and returns the reason.
     async fn told(&self) -> LossReason {
         let told = timeout(Duration::from_secs(10) + STALL, self.guard.lost()).await;
         told.expect("the holder is told at the end of its lease")
@@ -44,13 +42,11 @@ async fn attacked(first: &[u8], again: Vec<u8>, pause: Duration) {
 }
 
 #[tokio::test]
-async fn a_trickle_that_never_ends_its_frame_extends_no_lease() {
-    attacked(&i32::MAX.to_be_bytes(), vec![0; 16], Duration::from_millis(10)).await;
-}
-
-#[tokio::test]
-async fn events_instead_of_answers_extend_no_lease() {
-    attacked(&[], event(3, CONNECTED, "/unknown/node").repeat(10), Duration::from_millis(1)).await;
+async fn a_trickle_within_one_frame_events_instead_of_answers_and_a_flood_within_one_frame_extend_no_lease() {
+    let (claim, millis) = (i32::MAX.to_be_bytes(), Duration::from_millis);
+    attacked(&claim, vec![0; 16], millis(10)).await;
+    attacked(&[], event(3, CONNECTED, "/unknown/node").repeat(10), millis(1)).await;
+    attacked(&claim, vec![0; 10 << 10], millis(1)).await;
 }
 
 /// The client library reads such a flood without a pause, and the client's thread does nothing else: docs/zookeeper-client.md.
@@ -69,11 +65,6 @@ async fn a_flood_that_stops_the_thread_of_the_client_extends_no_lease() {
     drop(attack);
     // The thread goes on when the flood is over.
     victim.told().await;
-}
-
-#[tokio::test]
-async fn a_flood_within_one_frame_extends_no_lease() {
-    attacked(&i32::MAX.to_be_bytes(), vec![0; 10 << 10], Duration::from_millis(1)).await;
 }
 
 type Change = fn(&mut ConnectResponse);

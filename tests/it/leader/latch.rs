@@ -107,11 +107,10 @@ async fn a_latch_that_is_started_without_a_server_leads_when_there_is_one() {
 }
 
 #[tokio::test]
-async fn a_hold_down_makes_one_change_of_many_short_outages() {
-    const HOLD_DOWN: Duration = Duration::from_secs(3);
-    let (proxy, client) = Space::new().proxied().await;
+async fn a_hold_down_makes_one_change_of_many_short_outages_and_another_node_follows_a_deleted_one() {
+    let (space, proxy, client) = Space::with_proxy().await;
     let election = client.election(PATH).unwrap().policy(Policy::GiveUpWhenSuspended);
-    let latch = election.hold_down(HOLD_DOWN).latch();
+    let latch = election.hold_down(Duration::from_secs(3)).latch();
     let term = soon(latch.leadership()).await.unwrap();
     for _ in 0..4 {
         let connections = proxy.connections();
@@ -123,19 +122,12 @@ async fn a_hold_down_makes_one_change_of_many_short_outages() {
     let again = soon(latch.leadership()).await.unwrap();
     assert_eq!(again.fencing_token().zxid(), term.fencing_token().zxid(), "with the same node");
     assert_eq!(again.fencing_token().handoff(), 1);
-}
-
-#[tokio::test]
-async fn a_leader_whose_node_is_deleted_while_it_is_cut_off_runs_again_with_one_node() {
-    let (space, proxy, client) = Space::with_proxy().await;
-    let latch = client.election(PATH).unwrap().policy(Policy::GiveUpWhenSuspended).latch();
-    let term = soon(latch.leadership()).await.unwrap();
     proxy.refuse();
     proxy.cut(How::Rst);
-    assert_eq!(soon(term.lost()).await, LossReason::Suspended);
+    assert_eq!(soon(again.lost()).await, LossReason::Suspended);
     space.delete_children(PATH).await;
     proxy.heal();
-    let again = soon(latch.leadership()).await.unwrap();
-    assert!(again.fencing_token().zxid() > term.fencing_token().zxid(), "with another node");
+    let last = soon(latch.leadership()).await.unwrap();
+    assert!(last.fencing_token().zxid() > again.fencing_token().zxid(), "with another node");
     assert_eq!(space.children(PATH).await.len(), 1);
 }

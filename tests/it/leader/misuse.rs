@@ -71,9 +71,11 @@ async fn ask_in_vain(client: &Client, latch: &LeaderLatch) {
     let leader = client.leader("/closed/c").unwrap();
     for _ in 0..3 {
         assert!(matches!(failed(soon(latch.leadership()).await), LockError::Denied { .. }));
+        assert!(matches!(failed(soon(latch.settled()).await), LockError::Denied { .. }));
         assert!(matches!(soon(selector.ended()).await, Ended::Failed(LockError::Denied { .. })));
         assert!(matches!(failed(soon(leader.leadership()).await), LockError::Denied { .. }));
         assert!(matches!(failed(soon(leader.term()).await), LockError::Denied { .. }));
+        assert!(matches!(failed(soon(leader.join()).await), LockError::Denied { .. }));
     }
 }
 
@@ -112,22 +114,22 @@ async fn close_path(space: &Space) -> zk::Client {
     space.restrict("/closed", zk::Permission::READ).await
 }
 
-/// Lets everybody create nodes there.
 async fn open_path(space: &Space, owner: &zk::Client) {
     owner.set_acl(&space.full("/closed"), &zk::Acls::anyone_all(), None).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_latch_that_was_denied_leads_once_it_is_permitted() {
+async fn candidates_that_were_denied_lead_once_they_are_permitted() {
     let space = Space::new();
     let owner = close_path(&space).await;
-    let latch = space.client().await.leader_latch(CLOSED).unwrap();
-    for _ in 0..2 {
-        let error = failed(soon(latch.leadership()).await);
-        assert!(matches!(error, LockError::Denied { permission: Some(Permission::Create), .. }), "{error}");
-        assert!(matches!(failed(soon(latch.settled()).await), LockError::Denied { .. }));
+    let client = space.client().await;
+    let (latch, leader) = (client.leader_latch(CLOSED).unwrap(), client.leader("/closed/c").unwrap());
+    ask_in_vain(&client, &latch).await;
+    for failure in [latch.failure(), leader.failure()] {
+        let lacks_create =
+            matches!(failure, Some(LockError::Denied { permission: Some(Permission::Create), .. }));
+        assert!(lacks_create, "{failure:?}");
     }
-    assert!(matches!(latch.failure(), Some(LockError::Denied { .. })));
     assert!(!latch.is_leader() && latch.current().is_none());
     let mut changes = latch.changes();
     assert_eq!(soon(changes.next()).await, Some(false));
@@ -135,29 +137,13 @@ async fn a_latch_that_was_denied_leads_once_it_is_permitted() {
     assert_eq!(soon(changes.next()).await, Some(true), "it leads");
     soon(latch.leadership()).await.unwrap();
     soon(latch.settled()).await.unwrap();
-    assert!(latch.failure().is_none());
+    until(|| async { leader.term().await.is_ok_and(|term| term.is_some()) }, "it leads").await;
+    assert!(latch.failure().is_none() && leader.failure().is_none());
+    assert!(client.leader("/closed/c").unwrap().join().await.unwrap());
+    assert_eq!(space.children("/closed/c").await.len(), 1);
     soon(latch.close()).await.unwrap();
     assert_eq!((soon(changes.next()).await, soon(changes.next()).await), (Some(false), None));
     space.until_empty(CLOSED).await;
-}
-
-#[tokio::test]
-async fn a_shared_candidate_that_was_denied_leads_once_it_is_permitted() {
-    let space = Space::new();
-    let owner = close_path(&space).await;
-    let client = space.client().await;
-    let leader = client.leader(CLOSED).unwrap();
-    for _ in 0..2 {
-        assert!(matches!(failed(soon(leader.leadership()).await), LockError::Denied { .. }));
-        assert!(matches!(failed(soon(leader.term()).await), LockError::Denied { .. }));
-        assert!(matches!(failed(soon(leader.join()).await), LockError::Denied { .. }));
-    }
-    assert!(matches!(leader.failure(), Some(LockError::Denied { .. })));
-    open_path(&space, &owner).await;
-    until(|| async { leader.term().await.is_ok_and(|term| term.is_some()) }, "it leads").await;
-    assert!(leader.failure().is_none());
-    assert!(client.leader(CLOSED).unwrap().join().await.unwrap());
-    assert_eq!(space.children(CLOSED).await.len(), 1);
 }
 
 #[tokio::test]

@@ -1,35 +1,11 @@
 //! Candidates that lead while a callback runs: Curator's `TestLeaderSelector`.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
-
-use zklock::{Ended, LockError};
+use zklock::LockError;
 
 use super::select;
-use crate::support::{SOON, Space, failed, soon, until};
+use crate::support::{Space, failed, soon, until};
 
 const PATH: &str = "/sweeper";
-
-#[tokio::test]
-async fn a_callback_that_returns_gives_leadership_up_and_runs_again_when_asked() {
-    let space = Space::new();
-    let terms = Arc::new(AtomicUsize::new(0));
-    let count = terms.clone();
-    let selector = space.client().await.leader_selector(PATH, move |_| {
-        count.fetch_add(1, Ordering::SeqCst);
-        async {}
-    });
-    let selector = selector.unwrap();
-    for expected in 1..=3 {
-        until(|| async { terms.load(Ordering::SeqCst) == expected }, "it led so often").await;
-        until(|| async { !selector.has_leadership() }, "it leads no more").await;
-        space.until_empty(PATH).await;
-        assert!(selector.requeue() || expected == 3);
-    }
-    assert!(matches!(selector.close().await.unwrap(), Ended::Closed));
-}
 
 #[tokio::test]
 async fn selectors_list_the_candidates_of_their_election_and_see_the_same_leader() {
@@ -45,36 +21,6 @@ async fn selectors_list_the_candidates_of_their_election_and_see_the_same_leader
         assert_eq!(listed.iter().map(|one| &*one.identity).collect::<Vec<_>>(), ["first", "second"]);
         assert_eq!(selector.leader().await.unwrap().unwrap().identity, "first");
     }
-}
-
-#[tokio::test]
-async fn an_interrupted_callback_is_dropped_and_leads_again_when_it_always_does() {
-    let space = Space::new();
-    let (selector, mut led) = select(space.client().await.election(PATH).unwrap().auto_requeue());
-    for _ in 0..3 {
-        soon(led.recv()).await.unwrap();
-        until(|| async { selector.has_leadership() }, "it leads").await;
-        selector.interrupt();
-        selector.interrupt();
-    }
-}
-
-#[tokio::test]
-async fn a_candidate_that_is_interrupted_before_its_callback_begins_runs_again_only_when_asked() {
-    let space = Space::new();
-    let (selector, mut led) = select(space.client().await.election(PATH).unwrap());
-    // The task of the selector cannot run meanwhile, because it shares this thread.
-    let begun = Instant::now();
-    while !selector.has_leadership() && begun.elapsed() < SOON {
-        thread::sleep(Duration::from_millis(1));
-    }
-    assert!(selector.has_leadership());
-    selector.interrupt();
-    assert!(!selector.has_leadership());
-    space.until_empty(PATH).await;
-    assert!(led.try_recv().is_err());
-    assert!(selector.requeue());
-    soon(led.recv()).await.unwrap();
 }
 
 #[tokio::test]

@@ -1,21 +1,20 @@
 //! The ends of terms, values of a term that are kept, and the events between an election, a callback and a close.
 
 use std::future::{pending, ready};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc;
-use zklock::{Ended, LeaderLatch, Leadership, LossReason};
-use zklock_testkit::Proxy;
+use futures_util::poll;
+use tokio::sync::{mpsc, oneshot};
+use zklock::{Ended, Leader, LockError, LossReason, Policy};
 use zklock_testkit::wire::Opcode;
+use zklock_testkit::{How, Proxy};
 use zookeeper_client as zk;
 
+use super::select;
 use crate::support::{Space, failed, lead, soon, until};
 
 const PATH: &str = "/sweeper";
-/// In the soak, this is longer than the grace period of a body that is no longer polled.
-const BLOCKED: Duration = Duration::from_millis(if cfg!(soak) { 6_000 } else { 500 });
 const AN_HOUR: Duration = Duration::from_secs(3_600);
 
 /// Blocks the caller's runtime, as a busy task would, until a condition holds.
@@ -28,19 +27,22 @@ fn block_until(condition: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn a_callback_whose_term_ended_before_its_runtime_came_to_it_never_runs() {
-    let (space, client) = Space::with_client().await;
-    let has_run = Arc::new(AtomicBool::new(false));
-    let run = has_run.clone();
-    let selector = client.election(PATH).unwrap().select(move |_| {
-        run.store(true, Ordering::SeqCst);
-        ready(())
-    });
-    block_until(|| selector.has_leadership());
-    space.end_session_of(&client);
-    block_until(|| !selector.has_leadership());
-    assert!(matches!(selector.close().await.unwrap(), Ended::Closed));
-    assert!(!has_run.load(Ordering::SeqCst));
+async fn a_callback_whose_term_ended_before_its_runtime_came_to_it_runs_only_when_asked_again() {
+    for is_interrupted in [false, true] {
+        let (space, client) = Space::with_client().await;
+        let (selector, mut led) = select(client.election(PATH).unwrap());
+        block_until(|| selector.has_leadership());
+        if is_interrupted {
+            selector.interrupt();
+        } else {
+            space.end_session_of(&client);
+        }
+        block_until(|| !selector.has_leadership());
+        space.until_empty(PATH).await;
+        assert!(led.try_recv().is_err());
+        assert!(selector.requeue());
+        soon(led.recv()).await.unwrap();
+    }
 }
 
 #[tokio::test]
@@ -93,46 +95,69 @@ async fn an_elected_candidate_waits_for_the_hand_over_and_leaves_meanwhile_when_
     space.until_empty(PATH).await;
 }
 
-async fn leader_and_follower(space: &Space) -> (LeaderLatch, Leadership, LeaderLatch) {
-    let (first, term) = lead(&space.client().await, PATH).await;
-    let second = space.client().await.leader_latch(PATH).unwrap();
-    space.until_queued(PATH, 2).await;
-    (first, term, second)
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_body_that_never_yields_keeps_the_office_until_it_ends() {
-    let (first, term, second) = leader_and_follower(&Space::new()).await;
-    let is_at_work = Arc::new(AtomicBool::new(true));
-    let (told, begun) = tokio::sync::oneshot::channel();
-    let body = std::thread::spawn({
-        let (term, is_at_work) = (term.clone(), is_at_work.clone());
-        let body = async move {
-            told.send(()).unwrap();
-            while is_at_work.load(Ordering::SeqCst) {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        };
-        move || futures_util::FutureExt::now_or_never(term.run(body))
-    });
-    soon(begun).await.unwrap();
-    term.resign();
-    tokio::time::sleep(BLOCKED).await;
-    assert!(!first.is_leader() && !second.is_leader());
-    is_at_work.store(false, Ordering::SeqCst);
-    soon(second.leadership()).await.unwrap();
-    assert!(failed(body.join().unwrap().expect("it ended in its first step")).is_lost());
-}
-
 /// It waits for the whole grace period.
 #[tokio::test]
 async fn a_body_that_nobody_polls_any_more_does_not_keep_the_office_for_ever() {
-    let (_first, term, second) = leader_and_follower(&Space::new()).await;
-    let mut body = std::pin::pin!(term.run(pending::<()>()));
-    assert!(futures_util::poll!(&mut body).is_pending());
+    let (space, [client, other]) = Space::with_clients().await;
+    let (_first, term) = lead(&client, PATH).await;
+    let second = other.leader_latch(PATH).unwrap();
+    space.until_queued(PATH, 2).await;
+    let mut body = pin!(term.run(pending::<()>()));
+    assert!(poll!(&mut body).is_pending());
     term.resign();
     soon(second.leadership()).await.unwrap();
     assert!(failed(body.await).is_lost());
+}
+
+async fn assert_kept(space: &Space, next: &Leader) {
+    for _ in 0..20 {
+        assert_eq!(space.children(PATH).await.len(), 2);
+        assert!(!next.is_leader());
+    }
+}
+
+#[rstest::rstest]
+#[tokio::test]
+async fn an_office_is_kept_for_a_body_that_runs_to_its_end_unless_the_session_has_ended(
+    #[values(LossReason::Resigned, LossReason::Suspended, LossReason::SessionEnded)] cause: LossReason,
+) {
+    let space = Space::new();
+    let ((proxy, client), other) = (space.proxied().await, space.client().await);
+    let election = client.election(PATH).unwrap();
+    let latch = match cause {
+        LossReason::Suspended => election.policy(Policy::GiveUpWhenSuspended).latch(),
+        _ => election.latch(),
+    };
+    let term = soon(latch.leadership()).await.unwrap();
+    let (end, ends) = oneshot::channel();
+    let mut body = pin!(term.run_to_end(ends));
+    assert!(poll!(&mut body).is_pending());
+    let next = other.leader(PATH).unwrap();
+    assert!(!next.join().await.unwrap());
+    space.until_queued(PATH, 2).await;
+    match cause {
+        LossReason::Resigned => term.resign(),
+        LossReason::Suspended => proxy.cut(How::Rst),
+        _ => space.end_session_of(&client),
+    }
+    // A session that is ended by force is over before its client is told.
+    let reason = soon(term.lost()).await;
+    if cause == LossReason::SessionEnded {
+        assert!(soon(next.leadership()).await.unwrap().fencing_token() > term.fencing_token());
+    } else {
+        assert_eq!(reason, cause);
+        assert_kept(&space, &next).await;
+        assert!(!latch.is_leader(), "the next term begins after the body");
+    }
+    end.send(()).expect("the body was not dropped");
+    let error = failed(soon(body).await);
+    assert!(matches!(error, LockError::Lost { reason: told, .. } if told == reason), "{error}");
+    if cause == LossReason::Suspended {
+        assert!(soon(latch.leadership()).await.unwrap().fencing_token() > term.fencing_token());
+        assert!(!next.is_leader());
+    } else {
+        soon(next.leadership()).await.unwrap();
+    }
 }
 
 #[tokio::test]

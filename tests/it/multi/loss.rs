@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use zklock::{Config, LeaseState, LockError, LockEventKind, LossReason, Member};
+use zklock::{Config, LeaseState, LockError, LockEventKind, LossReason};
 use zklock_testkit::Proxy;
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
@@ -105,22 +105,6 @@ async fn a_member_that_is_denied_is_told_and_the_others_are_released_or_not_trie
         assert_eq!(queues(&space).await, [0, 0, 0]);
     }
     assert_eq!(stat().await.cversion, untouched, "the last member was not tried");
-}
-
-#[tokio::test]
-async fn a_member_of_another_recipe_is_told_and_the_others_are_released() {
-    let (space, [client, other]) = Space::with_clients().await;
-    let writer = other.rwlock(B).unwrap().write().await.unwrap();
-    let error = failed(soon(client.lock_all([A, B, C])).await);
-    assert!(matches!(&error, LockError::MixedRecipes { path, .. } if path == B), "{error}");
-    assert_eq!(queues(&space).await, [0, 1, 0]);
-    let error = failed(soon(client.lock_all([Member::mutex(A), Member::exclusive(B)])).await);
-    assert!(matches!(&error, LockError::MixedRecipes { path, .. } if path == B), "{error}");
-    space.until_empty(A).await;
-    assert!(writer.is_held());
-    writer.release().await.unwrap();
-    other.rwlock(B).unwrap().read().await.unwrap().release().await.unwrap();
-    assert_eq!(other.rwlock(B).unwrap().participants().await.unwrap(), []);
 }
 
 #[tokio::test]

@@ -97,6 +97,7 @@ async fn a_call_that_waits_for_a_turn_is_told_that_its_client_is_shut_down() {
     space.until_queued("/slow", 2).await;
     soon(client.shutdown(Duration::ZERO)).await;
     assert!(failed(soon(waits).await.unwrap()).is_closed());
+    assert_eq!(space.children("/slow").await.len(), 1);
 }
 
 #[tokio::test]
@@ -184,16 +185,6 @@ impl Invoices {
     async fn send(&self) -> Result<Option<u8>, LockError> {
         Ok(Some(1))
     }
-
-    #[distributed_lock(path = "/twins", once_per = "1h", client = client)]
-    async fn collect(client: &Client) -> Result<Option<u8>, LockError> {
-        Ok(Some(5))
-    }
-
-    #[distributed_lock(path = "/twins", once_per = "1h", tick = "/ticks/invoices", client = client)]
-    async fn print(client: &Client) -> Result<Option<u8>, LockError> {
-        Ok(Some(2))
-    }
 }
 
 trait Job {
@@ -222,16 +213,6 @@ impl<T: Sync> Reports<T> {
     async fn send(&self) -> Result<Option<u8>, LockError> {
         Ok(Some(3))
     }
-
-    #[distributed_lock(path = "/twins", once_per = "1h", client = client)]
-    async fn collect(client: &Client) -> Result<Option<u8>, LockError> {
-        Ok(Some(7))
-    }
-
-    #[distributed_lock(path = "/twins", once_per = "1h", tick = "/ticks/reports", client = client)]
-    async fn print(client: &Client) -> Result<Option<u8>, LockError> {
-        Ok(Some(4))
-    }
 }
 
 #[tokio::test]
@@ -250,20 +231,6 @@ async fn methods_of_one_name_count_for_their_types_whatever_the_types_parameters
     for method in ["Invoices::audit", "Reports::audit"] {
         assert_eq!(space.children(&format!("{module}::{method}")).await, ["leader"], "{method}");
     }
-}
-
-#[tokio::test]
-async fn namesakes_are_refused_until_they_name_their_ticks() {
-    let client = Space::new().client().await;
-    // The order of the tests decides which of the two comes first.
-    let sent = [Invoices::collect(&client).await, Reports::<u8>::collect(&client).await];
-    let refused: Vec<_> = sent.into_iter().filter_map(Result::err).collect();
-    assert!(matches!(&refused[..], [LockError::InvalidConfig { setting: "once_per", .. }]), "{refused:?}");
-    let message = refused[0].to_string();
-    let is_told = message.contains("attributes.rs:") && message.ends_with("give one of them a `tick`");
-    assert!(is_told, "{message}");
-    let printed = [Invoices::print(&client).await, Reports::<u8>::print(&client).await];
-    assert_eq!(printed.map(Result::unwrap), [Some(2), Some(4)]);
 }
 
 #[leader_only(path = "/office", once_per = "1h")]

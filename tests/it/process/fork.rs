@@ -34,7 +34,6 @@ fn a_fork_is_answered_at_once_and_leaves_locks_to_its_parent() {
     assert_eq!(told, expected, "{output}");
 }
 
-/// A client with locks and leadership, in a process that forks.
 struct Parent {
     client: Client,
     guard: MutexGuard,

@@ -53,21 +53,6 @@ async fn reader_may_not_write_and_is_told_at_once() {
 }
 
 #[tokio::test]
-async fn reader_inside_of_a_write_may_not_write_there_either() {
-    let space = Space::new();
-    let lock = rwlock(&space.client().await);
-    let run = lock.run_write(async |writer| {
-        let reader = lock.read().await.unwrap();
-        check_upgrade(&failed(reader.scope(lock.write()).await));
-        // Beside the reader, a writer has to wait for it.
-        assert!(writer.scope(lock.try_write()).await.unwrap().is_none());
-        reader.release().await.unwrap();
-        lock.write().await.unwrap().release().await.unwrap();
-    });
-    soon(run).await.unwrap();
-}
-
-#[tokio::test]
 async fn a_sibling_that_writes_waits_for_those_that_read_and_keeps_later_ones_out() {
     let space = Space::new();
     let lock = rwlock(&space.client().await);

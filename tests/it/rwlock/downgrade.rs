@@ -5,12 +5,9 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
-use zklock::{
-    Client, Config, Health, LeaseState, LockError, LossReason, Mode, Phase, Queueing, ReadGuard, Standing,
-    WriteGuard,
-};
+use zklock::{Config, LeaseState, LockError, LossReason, Phase, Queueing, ReadGuard};
 use zklock_testkit::wire::Opcode;
-use zklock_testkit::{Direction, Hold, How, Proxy, Rule};
+use zklock_testkit::{Direction, How};
 
 use super::{PATH, queue, rwlock, sequence, side, spawn_read, spawn_write, until_waiting, write};
 use crate::support::{Server, Space, failed, soon, until};
@@ -28,7 +25,8 @@ async fn one_transaction_puts_a_reader_with_the_writers_sequence_in_its_place() 
     write(&client).await.release().await.unwrap();
     let writer = write(&client).await;
     let before = queue(&space).await;
-    let _reader = writer.downgrade().await.unwrap();
+    let token = writer.fencing_token();
+    let reader = writer.downgrade().await.unwrap();
     let after = queue(&space).await;
     assert_eq!((before.len(), after.len()), (1, 1));
     assert_eq!((side(&before[0]), side(&after[0])), ("__WRIT__", "__READ__"));
@@ -42,32 +40,8 @@ async fn one_transaction_puts_a_reader_with_the_writers_sequence_in_its_place() 
     assert_eq!((data, Some(stat.ephemeral_owner)), (b"node-7".to_vec(), client.session_id()));
     let parent = outsider.check_stat(&space.full(PATH)).await.unwrap().unwrap();
     assert_eq!(stat.czxid, parent.pzxid, "the last change of the children was the reader's creation");
-}
-
-#[tokio::test]
-async fn a_downgraded_writer_goes_on_holding_with_the_token_it_had() {
-    let client = Space::new().client().await;
-    let writer = write(&client).await;
-    let token = writer.fencing_token();
-    writer.create("/ledger", "written").await.unwrap();
-    let reader = writer.downgrade().await.unwrap();
     assert_eq!((reader.fencing_token(), reader.state()), (token, LeaseState::Held));
-    reader.verify().await.unwrap();
-    reader.set_data("/ledger", "read").await.unwrap();
-    let participants = rwlock(&client).participants().await.unwrap();
-    let [own] = participants.as_slice() else { panic!("{participants:?}") };
-    assert_eq!((own.mode, own.standing), (Mode::Read, Standing::Holds));
-    let lock = rwlock(&client);
-    assert!(lock.try_write().await.unwrap().is_none());
-    let again = reader.scope(lock.read()).await.unwrap();
-    assert_eq!(again.fencing_token(), token);
-    let error = failed(reader.scope(lock.write()).await);
-    assert!(matches!(&error, LockError::Upgrade { path, .. } if path == PATH), "{error}");
-    again.release().await.unwrap();
-    reader.release().await.unwrap();
-    let next = write(&client).await;
-    assert!(next.fencing_token() > token);
-    next.delete("/ledger").await.unwrap();
+    assert!(matches!(failed(reader.scope(rwlock(&client).write()).await), LockError::Upgrade { .. }));
 }
 
 #[tokio::test]
@@ -256,102 +230,31 @@ async fn a_downgrade_that_no_server_answers_ends_with_the_lease() {
     server.resume().unwrap();
 }
 
-struct Scene {
-    space: Space,
-    proxy: Proxy,
-    client: Client,
-    other: Client,
-}
-
-struct Break {
-    rule: Rule,
-    return_: Hold,
-}
-
-impl Scene {
-    async fn new() -> Self {
-        let (space, proxy, client) = Space::with_proxy().await;
-        let other = space.client().await;
-        // This creates the parents.
-        write(&other).await.release().await.unwrap();
-        Self { space, proxy, client, other }
-    }
-
-    /// Breaks the connection at the next transaction, and keeps the client from reconnecting. The server may have applied
-    /// it.
-    fn cut(&self, is_applied: bool) -> Break {
-        let return_ = self.proxy.on_request(Opcode::CREATE_SESSION).hold();
-        let rule = match is_applied {
-            false => self.proxy.on_request(Opcode::MULTI).cut(How::Fin),
-            true => self.proxy.on_reply(Opcode::MULTI).cut(How::Rst),
-        };
-        Break { rule, return_ }
-    }
-
-    async fn mend(&self, broken: Break) {
-        let session = self.client.session_id();
-        soon(broken.rule.struck()).await;
-        soon(broken.return_.struck()).await;
-        broken.return_.release();
-        until(|| async { self.client.health() == Health::Connected }, "the client is back").await;
-        assert_eq!(self.client.session_id(), session);
-    }
-}
-
-type Downgrade = JoinHandle<Result<ReadGuard, LockError>>;
-
-/// Returns a writer, its node, and a writer that waits behind it.
-async fn write_and_let_wait(scene: &Scene) -> (WriteGuard, String, JoinHandle<WriteGuard>) {
-    let writer = write(&scene.client).await;
-    let waiting = spawn_write(&scene.other);
-    scene.space.until_queued(PATH, 2).await;
-    let node = queue(&scene.space).await.remove(0);
-    until_waiting(&scene.space, &scene.other, &node).await;
-    (writer, node, waiting)
-}
-
-/// Checks that the lock is held for reading, with one node in the writer's place, and hands it on to the
-/// waiting writer.
-async fn check_read_and_hand_on(
-    scene: &Scene,
-    node: &str,
-    (reader, waiting): (ReadGuard, JoinHandle<WriteGuard>),
-) {
-    reader.verify().await.unwrap();
-    let names = queue(&scene.space).await;
-    assert_eq!(names.len(), 2, "{names:?}");
-    assert_eq!((side(&names[0]), sequence(&names[0])), ("__READ__", sequence(node)));
-    until_waiting(&scene.space, &scene.other, &names[0]).await;
-    assert!(!waiting.is_finished());
-    let token = reader.fencing_token();
-    reader.release().await.unwrap();
-    let writer = soon(waiting).await.unwrap();
-    assert!(writer.fencing_token() > token);
-    writer.release().await.unwrap();
-    scene.space.until_empty(PATH).await;
-}
-
 #[tokio::test]
 async fn a_node_that_is_deleted_while_its_downgrade_is_cut_off_is_lost() {
     for is_applied in [false, true] {
-        let scene = Scene::new().await;
-        let writer = write(&scene.client).await;
-        let broken = scene.cut(is_applied);
-        let downgrade: Downgrade = tokio::spawn(writer.downgrade());
-        soon(broken.rule.struck()).await;
-        scene.space.delete_children(PATH).await;
-        scene.mend(broken).await;
+        let (space, proxy, client) = Space::with_proxy().await;
+        let writer = write(&client).await;
+        let back = proxy.on_request(Opcode::CREATE_SESSION).hold();
+        let cut = match is_applied {
+            false => proxy.on_request(Opcode::MULTI).cut(How::Fin),
+            true => proxy.on_reply(Opcode::MULTI).cut(How::Rst),
+        };
+        let downgrade = tokio::spawn(writer.downgrade());
+        soon(cut.struck()).await;
+        soon(back.struck()).await;
+        space.delete_children(PATH).await;
+        back.release();
         let error = failed(soon(downgrade).await.unwrap());
         assert!(matches!(error, LockError::Lost { reason: LossReason::NodeDeleted, .. }), "{error}");
-        scene.space.until_empty(PATH).await;
-        soon(write(&scene.other)).await.release().await.unwrap();
+        space.until_empty(PATH).await;
+        soon(write(&space.client().await)).await.release().await.unwrap();
     }
 }
 
-/// Verifies a lock and writes under it in a separate task. `is_asked` is a reader of the same call.
-fn ask(is_asked: ReadGuard, ledger: &'static str) -> JoinHandle<ReadGuard> {
+fn ask(is_asked: ReadGuard) -> JoinHandle<ReadGuard> {
     tokio::spawn(async move {
-        let (verified, written) = tokio::join!(is_asked.verify(), is_asked.set_data(ledger, "now"));
+        let (verified, written) = tokio::join!(is_asked.verify(), is_asked.set_data("/ledger", "now"));
         verified.unwrap();
         written.unwrap();
         is_asked
@@ -361,23 +264,25 @@ fn ask(is_asked: ReadGuard, ledger: &'static str) -> JoinHandle<ReadGuard> {
 #[tokio::test]
 async fn reader_that_asks_and_writes_during_a_downgrade_hears_of_no_loss() {
     for is_applied in [false, true] {
-        let scene = Scene::new().await;
-        let (writer, node, waiting) = write_and_let_wait(&scene).await;
+        let (space, proxy, client) = Space::with_proxy().await;
+        // Another client creates the parents.
+        write(&space.client().await).await.release().await.unwrap();
+        let writer = write(&client).await;
         writer.create("/ledger", "").await.unwrap();
-        let read = async || writer.scope(rwlock(&scene.client).read()).await.unwrap();
+        let read = async || writer.scope(rwlock(&client).read()).await.unwrap();
         let (before, during) = (read().await, read().await);
         let held = match is_applied {
-            true => scene.proxy.on_reply(Opcode::MULTI).nth(3).hold(),
-            false => scene.proxy.on_request(Opcode::MULTI).nth(3).hold(),
+            true => proxy.on_reply(Opcode::MULTI).nth(3).hold(),
+            false => proxy.on_request(Opcode::MULTI).nth(3).hold(),
         };
         // These two transactions are sent before that of the downgrade.
-        let before = soon(ask(before, "/ledger")).await.unwrap();
-        let downgrade: Downgrade = tokio::spawn(writer.downgrade());
+        let before = soon(ask(before)).await.unwrap();
+        let downgrade = tokio::spawn(writer.downgrade());
         soon(held.struck()).await;
         if is_applied {
-            until(async || side(&queue(&scene.space).await[0]) == "__READ__", "the writer is a reader").await;
+            until_downgraded(&space).await;
         }
-        let during = ask(during, "/ledger");
+        let during = ask(during);
         // The lease can be checked all the time, because that takes no request.
         assert!(before.is_held() && !during.is_finished());
         held.release();
@@ -385,28 +290,10 @@ async fn reader_that_asks_and_writes_during_a_downgrade_hears_of_no_loss() {
         let reader = soon(downgrade).await.unwrap().unwrap();
         before.release().await.unwrap();
         during.release().await.unwrap();
-        reader.delete("/ledger").await.unwrap();
-        check_read_and_hand_on(&scene, &node, (reader, waiting)).await;
-    }
-}
-
-#[tokio::test]
-async fn reader_that_asks_during_a_downgrade_that_is_cut_off_hears_of_no_loss() {
-    for is_applied in [false, true] {
-        let scene = Scene::new().await;
-        let (writer, node, waiting) = write_and_let_wait(&scene).await;
-        let asking = writer.scope(rwlock(&scene.client).read()).await.unwrap();
-        let broken = scene.cut(is_applied);
-        let downgrade: Downgrade = tokio::spawn(writer.downgrade());
-        soon(broken.rule.struck()).await;
-        let asked = tokio::spawn(async move {
-            asking.verify().await.unwrap();
-            asking
-        });
-        scene.mend(broken).await;
-        let asked = soon(asked).await.unwrap();
-        let reader = soon(downgrade).await.unwrap().unwrap();
-        asked.release().await.unwrap();
-        check_read_and_hand_on(&scene, &node, (reader, waiting)).await;
+        reader.verify().await.unwrap();
+        let names = queue(&space).await;
+        assert_eq!((names.len(), side(&names[0])), (1, "__READ__"), "{names:?}");
+        reader.release().await.unwrap();
+        space.until_empty(PATH).await;
     }
 }

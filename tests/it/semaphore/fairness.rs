@@ -1,8 +1,6 @@
 //! The turns of clients that compete for permits, and the bounds of what they pass on. `contract::fairness` has the bound
 //! of grants.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
@@ -10,38 +8,6 @@ use zklock::{Client, Permits, Queueing, Standing};
 
 use super::{GATE, PATH, semaphore, spawn_take, take, until_nothing_is_left};
 use crate::support::{Space, soon, until, until_waiting_here};
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_tasks_of_two_clients_never_hold_more_permits_than_there_are() {
-    const OF: u32 = 3;
-    let space = Space::new();
-    let (inside, mut tasks) = (Arc::new(AtomicU32::new(0)), JoinSet::new());
-    let clients = [space.client().await, space.client().await];
-    for number in 0..40 {
-        let (semaphore, inside) = (semaphore(&clients[number % 2], OF), inside.clone());
-        tasks.spawn(async move {
-            let mut handoffs = 0;
-            for round in 0..30 {
-                let permits = if (number + round) % 17 == 0 { 2 } else { 1 };
-                let guard = take(&semaphore, permits).await;
-                let taken = inside.fetch_add(permits, Ordering::SeqCst) + permits;
-                assert!(taken <= OF, "{taken} of {OF} permits are taken");
-                tokio::task::yield_now().await;
-                assert!(guard.is_held());
-                handoffs += u32::from(guard.fencing_token().handoff() > 0);
-                inside.fetch_sub(permits, Ordering::SeqCst);
-                match round % 3 {
-                    0 => drop(guard),
-                    _ => guard.release().await.unwrap(),
-                }
-            }
-            handoffs
-        });
-    }
-    let handoffs: u32 = soon(tasks.join_all()).await.into_iter().sum();
-    assert!(handoffs > 0, "no permit was passed on");
-    until_nothing_is_left(&space).await;
-}
 
 fn keep_busy(client: &Client, of: u32, tasks: usize) -> JoinSet<()> {
     let mut busy = JoinSet::new();

@@ -18,7 +18,6 @@ async fn stated(space: &Space) -> Vec<u8> {
     space.outsider().await.get_data(&space.full(LIMIT)).await.unwrap().0
 }
 
-/// Spawns a waiter for a permit that is not free, and waits until it is in the queue.
 async fn waiter(space: &Space, semaphore: &Semaphore) -> JoinHandle<Result<SemaphoreGuard, LockError>> {
     let taken = space.children(LEASES).await.len();
     space.until_empty(GATE).await;
@@ -28,16 +27,21 @@ async fn waiter(space: &Space, semaphore: &Semaphore) -> JoinHandle<Result<Semap
 }
 
 #[tokio::test]
-async fn a_missing_number_is_seeded_in_the_form_of_curator_and_never_overwritten() {
-    let space = Space::new();
-    let semaphore = semaphore(&space.client().await, 2);
-    let _guard = take(&semaphore, 2).await;
-    assert_eq!(stated(&space).await, [0, 0, 0, 2]);
-    let stat = space.outsider().await.check_stat(&space.full(LIMIT)).await.unwrap().unwrap();
-    assert_eq!(stat.ephemeral_owner, 0, "it stays");
-    let other = self::semaphore(&space.client().await, 7);
-    assert!(other.try_acquire().await.unwrap().is_none());
-    assert_eq!(stated(&space).await, [0, 0, 0, 2]);
+async fn a_missing_number_is_seeded_or_set_in_the_form_of_curator_and_a_seed_overwrites_none() {
+    for is_set in [false, true] {
+        let space = Space::new();
+        let semaphore = semaphore(&space.client().await, 2);
+        if is_set {
+            semaphore.set_permits(2).await.unwrap();
+        }
+        let _guard = take(&semaphore, 2).await;
+        assert_eq!(stated(&space).await, [0, 0, 0, 2]);
+        let stat = space.outsider().await.check_stat(&space.full(LIMIT)).await.unwrap().unwrap();
+        assert_eq!(stat.ephemeral_owner, 0, "it stays");
+        let other = self::semaphore(&space.client().await, 7);
+        assert!(other.try_acquire().await.unwrap().is_none());
+        assert_eq!(stated(&space).await, [0, 0, 0, 2]);
+    }
 }
 
 #[tokio::test]
@@ -60,22 +64,6 @@ async fn a_greater_number_lets_those_who_wait_in() {
         guard.release().await.unwrap();
     }
     until_nothing_is_left(&space).await;
-}
-
-#[tokio::test]
-async fn holders_keep_their_permits_after_a_smaller_number_and_others_wait_longer() {
-    let space = Space::new();
-    let semaphore = semaphore(&space.client().await, 3);
-    let (one, two) = (take(&semaphore, 1).await, take(&semaphore, 2).await);
-    semaphore.set_permits(1).await.unwrap();
-    assert!(semaphore.try_acquire().await.unwrap().is_none());
-    two.release().await.unwrap();
-    assert!(semaphore.try_acquire().await.unwrap().is_none());
-    assert!(one.is_held());
-    one.verify().await.unwrap();
-    let waiting = waiter(&space, &semaphore).await;
-    one.release().await.unwrap();
-    soon(waiting).await.unwrap().unwrap().release().await.unwrap();
 }
 
 #[tokio::test]
@@ -172,16 +160,6 @@ async fn a_number_that_is_deleted_is_seeded_again() {
     // The waiter creates the number with its own initial value, which is greater.
     let _second = soon(waiting).await.unwrap().unwrap();
     assert_eq!(stated(&space).await, [0, 0, 0, 2]);
-}
-
-#[tokio::test]
-async fn setting_a_number_creates_it_and_its_parents() {
-    let space = Space::new();
-    let semaphore = semaphore(&space.client().await, 1);
-    semaphore.set_permits(4).await.unwrap();
-    assert_eq!(stated(&space).await, [0, 0, 0, 4]);
-    take(&semaphore, 4).await.release().await.unwrap();
-    until_nothing_is_left(&space).await;
 }
 
 #[tokio::test]

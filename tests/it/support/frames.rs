@@ -12,7 +12,6 @@ use zklock_testkit::{How, Proxy, RuleBuilder};
 use super::session_end::end_session;
 use super::{Space, in_time, soon, until};
 
-/// The direction of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Frame {
     /// The frame is struck before the server sees it.

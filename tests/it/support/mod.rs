@@ -107,7 +107,6 @@ impl Space {
         self.proxied_with(|config| config).await
     }
 
-    /// Connects a client with other settings through its own proxy.
     pub(crate) async fn proxied_with(&self, set: impl FnOnce(Config) -> Config) -> (Proxy, Client) {
         let proxy = Proxy::start(self.server.address()).expect("a proxy starts");
         let config = set(self.config_at(proxy.connect_string()));
@@ -151,7 +150,6 @@ impl Space {
         self.delete(&format!("{path}/{first}")).await;
     }
 
-    /// Deletes a node, which may be gone already.
     async fn delete(&self, path: &str) {
         let deleted = self.outsider().await.delete(&self.full(path), None).await;
         assert!(matches!(deleted, Ok(()) | Err(zk::Error::NoNode)), "{deleted:?}");
@@ -295,7 +293,6 @@ pub(crate) async fn lock(client: &Client, path: &str) -> MutexGuard {
     soon(client.mutex(path).unwrap().lock_timeout(Duration::MAX)).await.unwrap()
 }
 
-/// Returns a candidate that leads, and its term.
 pub(crate) async fn lead(client: &Client, path: &str) -> (LeaderLatch, Leadership) {
     let latch = client.leader_latch(path).unwrap();
     let term = soon(latch.leadership()).await.unwrap();

@@ -57,12 +57,10 @@ pub(crate) fn of_process(field: &str) -> u64 {
 pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
-    /// Runs the test in the space, with additional environment variables.
     pub(crate) fn start<const N: usize>(test: &str, space: &Space, variables: [(&str, String); N]) -> Self {
         Self::start_at(test, (space.server().connect_string(), &space.namespace), variables)
     }
 
-    /// Runs the test in a namespace of a server, with additional environment variables.
     pub(crate) fn start_at<const N: usize>(
         test: &str,
         (connect, namespace): (&str, &str),

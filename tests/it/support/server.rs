@@ -12,7 +12,6 @@ use zklock_testkit::{EmbeddedServer, Error, ZooKeeper};
 /// The servers' tick. Sessions end at multiples of it.
 pub(crate) const TICK: Duration = Duration::from_millis(500);
 
-/// The kind of all servers of this run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Embedded,
@@ -47,13 +46,11 @@ pub(crate) const QUICK_TICK: Duration = Duration::from_millis(200);
 /// An interval between deletions of used-up containers that no test outlasts: a queue that is empty for a moment stays.
 const SELDOM: Duration = Duration::from_secs(3_600);
 
-/// A server of either kind, with the operations that both support.
 pub(crate) enum Server {
     Embedded(EmbeddedServer),
     Real(ZooKeeper),
 }
 
-/// Evaluates an expression with a server of either kind.
 macro_rules! on {
     ($of:expr, $server:ident => $result:expr) => {
         match $of {
@@ -135,7 +132,6 @@ impl Server {
         on!(self, server => server.restart())
     }
 
-    /// Restarts the server without any data, session or transaction.
     pub(crate) fn restart_empty(&self) -> Result<(), Error> {
         match self {
             Self::Embedded(server) => server.restart_empty(),

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use super::{chapters, document, root};
 
-/// The README and the chapters, with their paths.
 fn for_users() -> Vec<(String, String)> {
     let paths = chapters().into_iter().chain(["README.md".to_owned()]);
     paths.map(|path| (path.clone(), document(&path))).collect()

@@ -74,17 +74,14 @@ impl Client {
         }
     }
 
-    /// Creates an open, persistent node without data.
     pub(crate) async fn make(&mut self, path: &str) {
         self.make_as(path, CreateFlags::PERSISTENT).await;
     }
 
-    /// Creates an open node without data.
     pub(crate) async fn make_as(&mut self, path: &str, flags: CreateFlags) -> String {
         self.create(Create::new(path, "", flags)).await.expect("the node is created")
     }
 
-    /// Creates a persistent node with this ACL.
     pub(crate) async fn make_for(&mut self, path: &str, acl: Vec<Acl>) {
         let create = Create { acl, ..Create::new(path, "", CreateFlags::PERSISTENT) };
         self.create(create).await.expect("the node is created");
@@ -106,7 +103,6 @@ impl Client {
         }
     }
 
-    /// Returns the sorted names of a node's children.
     pub(crate) async fn children(&mut self, path: &str) -> Result<Vec<String>, ErrorCode> {
         match self.ask(Request::GetChildren { path: path.into(), watch: false }).await? {
             Response::Children(names) => Ok(sorted(names)),
@@ -130,7 +126,6 @@ impl Client {
         self.ask(Request::SetAcl(SetAcl { path: path.into(), acl, version: -1 })).await.map(stat_of)
     }
 
-    /// Adds an identity of the scheme `digest`.
     pub(crate) async fn authenticate(&mut self, user: &str, password: &str) {
         let auth = Some(Bytes::from(format!("{user}:{password}")));
         let answer = self.ask(Request::Auth { scheme: "digest".into(), auth }).await;
@@ -193,7 +188,6 @@ pub(crate) fn children_changed(path: impl Into<String>) -> WatchEvent {
     WatchEvent { event: EventType::ChildrenChanged, path: path.into() }
 }
 
-/// Returns a line of an ACL for everyone.
 pub(crate) fn world(permissions: i32) -> Acl {
     Acl::new(permissions, Id::new("world", "anyone"))
 }

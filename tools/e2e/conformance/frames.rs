@@ -19,7 +19,6 @@ fn length(length: i32) -> Vec<u8> {
     length.to_be_bytes().into()
 }
 
-/// Returns a frame of zeros.
 fn zeros(length: u8) -> Vec<u8> {
     [vec![0, 0, 0, length], vec![0; length.into()]].concat()
 }

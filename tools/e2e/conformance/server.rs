@@ -20,7 +20,6 @@ impl Kind {
         }
     }
 
-    /// Returns the server that all cases share.
     fn shared(self) -> &'static Running {
         static SHARED: [OnceLock<Running>; 2] = [const { OnceLock::new() }; 2];
         SHARED[self as usize].get_or_init(|| self.start(&Options::default()))
@@ -36,7 +35,6 @@ impl Kind {
 /// The tick of the servers, with which sessions may be short enough to wait for their end.
 const TICK: Duration = Duration::from_millis(200);
 
-/// The settings of a server.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) max_buffer: usize,
@@ -142,7 +140,6 @@ impl Server {
         self.kind.shared().address()
     }
 
-    /// Opens a session.
     pub(crate) async fn client(&self) -> Client {
         self.kind.shared().client().await
     }
@@ -162,7 +159,6 @@ impl Server {
         format!("{}{below}", self.root)
     }
 
-    /// Starts a server for this case alone.
     pub(crate) fn own(&self, options: &Options) -> Running {
         self.kind.start(options)
     }

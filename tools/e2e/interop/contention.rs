@@ -10,9 +10,7 @@ use zklock::Client;
 use crate::record::{Diary, Record};
 use crate::support::{Space, soon};
 
-/// The number of contenders in each language.
 pub(crate) const CONTENDERS: usize = 3;
-/// The number of acquisitions of each contender.
 const ROUNDS: usize = 40;
 
 /// The lock of a contest, and the modes in which it is taken.
@@ -21,7 +19,6 @@ pub(crate) struct Contest<'a> {
     pub(crate) path: &'a str,
     /// The modes that contenders take in turn.
     pub(crate) modes: &'a [&'a str],
-    /// The number of permits of the lock.
     pub(crate) permits: usize,
 }
 
@@ -65,7 +62,6 @@ impl Contest<'_> {
     }
 }
 
-/// One acquisition of a contender in Rust.
 pub(crate) struct Turn<'a> {
     contest: &'a Contest<'a>,
     diary: &'a Diary,
@@ -77,7 +73,6 @@ impl Turn<'_> {
         self.contest.recipe
     }
 
-    /// Runs the critical section of a contender that holds the lock.
     pub(crate) async fn section(&self) {
         self.diary.enter(self.mode);
         self.stay().await;

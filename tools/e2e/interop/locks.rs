@@ -9,71 +9,44 @@ use crate::contention::{Contest, Turn};
 use crate::face::{Held, Lock};
 use crate::support::{Space, soon};
 
-use self::Kind::{Exclusive, Mutex, Permits, Read, Write};
-
 pub(crate) const PATH: &str = "/ledger";
 /// The parent of the contenders for permits.
 pub(crate) const GATE: &str = "/ledger/locks";
 /// The parent of the permits.
 pub(crate) const PERMITS: &str = "/ledger/leases";
 
-/// A lock and the mode in which it is taken.
+/// Curator's recipe, as `Peer.java` names it, and the mode in which the lock is taken: for permits, how many of three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Mutex,
-    Exclusive,
-    Read,
-    Write,
-    /// Some of three permits.
-    Permits(u32),
+struct Kind<'a> {
+    recipe: &'a str,
+    mode: &'a str,
 }
 
-impl Kind {
-    fn of(recipe: &str, mode: &str) -> Self {
-        match (recipe, mode) {
-            ("mutex", _) => Mutex,
-            ("exclusive", _) => Exclusive,
-            (_, "read") => Read,
-            (_, "write") => Write,
-            _ => Permits(mode.parse().expect("it is a number of permits")),
-        }
-    }
+const MUTEX: Kind<'_> = Kind { recipe: "mutex", mode: "exclusive" };
+const EXCLUSIVE: Kind<'_> = Kind { recipe: "exclusive", mode: "exclusive" };
+const READ: Kind<'_> = Kind { recipe: "rwlock", mode: "read" };
+const WRITE: Kind<'_> = Kind { recipe: "rwlock", mode: "write" };
+const ONE: Kind<'_> = Kind { recipe: "semaphore", mode: "1" };
+const TWO: Kind<'_> = Kind { recipe: "semaphore", mode: "2" };
+const THREE: Kind<'_> = Kind { recipe: "semaphore", mode: "3" };
 
-    /// Returns Curator's recipe, as `Peer.java` names it.
-    fn recipe(self) -> &'static str {
-        match self {
-            Mutex => "mutex",
-            Exclusive => "exclusive",
-            Read | Write => "rwlock",
-            Permits(_) => "semaphore",
-        }
-    }
-
-    fn mode(self) -> String {
-        match self {
-            Mutex | Exclusive => "exclusive".to_owned(),
-            Read => "read".to_owned(),
-            Write => "write".to_owned(),
-            Permits(count) => count.to_string(),
-        }
-    }
-
+impl Kind<'_> {
     /// Returns the parent of the nodes of holders.
     fn holders(self) -> &'static str {
-        if matches!(self, Exclusive | Permits(_)) { PERMITS } else { PATH }
+        if matches!(self.recipe, "exclusive" | "semaphore") { PERMITS } else { PATH }
     }
 
     fn of_client(self, client: &Client) -> Lock {
-        match self {
-            Mutex => Lock::Mutex(client.mutex(PATH).unwrap()),
-            Exclusive => Lock::Mutex(client.exclusive(PATH).unwrap()),
-            Read => Lock::Reader(client.rwlock(PATH).unwrap()),
-            Write => Lock::Writer(client.rwlock(PATH).unwrap()),
-            Permits(count) => Lock::Permits(client.semaphore(PATH, 3).unwrap(), count),
+        match (self.recipe, self.mode) {
+            ("mutex", _) => Lock::Mutex(client.mutex(PATH).unwrap()),
+            ("exclusive", _) => Lock::Mutex(client.exclusive(PATH).unwrap()),
+            ("rwlock", "read") => Lock::Reader(client.rwlock(PATH).unwrap()),
+            ("rwlock", _) => Lock::Writer(client.rwlock(PATH).unwrap()),
+            (_, count) => Lock::Permits(client.semaphore(PATH, 3).unwrap(), count.parse().unwrap()),
         }
     }
 
-    pub(crate) async fn lock(self, client: &Client) -> Held {
+    async fn lock(self, client: &Client) -> Held {
         self.of_client(client).lock().await.unwrap()
     }
 
@@ -84,8 +57,8 @@ impl Kind {
     /// Waits until a session waits behind this many others.
     async fn until_behind(self, space: &Space, others: usize, session_id: Option<i64>) {
         match self {
-            Exclusive if others == 1 => space.until_queued(PERMITS, 2).await,
-            Exclusive => space.until_waits(GATE, session_id, others - 2).await,
+            EXCLUSIVE if others == 1 => space.until_queued(PERMITS, 2).await,
+            EXCLUSIVE => space.until_waits(GATE, session_id, others - 2).await,
             _ => space.until_waits(PATH, session_id, others - 1).await,
         }
     }
@@ -97,7 +70,7 @@ async fn round(client: &Client, turn: Turn<'_>) {
         let guard = turn.downgrading_section(guard.downgrade()).await.unwrap();
         return guard.release().await.unwrap();
     }
-    let held = Kind::of(turn.recipe(), turn.mode).lock(client).await;
+    let held = Kind { recipe: turn.recipe(), mode: turn.mode }.lock(client).await;
     turn.section().await;
     held.release().await.unwrap();
 }
@@ -120,11 +93,11 @@ async fn java_and_rust_exclude_each_other(
 #[rstest]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_lock_goes_from_java_to_rust_and_again_in_the_order_of_the_queue(
-    #[values(Mutex, Exclusive, Write)] kind: Kind,
+    #[values(MUTEX, EXCLUSIVE, WRITE)] kind: Kind<'static>,
 ) {
-    let (space, mode) = (Space::new(), kind.mode());
-    let mut first = space.actor(kind.recipe(), PATH).await;
-    let mut third = space.actor(kind.recipe(), PATH).await;
+    let (space, mode) = (Space::new(), kind.mode);
+    let mut first = space.actor(kind.recipe, PATH).await;
+    let mut third = space.actor(kind.recipe, PATH).await;
     let (client, last) = (space.client("second").await, space.client("fourth").await);
     let (session_id, last_id) = (client.session_id(), last.session_id());
     first.ask(&format!("acquire {mode}")).await;
@@ -146,16 +119,16 @@ async fn the_lock_goes_from_java_to_rust_and_again_in_the_order_of_the_queue(
 }
 
 /// A hold, a call of the other side, and whether the call gets the lock at once.
-const MEETINGS: [(Kind, Kind, bool); 9] = [
-    (Mutex, Mutex, false),
-    (Exclusive, Exclusive, false),
-    (Read, Read, true),
-    (Read, Write, false),
-    (Write, Read, false),
-    (Write, Write, false),
-    (Permits(1), Permits(2), true),
-    (Permits(2), Permits(2), false),
-    (Permits(3), Permits(1), false),
+const MEETINGS: [(Kind<'static>, Kind<'static>, bool); 9] = [
+    (MUTEX, MUTEX, false),
+    (EXCLUSIVE, EXCLUSIVE, false),
+    (READ, READ, true),
+    (READ, WRITE, false),
+    (WRITE, READ, false),
+    (WRITE, WRITE, false),
+    (ONE, TWO, true),
+    (TWO, TWO, false),
+    (THREE, ONE, false),
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -163,26 +136,22 @@ async fn holders_of_either_side_keep_out_what_does_not_fit_and_tries_leave_nothi
     for (held, wanted, fits) in MEETINGS {
         let space = Space::new();
         let client = space.client("ours").await;
-        let mut theirs = space.actor(held.recipe(), PATH).await;
+        let mut theirs = space.actor(held.recipe, PATH).await;
         // Curator takes several permits one by one, for which no time is too short.
         let within = |fits| if fits { Duration::from_secs(20) } else { Duration::ZERO };
         let ours = held.try_lock(&client).await.expect("the lock is free");
-        assert_eq!(
-            theirs.try_acquire(&wanted.mode(), within(fits)).await,
-            fits,
-            "{wanted:?} beside {held:?}"
-        );
+        assert_eq!(theirs.try_acquire(wanted.mode, within(fits)).await, fits, "{wanted:?} beside {held:?}");
         if fits {
-            theirs.ask(&format!("release {}", wanted.mode())).await;
+            theirs.ask(&format!("release {}", wanted.mode)).await;
         }
         ours.release().await.unwrap();
-        assert!(theirs.try_acquire(&held.mode(), within(true)).await, "{held:?} after {held:?}");
+        assert!(theirs.try_acquire(held.mode, within(true)).await, "{held:?} after {held:?}");
         let ours = wanted.try_lock(&client).await;
         assert_eq!(ours.is_some(), fits, "{wanted:?} beside {held:?}");
         if let Some(ours) = ours {
             ours.release().await.unwrap();
         }
-        theirs.ask(&format!("release {}", held.mode())).await;
+        theirs.ask(&format!("release {}", held.mode)).await;
         assert_eq!((space.children(GATE).await.len(), space.children(PERMITS).await.len()), (0, 0));
         if held.holders() == PATH {
             assert!(space.children(PATH).await.is_empty(), "{held:?}");
@@ -191,31 +160,31 @@ async fn holders_of_either_side_keep_out_what_does_not_fit_and_tries_leave_nothi
 }
 
 #[rstest]
-#[case::mutex(Mutex, Mutex, Standing::Waits)]
-#[case::exclusive(Exclusive, Exclusive, Standing::Waits)]
-#[case::readers(Read, Read, Standing::Holds)]
-#[case::writer(Read, Write, Standing::Waits)]
-#[case::permits(Permits(1), Permits(1), Standing::Holds)]
+#[case::mutex(MUTEX, MUTEX, Standing::Waits)]
+#[case::exclusive(EXCLUSIVE, EXCLUSIVE, Standing::Waits)]
+#[case::readers(READ, READ, Standing::Holds)]
+#[case::writer(READ, WRITE, Standing::Waits)]
+#[case::permits(ONE, ONE, Standing::Holds)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn both_sides_list_the_same_participants_in_the_same_order(
-    #[case] held: Kind,
-    #[case] wanted: Kind,
+    #[case] held: Kind<'static>,
+    #[case] wanted: Kind<'static>,
     #[case] standing: Standing,
 ) {
     let space = Space::new();
     let client = space.client("a holder in Rust").await;
-    let mut theirs = space.actor(held.recipe(), PATH).await;
+    let mut theirs = space.actor(held.recipe, PATH).await;
     let guard = held.lock(&client).await;
-    theirs.order(&format!("acquire {}", wanted.mode()));
+    theirs.order(&format!("acquire {}", wanted.mode));
     space.until_queued(held.holders(), 2).await;
     if standing == Standing::Holds {
         theirs.answer().await;
     }
     let listed = held.of_client(&client).participants().await;
-    let mut observer = space.actor(held.recipe(), PATH).await;
-    let mut seen = observer.participants(&held.mode()).await;
+    let mut observer = space.actor(held.recipe, PATH).await;
+    let mut seen = observer.participants(held.mode).await;
     if wanted != held {
-        seen.extend(observer.participants(&wanted.mode()).await);
+        seen.extend(observer.participants(wanted.mode).await);
     }
     // Curator lists permits in no particular order.
     seen.sort_by_key(|(node, _)| node[node.len() - 10..].to_owned());
@@ -230,18 +199,18 @@ async fn both_sides_list_the_same_participants_in_the_same_order(
     if standing == Standing::Waits {
         theirs.answer().await;
     }
-    theirs.ask(&format!("release {}", wanted.mode())).await;
+    theirs.ask(&format!("release {}", wanted.mode)).await;
 }
 
 #[rstest]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_in_rust_is_told_when_java_asks_for_its_lock(
-    #[values(Mutex, Exclusive, Read, Write, Permits(1))] kind: Kind,
+    #[values(MUTEX, EXCLUSIVE, READ, WRITE, ONE)] kind: Kind<'static>,
 ) {
     let space = Space::new();
     let held = kind.lock(&space.client("ours").await).await;
-    let mut theirs = space.actor(kind.recipe(), PATH).await;
-    let (node, _) = theirs.participants(&kind.mode()).await.remove(0);
+    let mut theirs = space.actor(kind.recipe, PATH).await;
+    let (node, _) = theirs.participants(kind.mode).await.remove(0);
     theirs.ask(&format!("revoke {node}")).await;
     soon(held.revoked()).await;
     // The holder was only asked to release.
@@ -252,10 +221,12 @@ async fn a_holder_in_rust_is_told_when_java_asks_for_its_lock(
 /// Curator's semaphores cannot be revoked.
 #[rstest]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_in_java_is_told_when_rust_asks_for_its_lock(#[values(Mutex, Read, Write)] kind: Kind) {
-    let (space, mode) = (Space::new(), kind.mode());
+async fn a_holder_in_java_is_told_when_rust_asks_for_its_lock(
+    #[values(MUTEX, READ, WRITE)] kind: Kind<'static>,
+) {
+    let (space, mode) = (Space::new(), kind.mode);
     let client = space.client("ours").await;
-    let mut theirs = space.actor(kind.recipe(), PATH).await;
+    let mut theirs = space.actor(kind.recipe, PATH).await;
     theirs.ask(&format!("revocable {mode}")).await;
     theirs.ask(&format!("acquire {mode}")).await;
     client.revoke(&kind.of_client(&client).participants().await[0]).await.unwrap();

@@ -55,7 +55,6 @@ pub(crate) fn path_of(attempt: usize) -> String {
     format!("/newcomers/{}", attempt / 2)
 }
 
-/// Runs a short critical section under a lock.
 pub(crate) async fn inside<K>(guard: Guard<K>, diary: &Diary, mode: &str) {
     diary.enter(mode);
     tokio::task::yield_now().await;

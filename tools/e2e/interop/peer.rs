@@ -66,12 +66,10 @@ impl Peer {
         Self { child, lines, session_id: session_id.expect("Peer.java starts") }
     }
 
-    /// Returns the session of all its actors.
     pub(crate) fn session_id(&self) -> Option<i64> {
         Some(self.session_id)
     }
 
-    /// Creates a contender for the locks of one recipe at one path.
     pub(crate) async fn actor(&self, recipe: &str, full_path: &str) -> Actor {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("java-{}", COUNT.fetch_add(1, Ordering::Relaxed));
@@ -145,13 +143,11 @@ impl Actor {
         self.answer().await
     }
 
-    /// Asserts that the last order has not been answered yet.
     #[track_caller]
     pub(crate) fn assert_busy(&mut self) {
         assert!(self.incoming.try_recv().is_err(), "{} is no longer busy", self.name);
     }
 
-    /// Waits for the next event.
     pub(crate) async fn event(&mut self) -> String {
         match soon(self.incoming.recv()).await.expect("Peer.java runs") {
             Line::Event(event) => event,
@@ -159,7 +155,6 @@ impl Actor {
         }
     }
 
-    /// Takes a lock if it is free within this time, and returns whether it did.
     pub(crate) async fn try_acquire(&mut self, mode: &str, within: Duration) -> bool {
         self.ask(&format!("try {mode} {}", within.as_millis())).await == "true"
     }

@@ -42,7 +42,6 @@ impl Record {
     }
 }
 
-/// The writer of one contender's lines.
 pub(crate) struct Diary {
     path: PathBuf,
     pub(crate) name: String,
@@ -102,7 +101,6 @@ fn check(record: &str, permits: usize) -> Result<BTreeMap<String, usize>, String
     if inside.is_empty() { Ok(sections) } else { Err(format!("{inside:?} are still inside")) }
 }
 
-/// Makes one step, and returns whether it is allowed.
 fn follow<'a>(inside: &mut HashMap<&'a str, &'a str>, line: [&'a str; 3], permits: usize) -> bool {
     let [step, name, mode] = line;
     match (step, inside.remove(name)) {

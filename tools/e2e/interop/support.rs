@@ -36,7 +36,6 @@ impl Space {
         self.server().connect_string()
     }
 
-    /// Opens a session of zklock.
     pub(crate) async fn client(&self, identity: &str) -> Client {
         let config = self.config().identity(identity).default_wait(SOON);
         config.connect().await.expect("the server accepts a client")
@@ -48,7 +47,6 @@ impl Space {
         SHARED.get_or_init(|| Peer::start(self.connect_string(), SESSION))
     }
 
-    /// Starts a Java process that the test may kill.
     pub(crate) fn mortal_peer(&self) -> Peer {
         Peer::start(self.connect_string(), SHORT_SESSION)
     }

@@ -190,14 +190,3 @@ async fn a_recorder_that_blocks_delays_no_lock_and_runs_on_no_other_thread() {
     until_it_is(101.0, "zklock_acquisitions_total", &[("lock", "blocked"), ("outcome", "acquired")]).await;
     assert_eq!(threads(), ["zklock-metrics"]);
 }
-
-#[tokio::test]
-async fn a_shutdown_reports_the_counts_that_are_left() {
-    let _unblocked = RECORDER.read().await;
-    let server = EmbeddedServer::start().unwrap();
-    let client = client(&server, "/end").await;
-    client.mutex("/a").unwrap().named("last").lock().await.unwrap().release().await.unwrap();
-    client.shutdown(SOON).await;
-    assert_eq!(scraped("zklock_acquisitions_total", &[("lock", "last"), ("outcome", "acquired")]), [1.0]);
-    assert_eq!(scraped("zklock_hold_seconds_count", &[("lock", "last")]), [1.0]);
-}

@@ -83,7 +83,6 @@ fn the_guide_sets_the_buckets_of_the_example() {
     }
 }
 
-/// Returns the names of metrics in a text.
 fn names_in(text: &str) -> BTreeSet<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let words = text.split(|c| !is_part(c)).filter(|word| word.starts_with("zklock_"));
@@ -103,7 +102,6 @@ async fn the_dashboard_and_the_rules_name_metrics_that_there_are_and_the_dashboa
     assert_eq!(known, asked);
 }
 
-/// The names and the types in the table of the guide.
 fn in_the_guide() -> Vec<(String, String)> {
     let rows = GUIDE.lines().filter_map(|line| line.strip_prefix("| `zklock_"));
     let cells = rows.map(|row| row.split('|').map(str::trim).collect::<Vec<_>>());

@@ -10,12 +10,15 @@ use super::scrape::{Blocked, scraped};
 use super::{RECORDER, SOON, client, until_it_is};
 
 #[tokio::test]
-async fn a_shutdown_reports_the_locks_that_it_takes_away() {
+async fn a_shutdown_reports_the_counts_that_are_left_and_the_locks_that_it_takes_away() {
     let _unblocked = RECORDER.read().await;
     let server = EmbeddedServer::start().unwrap();
     let client = client(&server, "/taken").await;
+    client.mutex("/a").unwrap().named("taken").lock().await.unwrap().release().await.unwrap();
     let guard = client.mutex("/a").unwrap().named("taken").lock().await.unwrap();
     client.shutdown(Duration::ZERO).await;
+    assert_eq!(scraped("zklock_acquisitions_total", &[("lock", "taken"), ("outcome", "acquired")]), [2.0]);
+    assert_eq!(scraped("zklock_hold_seconds_count", &[("lock", "taken")]), [2.0]);
     assert_eq!(scraped("zklock_held", &[("lock", "taken")]), [0.0]);
     let lost = [("lock", "taken"), ("reason", "session_ended")];
     assert_eq!(scraped("zklock_losses_total", &lost), [1.0]);

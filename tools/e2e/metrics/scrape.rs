@@ -16,7 +16,6 @@ static THREADS: LazyLock<Mutex<BTreeSet<String>>> = LazyLock::new(Mutex::default
 static BLOCK: RwLock<()> = RwLock::new(());
 static HAS_STRUCK: AtomicBool = AtomicBool::new(false);
 
-/// Installs the recorder of the process, once.
 pub(super) fn install() {
     HANDLE.get_or_init(|| {
         let builder = PrometheusBuilder::new().set_buckets(&[0.001, 0.1, 10.0]).unwrap();
@@ -70,7 +69,6 @@ impl Recorder for Watched {
     }
 }
 
-/// Returns the names of the threads on which the recorder has run.
 pub(super) fn threads() -> Vec<String> {
     THREADS.lock().unwrap().iter().cloned().collect()
 }
@@ -86,7 +84,6 @@ impl Blocked {
         Self { _writer: BLOCK.write().unwrap_or_else(PoisonError::into_inner) }
     }
 
-    /// Waits until the recorder stands still.
     pub(super) async fn struck(&self, within: Duration) {
         let struck = async {
             while !HAS_STRUCK.load(Ordering::SeqCst) {
@@ -97,7 +94,6 @@ impl Blocked {
     }
 }
 
-/// Returns the text that Prometheus gets.
 pub(super) fn render() -> String {
     HANDLE.get().expect("the recorder is installed").render()
 }
@@ -114,7 +110,6 @@ pub(super) fn scraped(name: &str, labels: &[(&str, &str)]) -> Vec<f64> {
     fitting.map(|rest| rest.rsplit(' ').next().unwrap().parse().expect("a number")).collect()
 }
 
-/// Returns the names and the types of all metrics, in their order.
 pub(super) fn types() -> Vec<(String, String)> {
     let text = render();
     let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
@@ -123,7 +118,6 @@ pub(super) fn types() -> Vec<(String, String)> {
     types
 }
 
-/// Returns the names of metrics without a description.
 pub(super) fn undescribed() -> Vec<String> {
     let text = render();
     let is_described = |name: &str| text.contains(&format!("# HELP {name} "));

@@ -61,7 +61,6 @@ impl Realm {
             .variable("KRB5CCNAME", cache)
     }
 
-    /// Prepares a client of the worker.
     fn worker(&self, scene: &str) -> Agent {
         self.agent(scene, self.worker.ticket(&[]).unwrap())
     }

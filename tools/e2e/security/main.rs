@@ -27,7 +27,6 @@ async fn soon<T>(future: impl Future<Output = T>) -> T {
     timeout(SOON, future).await.expect("the future did not complete in time")
 }
 
-/// Waits until a condition holds.
 async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
     let met = async {
         while !condition().await {

@@ -6,10 +6,8 @@ use zklock::{Acl, Client, Permission};
 use crate::secured::{Credentials, Transport, entry, namespace, secured};
 use crate::{assert_denied, failed, soon};
 
-/// The lock of the clients.
 pub(crate) const PATH: &str = "/orders/7";
 
-/// The access control list of the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum List {
     Open,

@@ -9,7 +9,6 @@ use zklock_testkit::{Authority, ClientCertificates, Identity, Validity, ZooKeepe
 
 use crate::{PATIENCE, SOON, failed, soon, until};
 
-/// The files of a client.
 struct Files(tempfile::TempDir);
 
 impl Files {
@@ -35,7 +34,6 @@ fn server(authority: &Authority) -> ZooKeeper {
     ZooKeeper::builder().tls(tls).max_session_timeout(SOON).start().unwrap()
 }
 
-/// A server, and a client that holds a lock.
 struct Scene {
     authority: Authority,
     zookeeper: ZooKeeper,

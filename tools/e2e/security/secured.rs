@@ -22,7 +22,6 @@ pub(crate) struct Secured {
     worker: Identity,
 }
 
-/// The way to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transport {
     Plain,
@@ -31,7 +30,6 @@ pub(crate) enum Transport {
     Certified,
 }
 
-/// The credentials of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Credentials {
     Nothing,
@@ -89,12 +87,10 @@ impl Secured {
         Tls::ca_pem(self.authority.certificate_pem())
     }
 
-    /// Returns the key of the client's certificate.
     pub(crate) fn key(&self) -> &str {
         self.worker.key_pem()
     }
 
-    /// Connects a client without credentials.
     pub(crate) async fn stranger(&self, namespace: &str) -> Client {
         let config = self.config(Transport::Plain, Credentials::Nothing, namespace);
         config.connect().await.expect("the server lets anybody connect")

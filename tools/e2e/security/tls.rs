@@ -103,14 +103,6 @@ async fn a_port_without_tls_is_told_from_one_that_is_down() {
 }
 
 #[tokio::test]
-async fn a_client_without_tls_is_told_that_a_port_expects_it() {
-    let secured = secured();
-    let config = Config::new(secured.secure_address().to_string()).connect_timeout(COLD);
-    let error = failed(soon(config.connect()).await);
-    assert!(error.to_string().contains("expects TLS"), "{error}");
-}
-
-#[tokio::test]
 async fn a_server_that_is_silent_in_the_handshake_is_waited_for_until_the_bound() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let tls = Tls::ca_pem(Authority::new().certificate_pem());

@@ -9,7 +9,6 @@ use crate::support::diagnosis::assert_told;
 use crate::support::logs::Loud;
 use crate::support::{failed, soon, until};
 
-/// The bound on a connect.
 const WITHIN: Duration = Duration::from_secs(6);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -11,7 +11,6 @@ use crate::support::until;
 use self::page::statements;
 use self::postgresql::{Database, blocked};
 
-/// A form in which a table stores tokens.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     TwoColumns,
@@ -21,7 +20,6 @@ enum Form {
 
 const FORMS: [Form; 3] = [Form::TwoColumns, Form::Text, Form::Number];
 
-/// A statement that writes a balance with a token.
 #[derive(Clone, Copy, Debug)]
 enum Write {
     Update,
@@ -70,7 +68,6 @@ impl Form {
     }
 }
 
-/// Returns a database with the empty tables of the page.
 async fn tables() -> Database {
     let database = Database::create().await;
     for form in FORMS {

@@ -1,7 +1,6 @@
 //! Locks on several real servers and beside a database.
 
 mod diagnose;
-mod election;
 mod ensemble;
 mod fencing;
 #[cfg(soak)]

@@ -46,7 +46,6 @@ impl Fleet {
         assert_eq!((lost, deposed), (0, 0), "lost locks and leaders that stopped to lead");
     }
 
-    /// Checks every now and then that nothing is lost.
     async fn outlive(&self, time: Duration) {
         let end = tokio::time::Instant::now() + time;
         while tokio::time::Instant::now() < end {
@@ -55,7 +54,6 @@ impl Fleet {
         }
     }
 
-    /// Waits until the servers have confirmed everything.
     async fn until_confirmed(&self) {
         let is_held = |guard: &MutexGuard| {
             assert!(!matches!(guard.state(), LeaseState::Lost(_)), "a lock is lost");

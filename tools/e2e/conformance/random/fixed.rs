@@ -12,12 +12,11 @@ use crate::client::world;
 /// A subject, and the turns of two sessions below a node.
 pub(super) type Subject = (&'static str, fn() -> Vec<Turn>);
 
-pub(super) const SUBJECTS: [Subject; 11] = [
+pub(super) const SUBJECTS: [Subject; 10] = [
     ("flags", flags),
     ("data", data),
     ("paths", paths),
     ("reads", reads),
-    ("transactions", transactions),
     ("queues", queues),
     ("access", access),
     ("one-shot watches", one_shot_watches),
@@ -29,7 +28,6 @@ pub(super) const SUBJECTS: [Subject; 11] = [
 /// Their answers have zxids that differ, because some of them are transactions of a real server only.
 pub(super) const MALFORMED: Subject = ("malformed requests", malformed);
 
-/// Returns the path of a node of the run.
 fn path(below: &str) -> String {
     format!("{ROOT}{below}")
 }
@@ -123,7 +121,6 @@ fn flags() -> Vec<Turn> {
     turns
 }
 
-/// Data of any bytes, or none.
 fn data() -> Vec<Turn> {
     let any: Vec<u8> = (0..=255).collect();
     let datas = [None, Some(Bytes::new()), Some(any.into()), Some(vec![b'x'; 1_000_000].into())];
@@ -193,30 +190,6 @@ fn reads() -> Vec<Turn> {
     turns.extend(by(0, requests.chain(syncs).chain(watched)));
     turns.extend(by(1, [Request::GetEphemerals { prefix: "/".into() }]));
     turns
-}
-
-/// Requests that are transactions, and those that are not, as the zxids of their answers show.
-fn transactions() -> Vec<Turn> {
-    let creation = |below| Op::Create(node(below, CreateFlags::PERSISTENT));
-    let check = |below| Op::Check(CheckVersion { path: path(below), version: -1 });
-    let auth = Request::Auth { scheme: "digest".into(), auth: Some(Bytes::from("a:b")) };
-    let watches = || SetWatches { data: vec![path("/no")], ..SetWatches::default() };
-    let requests = [
-        create("/a"),
-        auth,
-        create("/a"),
-        delete("/no"),
-        Request::SetAcl(SetAcl { path: path("/a"), acl: vec![], version: -1 }),
-        Request::CheckWatches { path: path("/a"), kind: WatcherType::ANY },
-        Request::SetWatches(watches()),
-        Request::SetWatches2(watches()),
-        Request::WhoAmI,
-        Request::Multi(vec![]),
-        Request::Multi(vec![check("/a"), check("/a")]),
-        Request::Multi(vec![creation("/b"), creation("/."), creation("/c")]),
-        Request::Multi(vec![Op::Create(Create::new("", "", CreateFlags::PERSISTENT))]),
-    ];
-    by(0, requests)
 }
 
 /// A queue that is created together with its first contender, as zklock takes a lock whose node does not exist.

@@ -10,13 +10,10 @@ use zklock_testkit::wire::{
 use super::view::Zxids;
 use crate::client::world;
 
-/// The actions of the sessions of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
-    /// The number of sessions at a time.
     pub(crate) sessions: usize,
     pub(crate) zxids: Zxids,
-    /// Their actions, one after the other.
     pub(crate) turns: Vec<Turn>,
 }
 
@@ -31,7 +28,6 @@ pub(crate) enum Turn {
     Reattach { session: usize, way: Way, since: Since, watches: SetWatches },
 }
 
-/// The way in which a session leaves its connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Way {
     /// The connection ends first.
@@ -55,41 +51,23 @@ pub(crate) enum Since {
 pub(crate) const ROOT: &str = "/run";
 
 /// Few enough for the sessions to meet, with names that a counter may produce.
-pub(crate) const PATHS: [&str; 12] = [
-    "/run/a",
-    "/run/b",
-    "/run/a/c",
-    "/run/a/d",
-    "/run/b/c",
-    "/run/a/c/e",
-    "/run/s-0000000000",
-    "/run/s-0000000001",
-    "/run/a/s-0000000000",
-    "/run/a/s-0000000001",
-    "/run/a/s-0000000002",
-    "/run/b/s-0000000001",
-];
+pub(crate) const PATHS: &str = "/run/a /run/b /run/a/c /run/a/d /run/b/c /run/a/c/e /run/s-0000000000 \
+                                /run/s-0000000001 /run/a/s-0000000000 /run/a/s-0000000001 \
+                                /run/a/s-0000000002 /run/b/s-0000000001";
 
 /// The paths of new nodes, some of which cannot be created.
-const NEW: [&str; 12] = [
-    "/run/a",
-    "/run/a",
-    "/run/b",
-    "/run/b",
-    "/run/a/c",
-    "/run/a/d",
-    "/run/b/c",
-    "/run/a/c/e",
-    "/run/.",
-    "/run/a/",
-    "/run/c/d/e",
-    "/run/a/s-0000000001",
-];
+const NEW: &str = "/run/a /run/a /run/b /run/b /run/a/c /run/a/d /run/b/c /run/a/c/e /run/. /run/a/ /run/c/d/e \
+                   /run/a/s-0000000001";
 
-const PREFIXES: [&str; 6] = ["/run/s-", "/run/a/s-", "/run/a/s-", "/run/b/s-", "/run/a/", "/run/c/s-"];
+const PREFIXES: &str = "/run/s- /run/a/s- /run/a/s- /run/b/s- /run/a/ /run/c/s-";
+
+/// One of these words.
+fn one_of(words: &'static str) -> impl Strategy<Value = &'static str> {
+    select(words.split(' ').collect::<Vec<_>>())
+}
 
 fn path() -> impl Strategy<Value = String> {
-    select(&PATHS[..]).prop_map(str::to_owned)
+    one_of(PATHS).prop_map(str::to_owned)
 }
 
 /// Returns a path, or the run's own node.
@@ -107,9 +85,9 @@ fn watch() -> impl Strategy<Value = bool> + Clone {
 }
 
 fn node() -> impl Strategy<Value = Create> {
-    let plain = (select(&NEW[..]), prop_oneof![4 => Just(0), 3 => Just(1), 1 => Just(4)]);
-    let sequential = (select(&PREFIXES[..]), prop_oneof![2 => Just(2), 3 => Just(3)]);
-    let unknown = (select(&PATHS[..]), Just(9));
+    let plain = (one_of(NEW), prop_oneof![4 => Just(0), 3 => Just(1), 1 => Just(4)]);
+    let sequential = (one_of(PREFIXES), prop_oneof![2 => Just(2), 3 => Just(3)]);
+    let unknown = (one_of(PATHS), Just(9));
     prop_oneof![20 => plain, 15 => sequential, 1 => unknown]
         .prop_map(|(path, flags)| Create::new(path, "data", CreateFlags(flags)))
 }
@@ -146,7 +124,7 @@ fn changes() -> impl Strategy<Value = Request> {
     prop_oneof![
         12 => node().prop_map(Request::Create),
         4 => node().prop_map(Request::Create2),
-        2 => select(&NEW[..]).prop_map(container),
+        2 => one_of(NEW).prop_map(container),
         8 => deletion().prop_map(Request::Delete),
         6 => new_data().prop_map(Request::SetData),
         5 => vec(write(), 0..4).prop_map(Request::Multi),
@@ -250,7 +228,7 @@ fn with_acls() -> impl Strategy<Value = Request> {
     ];
     let replaced = (path(), acl(), version())
         .prop_map(|(path, acl, version)| Request::SetAcl(SetAcl { path, acl, version }));
-    let auth = select(&PROOFS[..]).prop_map(|proof| Request::Auth {
+    let auth = one_of(PROOFS).prop_map(|proof| Request::Auth {
         scheme: "digest".into(),
         auth: Some(Bytes::from_static(proof.as_bytes())),
     });
@@ -271,17 +249,7 @@ fn mode(path: &str) -> i32 {
 }
 
 /// Users and their passwords, one of whom is the superuser.
-const PROOFS: [&str; 9] = [
-    "user:password",
-    "user:password",
-    "other:password",
-    "user:other",
-    "user",
-    "",
-    ":",
-    "user:a:b",
-    "super:admin",
-];
+const PROOFS: &str = "user:password user:password other:password user:other user  : user:a:b super:admin";
 
 /// An ACL, most lines of which are valid.
 fn acl() -> impl Strategy<Value = Vec<Acl>> {
@@ -292,8 +260,10 @@ fn acl() -> impl Strategy<Value = Vec<Acl>> {
     let invalid = "world:somebody : unknown:x super: digest:user digest:a:b:c digest:: ip:300.0.0.1 ip:1.2.3 \
                    ip:localhost ip:127.0.0.1/33 ip:127.0.0.1/-1 ip:127.0.0.1/x ip:";
     let named = |ids: &'static str| {
-        let ids: Vec<_> = ids.split(' ').map(|id| id.split_once(':').expect("a scheme and an id")).collect();
-        select(ids).prop_map(|(scheme, id)| Id::new(scheme, id))
+        one_of(ids).prop_map(|id| {
+            let (scheme, id) = id.split_once(':').expect("a scheme and an id");
+            Id::new(scheme, id)
+        })
     };
     // kazoo sends a null id.
     let schemes = select(vec!["auth", "auth", "world", "digest", "ip", "unknown"]);

@@ -12,7 +12,6 @@ use crate::server::Running;
 /// The limits and the statistics of the nodes of a run.
 const QUOTAS: &str = "/zookeeper/quota/run";
 
-/// Deletes a node with all nodes below it, if it is there.
 async fn wipe(admin: &mut Client, path: &str) {
     for child in admin.children(path).await.unwrap_or_default() {
         Box::pin(wipe(admin, &format!("{path}/{child}"))).await;
@@ -20,11 +19,9 @@ async fn wipe(admin: &mut Client, path: &str) {
     let _ = admin.delete(path).await;
 }
 
-/// One of the servers, and the sessions of a run on it.
 pub(crate) struct Side {
     address: SocketAddr,
     clients: Vec<Client>,
-    /// The zxid of the last reply to each session.
     last: Vec<i64>,
     view: View,
 }
@@ -87,7 +84,7 @@ impl Side {
 
     /// Reads all nodes, and ends the sessions.
     pub(crate) async fn end(&mut self) -> Vec<Message> {
-        let reads = [ROOT].into_iter().chain(PATHS).flat_map(|path| {
+        let reads = [ROOT].into_iter().chain(PATHS.split(' ')).flat_map(|path| {
             let path = || path.to_owned();
             let children = Request::GetChildren2 { path: path(), watch: false };
             [Request::GetData { path: path(), watch: false }, children, Request::GetAcl { path: path() }]

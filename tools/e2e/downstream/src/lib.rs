@@ -42,13 +42,6 @@ pub async fn settle_in_turn(id: u64, bank: &impl Bank) -> Result<(), SettleError
     Ok(())
 }
 
-/// Looks at the books of a year, possibly together with other readers.
-#[distributed_lock(path = "/books/{year}", mode = read, no_wait)]
-pub async fn audit(year: u16, look: impl AsyncFnOnce()) -> Result<(), LockError> {
-    look().await;
-    Ok(())
-}
-
 /// A bank that takes this long to pay.
 #[derive(Clone, Copy, Debug)]
 pub struct SlowBank(pub Duration);

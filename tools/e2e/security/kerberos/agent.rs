@@ -17,14 +17,11 @@ use crate::{SOON, assert_denied, soon, until};
 
 /// The test that runs in the other process.
 const TEST: &str = "kerberos::agent::agent";
-/// The variable with the scene.
 const SCENE: &str = "ZKLOCK_TEST_SCENE";
-/// The start of the lines for the parent.
 const TOLD: &str = "agent: ";
 /// Longer than a test may take, so that a process that hangs ends.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// A process that is not started yet.
 pub(super) struct Agent(Command);
 
 /// A process that runs a scene. It is killed on drop.
@@ -60,7 +57,6 @@ impl Agent {
 }
 
 impl Running {
-    /// Returns the next line for the parent.
     pub(super) fn told(&mut self) -> String {
         while let Ok(line) = self.lines.recv_timeout(SOON) {
             self.seen.push(line);

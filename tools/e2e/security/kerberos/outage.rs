@@ -6,7 +6,6 @@ use super::Realm;
 use super::agent::Running;
 use crate::secured::namespace;
 
-/// Returns the time that an agent tells.
 fn milliseconds(agent: &mut Running, what: &str) -> u64 {
     let told = agent.told();
     let text = told.strip_prefix(what).and_then(|text| text.strip_suffix(" ms"));

@@ -15,7 +15,6 @@ pub(super) fn statements(database: &str, form: &str) -> [String; 3] {
     found.try_into().unwrap_or_else(|found| panic!("{database}, {form}: {found:#?} are not three statements"))
 }
 
-/// Returns the number of statements for a database.
 pub(super) fn count(database: &str) -> usize {
     blocks(section(&PAGE, &format!("# {database}\n"), "\n# ")).count()
 }

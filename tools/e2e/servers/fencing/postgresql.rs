@@ -20,7 +20,6 @@ pub(super) struct Database {
 }
 
 impl Database {
-    /// Connects to a new schema without tables.
     pub(super) async fn create() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let schema = format!("test_{}", COUNT.fetch_add(1, Ordering::Relaxed));
@@ -30,7 +29,6 @@ impl Database {
         database
     }
 
-    /// Opens another connection to the same schema.
     pub(super) async fn connect(&self) -> Self {
         Self::of(self.schema.clone()).await
     }

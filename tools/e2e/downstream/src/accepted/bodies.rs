@@ -9,30 +9,12 @@ type Outcome<T = ()> = Result<T, LockError>;
 #[derive(Debug)]
 pub struct Receipt(pub u64);
 
-#[rustfmt::skip]
-#[distributed_lock(path = "/one-line")]
-pub async fn one_line() -> Outcome { Ok(()) }
-
 #[distributed_lock(path = "/shadowing")]
 pub async fn shadowing() -> Outcome<Receipt> {
     use self::Receipt as Outer;
     struct Receipt;
     let Receipt = Receipt;
     Ok(Outer(7))
-}
-
-#[distributed_lock(path = "/returns/{id}")]
-pub async fn returns(id: u64) -> Outcome<Receipt> {
-    if id > 7 {
-        return Ok(Receipt(id));
-    }
-    'outer: loop {
-        for step in id.. {
-            if step == 7 {
-                break 'outer Ok(Receipt(step));
-            }
-        }
-    }
 }
 
 #[distributed_lock(path = "/recursive/{depth}")]
@@ -84,21 +66,6 @@ macro_rules! locked {
 
 locked! {
     pub async fn item(number: u8) -> Outcome<u8> { Ok(number) }
-}
-
-#[distributed_lock(path = "/not-async/{text.len()}", wait = forever)]
-pub fn not_async<F: Fn(u8) -> bool>(
-    text: &str,
-    keep: F,
-) -> Result<impl Iterator<Item = u8> + use<F>, Box<dyn std::error::Error>> {
-    let number: u8 = text.parse()?;
-    if !keep(number) {
-        Err("not kept")?;
-    }
-    if number > 7 {
-        return Err(Box::new(std::fmt::Error));
-    }
-    Ok(0..number)
 }
 
 #[distributed_lock(path = "/bridge/{id}")]

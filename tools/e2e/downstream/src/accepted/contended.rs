@@ -1,13 +1,6 @@
 //! Functions that say what a call returns which does not get the lock, or that map its error.
 
-use std::fmt::Display;
-
 use zklock::{LockError, distributed_lock, leader_only};
-
-#[distributed_lock(path = "/a/{id}", skip, wait = "1s", guard = held)]
-pub fn perhaps<T: Display + ?Sized>(id: &T) -> Option<String> {
-    Some(held.path().to_owned())
-}
 
 #[distributed_lock(path = "/a", otherwise = panic!("{name}"))]
 pub fn diverges(name: String) -> Result<String, LockError> {
@@ -53,11 +46,6 @@ impl Service {
     pub async fn lead(&mut self) -> Result<u8, Status> {
         self.name.clear();
         Ok(1)
-    }
-
-    #[leader_only(otherwise = wait, wait = "5s", name = "wait")]
-    pub async fn wait(&self) -> Option<u8> {
-        Some(1)
     }
 }
 
