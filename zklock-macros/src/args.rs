@@ -1,7 +1,5 @@
 //! Reads the arguments of `#[distributed_lock]` and `#[leader_only]`.
 //!
-//! Uses only `duration`, `names`, `once`, `path`, `recipe`, `syntax` and `target`.
-//!
 //! * `list`: the arguments, one after the other.
 //! * `values`: the value of each.
 

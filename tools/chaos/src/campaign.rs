@@ -1,8 +1,6 @@
 //! One campaign, from the start of the servers to the report.
 //!
 //! * `verdict`: the check of the history, and the report.
-//!
-//! Uses all floors below.
 
 mod verdict;
 

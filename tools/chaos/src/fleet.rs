@@ -1,7 +1,6 @@
 //! The processes of a campaign, and the links from each of them to each server.
 //!
 //! One thread starts all processes and lives longer than they do, because a process ends with the thread that started it.
-//! Uses the floors below: `journal`, `orders` and `schedule`.
 
 mod clocks;
 

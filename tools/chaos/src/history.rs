@@ -3,7 +3,7 @@
 //!
 //! Each process writes its own [`Record`]s, one line of JSON each, with times of the clock that all processes of the
 //! machine share and that no suspension stops (`CLOCK_BOOTTIME`). The module has no clock and no files of its own: the
-//! writer gives each time, and lines are read from a [`BufRead`](std::io::BufRead). It uses no other module.
+//! writer gives each time, and lines are read from a [`BufRead`](std::io::BufRead).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};

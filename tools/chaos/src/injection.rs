@@ -1,6 +1,4 @@
 //! Injects the faults that strike servers, sessions and nodes, each on a thread of its own.
-//!
-//! Uses the floors below: `outsider`, `journal`, `orders` and `schedule`.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};

@@ -1,8 +1,6 @@
 //! The command line.
 //!
 //! * [`values`]: the values of options.
-//!
-//! Uses the floor below: `connection`.
 
 mod values;
 

@@ -1,6 +1,4 @@
 //! The configuration of the client: from the command line, the environment and a file, in this order.
-//!
-//! Uses the floor below: `exit`.
 
 use std::env::{self, VarError};
 use std::io::Write;

@@ -2,8 +2,6 @@
 //!
 //! It speaks to one server at a time, in sessions of its own ([`session`]), and leaves nothing behind on the servers. Each
 //! question has a bound.
-//!
-//! Uses the floors below: `program`, `connection`, `output` and `exit`.
 
 mod session;
 

@@ -2,8 +2,6 @@
 //!
 //! * [`ranking`]: the locks and the waiters that are shown, as a pure function of a survey.
 //! * [`screen`]: the screen that shows them.
-//!
-//! Uses the floors below: `survey`, `arguments`, `output`, `view` and `exit`.
 
 mod ranking;
 mod screen;

@@ -1,8 +1,6 @@
 //! `zklock watch`: the changes of the locks below a path, as they come.
 //!
 //! The servers are asked at intervals. A watch for each lock would cost them more, and the client more memory.
-//!
-//! Uses the floors below: `survey`, `arguments`, `output`, `view` and `exit`.
 
 mod changes;
 

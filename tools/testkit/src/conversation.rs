@@ -1,6 +1,4 @@
 //! A raw connection to a server, without the features of a client library.
-//!
-//! This module may use only `wire`.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};

@@ -1,6 +1,4 @@
 //! The error type of the crate.
-//!
-//! This module may use no other module of the crate.
 
 use std::io;
 use std::time::Duration;

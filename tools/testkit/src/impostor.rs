@@ -1,6 +1,4 @@
 //! Servers that are not ZooKeeper, for tests of wrong addresses.
-//!
-//! This module uses only `error` and `listener`.
 
 use std::io;
 

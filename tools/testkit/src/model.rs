@@ -6,8 +6,6 @@
 //! comments are those of ZooKeeper's source.
 //!
 //! Enforced quotas, users of SASL, reconfiguration and the requests that servers send to themselves are not supported.
-//!
-//! This module may use only `wire`.
 
 mod acl;
 mod answers;

@@ -1,6 +1,4 @@
 //! A proxy that injects faults between clients and a server.
-//!
-//! This module may use only `error`, `listener` and `wire`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

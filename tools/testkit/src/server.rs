@@ -1,6 +1,4 @@
 //! The embedded server: a ZooKeeper server inside this process.
-//!
-//! This module may use only `error`, `four_letter`, `listener`, `model` and `wire`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

@@ -5,8 +5,6 @@
 //! [`RequestHeader`] and a [`Request`], and each body from the server is a [`ReplyHeader`] and a [`Response`]
 //! or a [`WatchEvent`]. The layout of the records is that of `zookeeper.jute`, and the opcodes are those of
 //! `ZooDefs.OpCode`, both in ZooKeeper's source.
-//!
-//! This module may use no other module of the crate.
 
 mod code;
 mod jute;

@@ -1,4 +1,4 @@
-//! The programs that cargo builds. Uses only `step`.
+//! The programs that cargo builds.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Every check after `cargo test`. Uses only `built`, `lanes` and `step`.
+//! Every check after `cargo test`.
 
 use crate::built::{Built, Program};
 use crate::lanes;

@@ -1,5 +1,4 @@
-//! Takes guards out of the code, one at a time, and finds out whether a campaign or a simulation notices. Uses only
-//! `step`.
+//! Takes guards out of the code, one at a time, and finds out whether a campaign or a simulation notices.
 //!
 //! A guard is a patch in `tools/chaos/guards`. It is applied to a copy of the last commit below the target directory.
 

@@ -1,4 +1,4 @@
-//! Steps that run beside each other. Uses only `step`.
+//! Steps that run beside each other.
 
 use std::thread;
 

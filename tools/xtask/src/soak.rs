@@ -1,4 +1,4 @@
-//! The tests that take long. Uses only `guards`, `lanes`, `step` and `system`.
+//! The tests that take long.
 
 use crate::step::{Outcome, Report, Step};
 use crate::{guards, lanes, system};

@@ -1,4 +1,4 @@
-//! One command, its output and its duration. Uses no other module.
+//! One command, its output and its duration.
 
 use std::error::Error;
 use std::fs::{self, File};

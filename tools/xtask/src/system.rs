@@ -1,4 +1,4 @@
-//! The packages that a build with all features needs, and their installation. Uses only `step`.
+//! The packages that a build with all features needs, and their installation.
 //!
 //! The feature `sasl-gssapi` links the Kerberos library, and makes its bindings with libclang when it is built.
 

@@ -1,6 +1,4 @@
 //! An ensemble of real ZooKeeper servers.
-//!
-//! This module may use only `error`, `eventually`, `installation`, `proxy`, `supervisor` and `zookeeper`.
 
 use std::net::SocketAddr;
 use std::time::Duration;

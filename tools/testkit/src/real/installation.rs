@@ -3,8 +3,6 @@
 //! Each search looks at the places that environment variables name, and then where Debian's packages put the files. A
 //! variable that is set but points to a place without the expected files is never skipped silently: it is an
 //! [`Error::BadLocation`].
-//!
-//! This module may use only `error`, and `tail` of `real`.
 
 use std::env;
 use std::ffi::{OsStr, OsString};

@@ -1,6 +1,4 @@
 //! A key distribution center of Kerberos as a child process.
-//!
-//! This module may use only `error`, `installation`, `supervisor`, and `tail` of `real`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;

@@ -1,6 +1,6 @@
 //! Certificates for tests, and the TLS of real servers.
 //!
-//! This module needs the feature `tls`. It may use no other module of the crate.
+//! This module needs the feature `tls`.
 
 use std::fmt;
 use std::net::IpAddr;

@@ -1,6 +1,4 @@
 //! A real ZooKeeper server as a child process.
-//!
-//! This module may use only `error`, `four_letter`, `installation`, `kerberos`, `supervisor` and `tls`.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

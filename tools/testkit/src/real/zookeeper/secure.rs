@@ -1,6 +1,4 @@
 //! The port with TLS of a real server, and the files for it.
-//!
-//! This module may use only `error` and `tls`.
 
 use std::net::SocketAddr;
 use std::path::Path;
