@@ -34,8 +34,6 @@ pub(crate) struct History {
     pub(crate) records: Vec<Record>,
     /// All calls, by process, task and number.
     pub(crate) calls: BTreeMap<CallId, Call>,
-    /// The records of calls that never asked, and second requests of a call.
-    pub(crate) strays: Vec<Record>,
     pub(crate) campaign: Campaign,
     /// All holds, by the time of their grants.
     pub(crate) holds: Vec<Hold>,
@@ -43,18 +41,15 @@ pub(crate) struct History {
 
 impl History {
     /// Merges records. Those of one call must come in the order in which they were written.
-    ///
-    /// Any records make a history. The check of outcomes reports those that contradict each
-    /// other.
     pub(crate) fn new(records: impl IntoIterator<Item = Record>) -> Self {
         let mut records: Vec<_> = records.into_iter().collect();
         records.sort_by_key(|record| record.at);
         let campaign = Campaign::collect(&records);
-        let (calls, strays) = collect(&records);
+        let calls = collect(&records);
         let last = records.last().map_or(0, |record| record.at);
         let mut holds: Vec<_> = calls.values().filter_map(|call| Hold::of(call, &campaign, last)).collect();
         holds.sort_by_key(|hold| (hold.granted, hold.call));
-        Self { records, calls, strays, campaign, holds }
+        Self { records, calls, campaign, holds }
     }
 
     /// Returns a violation that the lives of these calls show.

@@ -26,8 +26,6 @@ pub(crate) enum Rule {
     Tokens,
     /// No guarded write is applied after the next grant.
     LateWrite,
-    /// A fenced resource accepts no older token.
-    OldToken,
     /// A resource does not refuse a valid holder.
     Refused,
     /// A write that was refused is never applied.
@@ -42,8 +40,6 @@ pub(crate) enum Rule {
     Vacant,
     /// A holder is told of a loss before the lock is handed on.
     Told,
-    /// A call has exactly one outcome.
-    Outcome,
     /// Work starts at most once per period.
     Period,
     /// Work that is tried again and again starts.
