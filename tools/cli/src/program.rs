@@ -39,7 +39,7 @@ pub(crate) fn helper() -> Option<ExitCode> {
     let first = arguments.next()?;
     let rest: Vec<OsString> = arguments.collect();
     if first == watchdog::NAME {
-        Some(watchdog::run())
+        Some(watchdog::run(&rest))
     } else if first == launch::NAME {
         Some(launch::run(&rest))
     } else if first == terminal::LISTENER {

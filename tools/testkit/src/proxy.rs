@@ -56,10 +56,6 @@ pub struct Proxy {
 
 impl Proxy {
     /// Starts a proxy in front of the server at this address, which need not be running yet.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Io`] if the system has no port or no thread left.
     pub fn start(server: SocketAddr) -> Result<Self, Error> {
         Self::listen(loopback(), State::new(server, false))
     }

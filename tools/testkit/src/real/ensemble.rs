@@ -40,10 +40,6 @@ struct Link {
 
 impl Ensemble {
     /// Starts an ensemble with the default options.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`EnsembleBuilder::start`].
     pub fn start() -> Result<Self, Error> {
         Self::builder().start()
     }
@@ -90,10 +86,6 @@ impl Ensemble {
     /// Waits until a majority of the servers is serving, and returns the followers of their leader.
     ///
     /// A server that does not answer within 250 ms, such as a paused one, is not included.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`leader`](Self::leader).
     pub fn followers(&self) -> Result<Vec<&ZooKeeper>, Error> {
         Ok(self.quorum()?.1)
     }
@@ -142,10 +134,6 @@ impl Ensemble {
     ///
     /// It waits until all servers are ready. Unlike [`ZooKeeper::restart`], it can restart an ensemble
     /// without any running server.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`EnsembleBuilder::start`].
     pub fn restart(&self) -> Result<(), Error> {
         thread::scope(|scope| {
             let restarts: Vec<_> =
@@ -155,10 +143,6 @@ impl Ensemble {
     }
 
     /// Ends the servers and removes their directories, as dropping the ensemble does.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Io`] if waiting for the end fails.
     pub fn stop(self) -> Result<(), Error> {
         self.servers.into_iter().try_for_each(ZooKeeper::stop)
     }
@@ -252,10 +236,6 @@ impl EnsembleBuilder {
     }
 
     /// Starts the servers and waits until all are ready; this blocks the thread.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`ZooKeeperBuilder::start`].
     pub fn start(self) -> Result<Ensemble, Error> {
         let servers = self.servers;
         self.start_at(|| Places::find(servers))

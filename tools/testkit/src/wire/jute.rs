@@ -31,10 +31,6 @@ pub enum Malformed {
 /// A record of the protocol, which has one encoding.
 pub trait Record: Sized {
     /// Decodes the record.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Malformed`] if the bytes do not encode such a record.
     fn read(reader: &mut Reader) -> Result<Self, Malformed>;
 
     /// Encodes the record.
@@ -48,10 +44,6 @@ pub trait Record: Sized {
     }
 
     /// Decodes a record that takes up all of the bytes.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Malformed`] if the bytes do not encode such a record, or if bytes are left over.
     fn from_bytes(bytes: Bytes) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes);
         let record = Self::read(&mut reader)?;
@@ -179,10 +171,6 @@ impl Reader {
     }
 
     /// Checks that all bytes have been read.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Malformed::Trailing`] if bytes are left.
     pub fn end(&self) -> Result<(), Malformed> {
         if self.bytes.is_empty() { Ok(()) } else { Err(Malformed::Trailing(self.bytes.len())) }
     }

@@ -167,10 +167,6 @@ impl Request {
     }
 
     /// Decodes a request after its header. Like a server, it ignores any bytes that follow the request.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Malformed`] if the bytes do not encode such a request.
     pub fn read(opcode: Opcode, reader: &mut Reader) -> Result<Self, Malformed> {
         if let Some(request) = Self::read_listed(opcode, reader)? {
             return Ok(request);

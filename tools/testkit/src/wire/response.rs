@@ -76,10 +76,6 @@ variants!(Response {
 
 impl Response {
     /// Decodes the response to a request with the opcode `to`, from the bytes after the reply's header.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Malformed`] if the bytes do not encode such a response, or if bytes are left over.
     pub fn from_bytes(to: Opcode, body: Bytes) -> Result<Self, Malformed> {
         let mut reader = Reader::new(body);
         let response = Self::read(to, &mut reader)?;

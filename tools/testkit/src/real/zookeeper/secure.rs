@@ -75,21 +75,6 @@ impl ZooKeeper {
     ///
     /// ZooKeeper 3.8.0 does not reload certificates, so clients get the old one until then.
     ///
-    /// ```no_run
-    /// use zklock_testkit::{Authority, Tls, Validity, ZooKeeper};
-    ///
-    /// let authority = Authority::new();
-    /// let zookeeper = ZooKeeper::builder().tls(Tls::new(&authority)).start()?;
-    /// let address = zookeeper.secure_address().ip().to_string();
-    /// zookeeper.replace_certificate(&authority.identity([address], Validity::Expired))?;
-    /// zookeeper.restart()?;
-    /// # Ok::<(), zklock_testkit::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Io`] if the file cannot be written.
-    ///
     /// # Panics
     ///
     /// Panics if the server was started without TLS.
@@ -100,10 +85,6 @@ impl ZooKeeper {
 
     /// Replaces the authority whose client certificates the server accepts, as of the next
     /// [`restart`](Self::restart). The certificate of the server stays.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Io`] if the file cannot be written.
     ///
     /// # Panics
     ///
