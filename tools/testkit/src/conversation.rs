@@ -287,10 +287,8 @@ pub enum ConversationError {
 
     /// An answer arrived to a request that was not sent.
     #[error("received an answer to request {xid}, which was never sent")]
-    Unasked {
-        /// The number of the request.
-        xid: i32,
-    },
+    #[allow(missing_docs, reason = "it is the number of the request")]
+    Unasked { xid: i32 },
 
     /// The server sent a malformed frame.
     #[error(transparent)]

@@ -7,10 +7,14 @@
 //! `ZooDefs.OpCode`, both in ZooKeeper's source.
 
 mod code;
+#[allow(missing_docs, reason = "the names of most fields say all")]
 mod jute;
 mod multi;
+#[allow(missing_docs, reason = "the names of most fields say all")]
 mod record;
+#[allow(missing_docs, reason = "the names of most fields say all")]
 mod request;
+#[allow(missing_docs, reason = "the names of most fields say all")]
 mod response;
 
 pub use code::{ErrorCode, Opcode};

@@ -16,12 +16,7 @@ pub enum Malformed {
 
     /// A value is not one of those that the protocol defines.
     #[error("{value} is not a known {what}")]
-    Value {
-        /// The kind of value that was expected.
-        what: &'static str,
-        /// The value that was found.
-        value: i32,
-    },
+    Value { what: &'static str, value: i32 },
 
     /// Bytes are left over after the last record.
     #[error("{0} bytes are left over")]
