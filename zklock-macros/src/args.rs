@@ -1,7 +1,4 @@
 //! Reads the arguments of `#[distributed_lock]` and `#[leader_only]`.
-//!
-//! * `list`: the arguments, one after the other.
-//! * `values`: the value of each.
 
 mod list;
 mod values;

@@ -1,6 +1,4 @@
 //! One campaign, from the start of the servers to the report.
-//!
-//! * `verdict`: the check of the history, and the report.
 
 mod verdict;
 

@@ -1,6 +1,4 @@
 //! The command line.
-//!
-//! * [`values`]: the values of options.
 
 mod values;
 

@@ -1,7 +1,4 @@
 //! `zklock top`: the busiest locks and the longest waiters, on the whole screen.
-//!
-//! * [`ranking`]: the locks and the waiters that are shown, as a pure function of a survey.
-//! * [`screen`]: the screen that shows them.
 
 mod ranking;
 mod screen;

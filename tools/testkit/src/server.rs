@@ -74,11 +74,8 @@ impl EmbeddedServer {
         four_letter::ask(self.address, word, ANSWER_WITHIN)
     }
 
-    /// Returns how many packets clients have sent to the server, including the one that this method sends.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the server does not answer.
+    /// Returns how many packets clients have sent to the server, including the one that this method sends. The server must
+    /// answer.
     pub fn packets_received(&self) -> u64 {
         four_letter::monitored(self.address, "zk_packets_received", ANSWER_WITHIN)
     }

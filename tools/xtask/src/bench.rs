@@ -1,8 +1,4 @@
 //! The speed of zklock beside that of Curator and kazoo.
-//!
-//! * `scenarios`: the measurements that are made beside other libraries, and their arguments.
-//! * `figures`: the figures of one measurement, and the medians of several.
-//! * `table`: the medians and their ratios.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};

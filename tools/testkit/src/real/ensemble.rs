@@ -66,10 +66,6 @@ impl Ensemble {
     }
 
     /// Returns one of the servers, counted from zero.
-    ///
-    /// # Panics
-    ///
-    /// Panics if there is no such server.
     pub fn server(&self, index: usize) -> &ZooKeeper {
         &self.servers[index]
     }
@@ -94,10 +90,6 @@ impl Ensemble {
     /// still reach it, and votes still pass.
     ///
     /// A follower that is cut off answers reads until it gives its leader up.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the ensemble was built without [`EnsembleBuilder::separable`], or if the server is not one of it.
     pub fn separate(&self, server: &ZooKeeper) {
         self.links_of(server).for_each(|proxy| proxy.blackhole(Direction::Both));
     }
@@ -106,19 +98,11 @@ impl Ensemble {
     /// one follows it. Votes are not delayed, and neither are its clients.
     ///
     /// A follower that is delayed answers reads from a state that the leader has left behind.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the ensemble was built without [`EnsembleBuilder::separable`], or if the server is not one of it.
     pub fn delay(&self, server: &ZooKeeper, delay: Duration) {
         self.links_of(server).for_each(|proxy| proxy.delay(Direction::Both, delay));
     }
 
     /// Ends the effect of [`separate`](Self::separate) and [`delay`](Self::delay). Data that was kept passes first.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the ensemble was built without [`EnsembleBuilder::separable`], or if the server is not one of it.
     pub fn join(&self, server: &ZooKeeper) {
         self.links_of(server).for_each(Proxy::heal);
     }
@@ -228,8 +212,8 @@ impl EnsembleBuilder {
         self
     }
 
-    /// Lets [`Ensemble::separate`] cut servers off, and [`Ensemble::delay`] delay them (default: they reach each other
-    /// directly).
+    /// Lets [`Ensemble::separate`] cut servers off, and [`Ensemble::delay`] delay them, which both panic otherwise (default:
+    /// they reach each other directly).
     pub fn separable(mut self) -> Self {
         self.is_separable = true;
         self

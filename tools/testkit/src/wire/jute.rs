@@ -215,7 +215,7 @@ impl Reader {
     }
 }
 
-/// A writer of records and of values in the jute encoding.
+/// A writer of records and of values in the jute encoding. It panics at lengths of 2 GiB and more.
 #[derive(Clone, Debug, Default)]
 pub struct Writer {
     bytes: BytesMut,
@@ -228,10 +228,6 @@ impl Writer {
     }
 
     /// Writes a `buffer`, which is null for `None`.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the value is 2 GiB or longer.
     pub fn buffer(&mut self, value: Option<&[u8]>) {
         match value {
             None => self.int(-1),
@@ -243,19 +239,11 @@ impl Writer {
     }
 
     /// Writes a `ustring`.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the value is 2 GiB or longer.
     pub fn string(&mut self, value: &str) {
         self.buffer(Some(value.as_bytes()));
     }
 
     /// Writes a `vector`.
-    ///
-    /// # Panics
-    ///
-    /// Panics if there are 2³¹ elements or more.
     pub fn vector<T>(&mut self, values: &[T], mut element: impl FnMut(&mut Self, &T)) {
         self.length(values.len());
         values.iter().for_each(|value| element(self, value));
