@@ -8,7 +8,7 @@ use zklock::MutexGuard;
 use crate::Failure;
 use crate::body::{Body, Entered, stay};
 use crate::lock::{Lock, Session};
-use crate::options::{Options, Until};
+use crate::options::Options;
 
 /// One task and its lock.
 pub(crate) struct Entrant {
@@ -41,20 +41,20 @@ impl Entrant {
             None => None,
         };
         let entrant = Self { options, session, lock, held };
-        entrant.repeat(&Body::new(Duration::ZERO), Until::Time(Instant::now() + WARM_UP)).await?;
+        entrant.repeat(&Body::new(Duration::ZERO), Instant::now() + WARM_UP).await?;
         Ok(entrant)
     }
 
-    pub(crate) async fn run(self, body: Arc<Body>, until: Until) -> Result<Record, Failure> {
+    pub(crate) async fn run(self, body: Arc<Body>, until: Instant) -> Result<Record, Failure> {
         self.repeat(&body, until).await
     }
 
     /// Repeats operations, and pauses after each.
-    async fn repeat(&self, body: &Body, until: Until) -> Result<Record, Failure> {
+    async fn repeat(&self, body: &Body, until: Instant) -> Result<Record, Failure> {
         let mut record = Record::default();
         let repeated = async {
             let mut number = 0;
-            while !until.is_reached(number) {
+            while Instant::now() < until {
                 let start = Instant::now();
                 let entered = self.lock.operate(number, body).await?;
                 record.add(self.session.0, start, entered);

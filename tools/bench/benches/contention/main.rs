@@ -90,7 +90,7 @@ impl Bench {
         let body = Arc::new(Body::new(self.options.hold));
         let before = Counters::of(&self.server)?;
         let start = Instant::now();
-        let until = self.options.until(start);
+        let until = start + self.options.seconds;
         let runs = entrants.into_iter().map(|entrant| entrant.run(body.clone(), until));
         let records = all(runs).await?;
         let elapsed = start.elapsed();

@@ -38,15 +38,13 @@ async fn a_semaphore_whose_queue_is_too_long_is_told_and_not_taken_for_a_free_on
     let space = Space::new();
     large_semaphore(&space, "/large").await;
     for command in ["ls", "who /large"] {
-        let text = space.zklock(command).run();
-        assert_eq!(text.code, 0, "{command}: {}", text.err);
+        let text = space.zklock(command).ends(0);
         assert!(text.err.contains("left out: 1 nodes; "), "{command}: {}", text.err);
         let json = space.zklock(&format!("{command} --json")).run();
         assert_eq!(event(&json.err)["nodes"], 1, "{command}");
     }
     for command in ["break", "revoke"] {
-        let ended = space.zklock(&format!("{command} /large --yes")).run();
-        assert_eq!(ended.code, 70, "{command}: {}", ended.err);
+        let ended = space.zklock(&format!("{command} /large --yes")).ends(70);
         assert!(ended.err.contains("left out: 1 nodes; "), "{command}: {}", ended.err);
     }
     let mut watch = space.zklock("watch --interval 20ms --json").err_to_out().start();
