@@ -11,7 +11,7 @@ mod figures;
 mod scenarios;
 mod table;
 
-use figures::Figures;
+use figures::{Figures, medians, parse};
 use scenarios::{SCENARIOS, Scenario};
 use table::Table;
 
@@ -89,11 +89,11 @@ impl Server {
             for (client, measured) in clients.iter().zip(&mut measured) {
                 let arguments = scenario.arguments(*client);
                 let line = self.measure(&format!("{arguments} --seconds {}", options.seconds))?;
-                measured.push(Figures::parse(&line)?);
+                measured.push(parse(&line)?);
             }
         }
-        let medians = measured.iter().map(|figures| Figures::median(figures));
-        Ok(clients.iter().map(|(client, _)| *client).zip(medians).collect())
+        let names = clients.iter().map(|(client, _)| *client);
+        Ok(names.zip(measured.iter().map(|figures| medians(figures))).collect())
     }
 
     /// Makes a measurement, and returns its line.

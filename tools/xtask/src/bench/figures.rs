@@ -5,44 +5,34 @@ use std::collections::BTreeMap;
 use crate::step::Outcome;
 
 /// The figures of a line that a benchmark prints, by their names.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Figures(BTreeMap<String, f64>);
+pub(crate) type Figures = BTreeMap<String, f64>;
 
-impl Figures {
-    /// Reads the words of the form `NAME=VALUE`.
-    ///
-    /// A figure may have the value `-`, such as the longest run where sessions do not share a lock. It is left out.
-    pub(crate) fn parse(line: &str) -> Outcome<Self> {
-        let words = line.split_whitespace().filter_map(|word| word.split_once('='));
-        let figures = words.filter(|(_, text)| *text != "-").map(|(name, text)| {
-            let number = text.parse().ok().filter(|number: &f64| number.is_finite());
-            let number = number.ok_or_else(|| format!("`{text}` is not a number in `{line}`"))?;
-            Ok((name.to_owned(), number))
-        });
-        let figures: BTreeMap<_, _> = figures.collect::<Outcome<_>>()?;
-        if figures.is_empty() {
-            return Err(format!("there are no figures in `{line}`").into());
-        }
-        Ok(Self(figures))
-    }
+/// Reads the words of the form `NAME=VALUE`.
+///
+/// A figure may have the value `-`, such as the longest run where sessions do not share a lock. It is left out.
+pub(crate) fn parse(line: &str) -> Outcome<Figures> {
+    let words = line.split_whitespace().filter_map(|word| word.split_once('='));
+    let figures = words.filter(|(_, text)| *text != "-").map(|(name, text)| {
+        let number = text.parse().ok().filter(|number: &f64| number.is_finite());
+        let number = number.ok_or_else(|| format!("`{text}` is not a number in `{line}`"))?;
+        Ok((name.to_owned(), number))
+    });
+    let figures: Figures = figures.collect::<Outcome<_>>()?;
+    if figures.is_empty() { Err(format!("there are no figures in `{line}`").into()) } else { Ok(figures) }
+}
 
-    /// Returns a figure that has a value.
-    pub(crate) fn get(&self, name: &str) -> Outcome<f64> {
-        self.find(name).ok_or_else(|| format!("there is no {name} in {:?}", self.0).into())
-    }
+/// Returns a figure that has a value.
+pub(crate) fn get(figures: &Figures, name: &str) -> Outcome<f64> {
+    figures.get(name).copied().ok_or_else(|| format!("there is no {name} in {figures:?}").into())
+}
 
-    pub(crate) fn find(&self, name: &str) -> Option<f64> {
-        self.0.get(name).copied()
+/// Returns the median of each figure, of those measurements that have it.
+pub(crate) fn medians(all: &[Figures]) -> Figures {
+    let mut values = BTreeMap::<_, Vec<_>>::new();
+    for (name, value) in all.iter().flatten() {
+        values.entry(name.clone()).or_default().push(*value);
     }
-
-    /// Returns the median of each figure, of those measurements that have it.
-    pub(crate) fn median(all: &[Self]) -> Self {
-        let mut values = BTreeMap::<_, Vec<_>>::new();
-        for (name, value) in all.iter().flat_map(|figures| &figures.0) {
-            values.entry(name.clone()).or_default().push(*value);
-        }
-        Self(values.into_iter().map(|(name, values)| (name, median(values))).collect())
-    }
+    values.into_iter().map(|(name, values)| (name, median(values))).collect()
 }
 
 /// Returns the median of values, of which there is one at least.
@@ -63,14 +53,14 @@ mod tests {
     #[test]
     fn a_line_with_another_word_for_a_number_is_refused() {
         for line in ["zklock mutex", "a=NaN", "a=1 b=x", "a="] {
-            assert!(Figures::parse(line).is_err(), "{line}");
+            assert!(parse(line).is_err(), "{line}");
         }
     }
 
     #[test]
     fn a_median_is_the_middle_of_each_figure() {
-        let figures = |line| Figures::parse(line).unwrap();
+        let figures = |line| parse(line).unwrap();
         let all = [figures("zklock mutex a=10 b=1"), figures("a=1000 b=-"), figures("a=20.5 b=3")];
-        assert_eq!(Figures::median(&all), figures("a=20.5 b=2"));
+        assert_eq!(medians(&all), figures("a=20.5 b=2"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::figures::Figures;
+use super::figures::{Figures, get};
 use super::scenarios::{CURATOR, RAW, ZKLOCK};
 use crate::step::Outcome;
 
@@ -20,20 +20,20 @@ impl Table {
         for (client, figures) in medians {
             let ratio = |other: Option<&Figures>, name| -> Outcome<String> {
                 match other.filter(|_| client.starts_with(ZKLOCK.0)) {
-                    Some(other) => Ok(shortened(figures.get(name)? / other.get(name)?)),
+                    Some(other) => Ok(shortened(get(figures, name)? / get(other, name)?)),
                     None => Ok(String::new()),
                 }
             };
             let or_nothing = |name, digits| {
-                figures.find(name).map_or_else(String::new, |value| format!("{value:.digits$}"))
+                figures.get(name).map_or_else(String::new, |value| format!("{value:.digits$}"))
             };
             self.rows.push([
                 scenario.to_owned(),
                 (*client).to_owned(),
-                format!("{:.0}", figures.get("ops_per_s")?),
-                short(figures.get("p50_us")?),
-                short(figures.get("p99_us")?),
-                format!("{:.2}", figures.get("requests_per_op")?),
+                format!("{:.0}", get(figures, "ops_per_s")?),
+                short(get(figures, "p50_us")?),
+                short(get(figures, "p99_us")?),
+                format!("{:.2}", get(figures, "requests_per_op")?),
                 or_nothing("events_per_op", 2),
                 or_nothing("longest_run", 0),
                 or_nothing("longest_wait_ms", 1),
@@ -57,13 +57,14 @@ impl Display for Table {
 
 /// Formats a ratio with at least two of its digits, and with all digits in front of the point.
 fn shortened(ratio: f64) -> String {
-    if ratio >= 100.0 {
-        format!("{ratio:.0}")
+    let digits = if ratio >= 100.0 {
+        0
     } else if ratio >= 0.1 {
-        format!("{ratio:.2}")
+        2
     } else {
-        format!("{ratio:.4}")
-    }
+        4
+    };
+    format!("{ratio:.digits$}")
 }
 
 /// Formats microseconds with three digits, or with all digits in front of the point.
@@ -89,6 +90,7 @@ const HEADINGS: [&str; 13] = [
 
 #[cfg(test)]
 mod tests {
+    use super::super::figures::parse;
     use super::*;
 
     /// Returns the row of each client, with its operations a second and the median of their times.
@@ -98,7 +100,7 @@ mod tests {
                 "ops_per_s={ops_per_s} p50_us={p50_us} p99_us=900 requests_per_op=3 events_per_op=0.5 \
                  longest_run=- longest_wait_ms=4.25"
             );
-            (*client, Figures::parse(&line).unwrap())
+            (*client, parse(&line).unwrap())
         });
         let mut table = Table::default();
         table.add(scenario, &medians.collect::<Vec<_>>()).unwrap();
