@@ -7,13 +7,11 @@ use clap::Args;
 
 use crate::step::{Outcome, Step, announce, cargo, root};
 
-mod figures;
 mod scenarios;
 mod table;
 
-use figures::{Figures, medians, parse};
 use scenarios::{SCENARIOS, Scenario};
-use table::Table;
+use table::{Figures, Table, medians, parse};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
