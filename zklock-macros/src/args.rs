@@ -1,9 +1,4 @@
 //! Reads the arguments of `#[distributed_lock]` and `#[leader_only]`.
-//!
-//! Uses only `duration`, `names`, `once`, `path`, `recipe`, `syntax` and `target`.
-//!
-//! * `list`: the arguments, one after the other.
-//! * `values`: the value of each.
 
 mod list;
 mod values;

@@ -1,7 +1,5 @@
 //! Binds the arguments of a function anew inside of its body. They are dropped there as those of a plain function: under
 //! the lock, after the other values of the body, and the last argument first.
-//!
-//! Uses only `patterns`, `syntax` and `target`.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};

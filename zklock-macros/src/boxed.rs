@@ -1,7 +1,5 @@
 //! Reads the functions that `#[async_trait]` generates from an `async fn`: they return
 //! `Box::pin(async move { … })`.
-//!
-//! Uses only `patterns` and `syntax`.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{TokenStreamExt, quote};

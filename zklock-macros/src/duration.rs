@@ -1,6 +1,4 @@
 //! Reads durations that are written as strings, such as `"1m 30s"`, or as expressions.
-//!
-//! Uses only `syntax`.
 
 use std::time::Duration;
 

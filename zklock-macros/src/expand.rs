@@ -1,7 +1,5 @@
 //! Generates the function that the compiler sees in place of the annotated one: it takes a lock or a term, runs the body,
 //! and finishes.
-//!
-//! Uses only `args`, `arguments`, `boxed`, `syntax` and `target`.
 
 #[cfg(test)]
 mod tests;

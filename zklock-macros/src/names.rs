@@ -1,6 +1,4 @@
 //! The attributes and their arguments in error messages, with suggestions for misspelled ones.
-//!
-//! Uses no other module.
 
 use syn::{Error, Ident};
 

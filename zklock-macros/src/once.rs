@@ -1,7 +1,5 @@
 //! The arguments `once_per = …` and `tick = …`: limit how often the body starts in the whole fleet, and name
 //! the node that remembers the last start.
-//!
-//! Uses only `duration`, `path` and `syntax`.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};

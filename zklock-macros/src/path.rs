@@ -1,10 +1,4 @@
 //! The argument `path = …`: one path, or an array of paths that are locked together.
-//!
-//! Uses only `names`, `patterns` and `syntax`.
-//!
-//! * `template`: parses a template such as `"/orders/{order.id}"`.
-//! * `node`: checks its text against ZooKeeper's rules.
-//! * `known`: explains the names in it that are no arguments of the function.
 
 mod known;
 mod node;

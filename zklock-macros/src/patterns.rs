@@ -1,6 +1,4 @@
 //! The patterns of arguments, and the names that they bind.
-//!
-//! Uses only `syntax`.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};

@@ -1,7 +1,5 @@
 //! What a function takes before its body runs: a mutex, a side of a read-write lock, permits of a semaphore, or the
 //! leader's term.
-//!
-//! Uses only `path` and `syntax`.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};

@@ -1,6 +1,4 @@
 //! Parts of the syntax that all attributes share: collected mistakes, invisible groups, return types and spans.
-//!
-//! Uses no other module.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};

@@ -1,7 +1,5 @@
 //! Reads the function under the attribute. The body is kept as raw tokens, so that an incomplete body, as in
 //! an editor, still expands.
-//!
-//! Uses only `boxed`, `names`, `outliving` and `syntax`.
 
 use proc_macro2::{Ident, TokenStream};
 use syn::ext::IdentExt;

@@ -1,7 +1,5 @@
 //! Expands `#[zklock::test]`, which gives a test its own server and client.
 //!
-//! Uses only `args`, `duration` and `syntax`.
-//!
 //! The attribute generates:
 //!
 //! ```text

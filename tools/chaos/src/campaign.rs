@@ -1,18 +1,13 @@
 //! One campaign, from the start of the servers to the report.
-//!
-//! * `verdict`: the check of the history, and the report.
-//!
-//! Uses all floors below.
 
 mod verdict;
 
 use std::error::Error;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
@@ -26,7 +21,7 @@ use crate::journal::Chronicle;
 use crate::options::Options;
 use crate::orders::{CONTAINERS_MS, NAMESPACE, Orders, SESSION, SYNC_LIMIT, TICK, Workload};
 use crate::outsider::Outsider;
-use crate::schedule::{Blow, Fault, Kind, Plan, Strike};
+use crate::schedule::{Kind, Plan};
 use crate::service;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -84,17 +79,18 @@ fn campaign(options: &Options) -> Outcome<bool> {
         rate: TRUE,
         workloads: options.workloads(),
     };
+    let mut fleet = Fleet::start(orders, skew, &chronicle.journal, &servers, options.processes)?;
+    fleet.run_all()?;
     let field = Field {
         ensemble,
+        fleet: Arc::new(Mutex::new(fleet)),
         outsider: Outsider::new(servers.clone()),
         chronicle: chronicle.clone(),
         queues: options.workloads().into_iter().flat_map(Workload::queues).collect(),
         runtime: runtime.handle().clone(),
         end: end.clone(),
     };
-    let mut fleet = Fleet::start(orders, skew, &chronicle.journal, &servers, options.processes)?;
-    (0..fleet.len()).try_for_each(|number| fleet.run(number, TRUE))?;
-    let failed = played(&field, &mut fleet, &plan);
+    let failed = played(&field, &plan);
     // A history that ends early may show a violation, too.
     let ended = failed.as_deref().unwrap_or_default();
     let verdict = verdict::reached(&chronicle, &directory, options, ended);
@@ -108,9 +104,9 @@ fn campaign(options: &Options) -> Outcome<bool> {
 
 /// Injects the faults, and ends all of them and all processes. Returns the processes that failed. A campaign that was told
 /// to end early is finished too, and fails.
-fn played(field: &Field, fleet: &mut Fleet, plan: &Plan) -> Outcome<Vec<String>> {
-    let (mut failed, played) = Player { field, fleet, due: Vec::new(), threads: Vec::new() }.play(plan)?;
-    failed.extend(finish(field, fleet)?);
+fn played(field: &Field, plan: &Plan) -> Outcome<Vec<String>> {
+    let (mut failed, played) = play(field, plan)?;
+    failed.extend(finish(field)?);
     match played < plan.length {
         true => Err(format!("it was ended after {:.1} s", played.as_secs_f64()).into()),
         false => Ok(failed),
@@ -138,21 +134,18 @@ fn ring_on_signals(runtime: &Runtime, end: &Bell) -> Outcome {
     Ok(())
 }
 
-/// Ends all faults and then all processes, and notes the nodes that are left. Returns the processes that failed to end.
-fn finish(field: &Field, fleet: &mut Fleet) -> Outcome<Vec<String>> {
+/// Ends all processes, whose faults have ended, and notes the nodes that are left. Returns the processes that failed to
+/// end.
+fn finish(field: &Field) -> Outcome<Vec<String>> {
     field.chronicle.say("all faults end");
-    for number in 0..fleet.len() {
-        fleet.links_mut(number).heal();
-        fleet.go_on(number)?;
-    }
     mend(&field.ensemble)?;
-    (0..fleet.len()).try_for_each(|number| fleet.run(number, TRUE))?;
+    field.fleet().run_all()?;
     thread::sleep(CALM);
     field.chronicle.say("all processes stop");
     // The sessions of the processes have not ended when the nodes are looked for.
-    fleet.rest(FINISH_WITHIN)?;
+    field.fleet().rest(FINISH_WITHIN)?;
     let mut paths = left(field)?;
-    let failed = fleet.finish(FINISH_WITHIN)?;
+    let failed = field.fleet().finish(FINISH_WITHIN)?;
     paths.extend(left(field)?);
     paths.sort_unstable();
     paths.dedup();
@@ -184,111 +177,29 @@ fn left(field: &Field) -> Outcome<Vec<String>> {
     Ok(paths)
 }
 
-/// The player, whose thread starts all processes.
-struct Player<'a> {
-    field: &'a Field,
-    fleet: &'a mut Fleet,
-    due: Vec<(Instant, Act)>,
-    threads: Vec<JoinHandle<()>>,
-}
-
-/// The beginning of a fault, or its end.
-enum Act {
-    Begin(Fault),
-    End(u64, Fault),
-}
-
-impl Player<'_> {
-    /// Plays until the end of the plan, or until the bell rings. Returns the processes that ended by themselves, and how
-    /// long it played.
-    fn play(mut self, plan: &Plan) -> Outcome<(Vec<String>, Duration)> {
-        let (begin, mut ended) = (Instant::now(), Vec::new());
-        let planned = plan.schedule().into_iter();
-        self.due = planned.map(|planned| (begin + planned.at, Act::Begin(planned.fault))).collect();
-        while begin.elapsed() < plan.length && !self.field.end.has_rung() {
-            for line in self.fleet.ended()? {
-                self.field.chronicle.say(&line);
-                ended.push(line);
-            }
-            while let Some(act) = self.next() {
-                match act {
-                    Act::Begin(fault) => self.begin(fault)?,
-                    Act::End(number, fault) => {
-                        self.end(number, &fault)?;
-                        self.field.chronicle.ended(number);
-                    }
-                }
-            }
-            self.field.end.wait(STEP);
+/// Injects faults until the end of the plan, or until the bell rings. Returns the processes that ended by themselves, and
+/// how long it played.
+fn play(field: &Field, plan: &Plan) -> Outcome<(Vec<String>, Duration)> {
+    let (begin, mut ended, mut threads) = (Instant::now(), Vec::new(), Vec::new());
+    let mut planned = plan.schedule().into_iter().peekable();
+    while begin.elapsed() < plan.length && !field.end.has_rung() {
+        for line in field.fleet().ended()? {
+            field.chronicle.say(&line);
+            ended.push(line);
         }
-        let played = begin.elapsed();
-        self.field.end.ring();
-        for thread in self.threads.drain(..) {
-            // A panic was printed when it happened.
-            thread.join().map_err(|_| "the thread of a fault panicked")?;
+        while let Some(next) = planned.next_if(|next| next.at <= begin.elapsed()) {
+            threads.push(field.inject(next.fault)?);
         }
-        Ok((ended, played))
+        field.fleet().run_all()?;
+        field.end.wait(STEP);
     }
-
-    /// Returns an act whose time has come.
-    fn next(&mut self) -> Option<Act> {
-        let now = Instant::now();
-        let (nth, _) =
-            self.due.iter().enumerate().filter(|(_, (at, _))| *at <= now).min_by_key(|(_, (at, _))| *at)?;
-        Some(self.due.remove(nth).1)
+    let played = begin.elapsed();
+    field.end.ring();
+    for thread in threads {
+        // A panic was printed when it happened.
+        thread.join().map_err(|_| "the thread of a fault panicked")?;
     }
-
-    /// Begins a fault of processes or of their links, and has others injected.
-    fn begin(&mut self, fault: Fault) -> io::Result<()> {
-        let (chronicle, fleet) = (&self.field.chronicle, &mut *self.fleet);
-        let number = match &fault.strike {
-            Strike::Process(process, blow) => {
-                let process = *process;
-                let number = chronicle.began(&fault, &format!("at {}", fleet.process(process)));
-                match *blow {
-                    Blow::Kill => fleet.kill(process)?,
-                    Blow::Stop => fleet.stop(process, number)?,
-                    Blow::Skew(rate) => {
-                        fleet.kill(process)?;
-                        fleet.run(process, rate)?;
-                    }
-                    Blow::Cut(how) => fleet.links_mut(process).cut(how),
-                }
-                number
-            }
-            Strike::Impair(processes, impairment) => {
-                let number = chronicle.began(&fault, "");
-                processes.clone().for_each(|process| {
-                    fleet.links_mut(process).impair(number, impairment.clone());
-                });
-                number
-            }
-            Strike::EndSession(process) => {
-                let victim = (fleet.process(*process), fleet.links_mut(*process).sessions());
-                self.threads.push(self.field.inject(fault, Some(victim))?);
-                return Ok(());
-            }
-            _ => {
-                self.threads.push(self.field.inject(fault, None)?);
-                return Ok(());
-            }
-        };
-        self.due.push((Instant::now() + fault.lasts, Act::End(number, fault)));
-        Ok(())
-    }
-
-    /// Ends a fault of processes or of their links.
-    fn end(&mut self, number: u64, fault: &Fault) -> io::Result<()> {
-        match &fault.strike {
-            Strike::Process(process, Blow::Kill) => self.fleet.run(*process, TRUE),
-            Strike::Process(process, Blow::Stop) => self.fleet.restore(*process, number),
-            Strike::Impair(processes, _) => {
-                processes.clone().for_each(|process| self.fleet.links_mut(process).restore(number));
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
+    Ok((ended, played))
 }
 
 /// The pause between two looks at the schedule.

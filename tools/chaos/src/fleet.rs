@@ -1,7 +1,7 @@
 //! The processes of a campaign, and the links from each of them to each server.
 //!
-//! One thread starts all processes and lives longer than they do, because a process ends with the thread that started it.
-//! Uses the floors below: `journal`, `orders` and `schedule`.
+//! The thread that calls [`Fleet::run_all`] lives longer than the processes do, because a process ends with the thread that
+//! started it.
 
 mod clocks;
 
@@ -38,6 +38,10 @@ struct Member {
     process: Process,
     /// `None` if none runs or stands still.
     child: Option<Child>,
+    /// Whether a fault keeps the next incarnation from its start.
+    is_down: bool,
+    /// The rate of the next incarnation's clock, in thousandths of the true one.
+    rate: u32,
     /// The numbers of the faults for which this incarnation stands still. The last one that ends lets it go on.
     stops: Vec<u64>,
 }
@@ -54,12 +58,13 @@ impl Fleet {
         let mut members = Vec::new();
         for number in (0..).take(processes) {
             let (links, process) = (Links::start(servers)?, Process { number, incarnation: 0 });
-            members.push(Member { links, process, child: None, stops: Vec::new() });
+            let stops = Vec::new();
+            members.push(Member { links, process, child: None, is_down: false, rate: TRUE, stops });
         }
         Ok(Self { orders, skew, journal: journal.clone(), members })
     }
 
-    pub(crate) fn links_mut(&mut self, number: usize) -> &mut Links {
+    pub(crate) fn links(&mut self, number: usize) -> &mut Links {
         &mut self.members[number].links
     }
 
@@ -67,17 +72,16 @@ impl Fleet {
         self.members[number].process
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.members.len()
+    /// Starts the next incarnation of each process of which none runs, unless a fault keeps it down.
+    pub(crate) fn run_all(&mut self) -> io::Result<()> {
+        let idle = |member: &Member| member.child.is_none() && !member.is_down;
+        let numbers: Vec<_> = (0..self.members.len()).filter(|number| idle(&self.members[*number])).collect();
+        numbers.into_iter().try_for_each(|number| self.run(number))
     }
 
-    /// Starts the next incarnation of a process with a clock of this rate, in thousandths of the true one, if none runs.
-    pub(crate) fn run(&mut self, number: usize, rate: u32) -> io::Result<()> {
+    fn run(&mut self, number: usize) -> io::Result<()> {
         let member = &mut self.members[number];
-        if member.child.is_some() {
-            return Ok(());
-        }
-        let process = member.process;
+        let (process, rate) = (member.process, member.rate);
         let mut orders = Orders { connect: member.links.connect_string(), process, ..self.orders.clone() };
         let output = File::create(orders.directory.join(format!("output-{process}.log")))?;
         let mut command = Command::new(std::env::current_exe()?);
@@ -93,8 +97,20 @@ impl Fleet {
         Ok(())
     }
 
+    /// Kills a process, and keeps it down until it is [let up](Self::let_up).
+    pub(crate) fn take_down(&mut self, number: usize) -> io::Result<()> {
+        self.members[number].is_down = true;
+        self.kill(number)
+    }
+
+    /// Lets a process start again, with a clock of this rate in thousandths of the true one.
+    pub(crate) fn let_up(&mut self, number: usize, rate: u32) {
+        let member = &mut self.members[number];
+        (member.is_down, member.rate) = (false, rate);
+    }
+
     /// Kills a process, whether it runs or stands still. One that has ended by itself is left to [`ended`](Self::ended).
-    pub(crate) fn kill(&mut self, number: usize) -> io::Result<()> {
+    fn kill(&mut self, number: usize) -> io::Result<()> {
         let member = &mut self.members[number];
         let Some(child) = &mut member.child else { return Ok(()) };
         if child.try_wait()?.is_some() {
@@ -130,7 +146,7 @@ impl Fleet {
         }
     }
 
-    pub(crate) fn go_on(&mut self, number: usize) -> io::Result<()> {
+    fn go_on(&mut self, number: usize) -> io::Result<()> {
         let member = &mut self.members[number];
         if let Some(child) = &member.child
             && !std::mem::take(&mut member.stops).is_empty()
@@ -223,6 +239,8 @@ impl Member {
     fn exited(&mut self, journal: &Journal, status: ExitStatus) -> String {
         let process = self.process;
         journal.note(Source::Campaign, Event::ProcessExited { process });
+        // The campaign fails, and a process that fails again and again shows no more.
+        self.is_down = true;
         self.end();
         format!("{process} has ended: {status}")
     }
@@ -269,7 +287,10 @@ impl Links {
     /// Ends the fault with this number. Those of other faults stay.
     pub(crate) fn restore(&mut self, number: u64) {
         self.present.retain(|(present, _)| *present != number);
-        self.mend();
+        for proxy in &self.proxies {
+            proxy.heal();
+            proxy.clear();
+        }
         self.present.iter().for_each(|(_, impairment)| self.apply(impairment));
     }
 
@@ -293,18 +314,6 @@ impl Links {
                     proxy.delay(Direction::Both, *delay * nth / 2);
                 }
             }
-        }
-    }
-
-    pub(crate) fn heal(&mut self) {
-        self.present.clear();
-        self.mend();
-    }
-
-    fn mend(&self) {
-        for proxy in &self.proxies {
-            proxy.heal();
-            proxy.clear();
         }
     }
 

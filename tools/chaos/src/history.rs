@@ -3,9 +3,10 @@
 //!
 //! Each process writes its own [`Record`]s, one line of JSON each, with times of the clock that all processes of the
 //! machine share and that no suspension stops (`CLOCK_BOOTTIME`). The module has no clock and no files of its own: the
-//! writer gives each time, and lines are read from a [`BufRead`](std::io::BufRead). It uses no other module.
+//! writer gives each time, and lines are read from a [`BufRead`](std::io::BufRead).
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 mod campaign;
@@ -15,7 +16,6 @@ mod hold;
 mod record;
 #[cfg(test)]
 mod story;
-mod violation;
 
 pub(crate) use self::campaign::{Campaign, Life, Span};
 pub(crate) use self::check::Bounds;
@@ -25,7 +25,6 @@ pub(crate) use self::hold::{Call, Ending, Hold, excludes};
 pub(crate) use self::record::{CallId, Process, Record, Source, read};
 #[cfg(test)]
 pub(crate) use self::story::{Story, rules, source};
-pub(crate) use self::violation::{Rule, Violation, both, life, millis};
 
 /// The merged records of all processes of a campaign.
 #[derive(Clone, Debug)]
@@ -34,8 +33,6 @@ pub(crate) struct History {
     pub(crate) records: Vec<Record>,
     /// All calls, by process, task and number.
     pub(crate) calls: BTreeMap<CallId, Call>,
-    /// The records of calls that never asked, and second requests of a call.
-    pub(crate) strays: Vec<Record>,
     pub(crate) campaign: Campaign,
     /// All holds, by the time of their grants.
     pub(crate) holds: Vec<Hold>,
@@ -43,18 +40,15 @@ pub(crate) struct History {
 
 impl History {
     /// Merges records. Those of one call must come in the order in which they were written.
-    ///
-    /// Any records make a history. The check of outcomes reports those that contradict each
-    /// other.
     pub(crate) fn new(records: impl IntoIterator<Item = Record>) -> Self {
         let mut records: Vec<_> = records.into_iter().collect();
         records.sort_by_key(|record| record.at);
         let campaign = Campaign::collect(&records);
-        let (calls, strays) = collect(&records);
+        let calls = collect(&records);
         let last = records.last().map_or(0, |record| record.at);
         let mut holds: Vec<_> = calls.values().filter_map(|call| Hold::of(call, &campaign, last)).collect();
         holds.sort_by_key(|hold| (hold.granted, hold.call));
-        Self { records, calls, strays, campaign, holds }
+        Self { records, calls, campaign, holds }
     }
 
     /// Returns a violation that the lives of these calls show.
@@ -87,4 +81,83 @@ impl History {
     pub(crate) fn end(&self) -> u64 {
         self.records.last().map_or(0, |record| record.at)
     }
+}
+
+/// A broken promise.
+///
+/// Its text names the promise and the figures, and then has one line for each record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Violation {
+    pub(crate) rule: Rule,
+    /// The figures, in a sentence.
+    pub(crate) text: String,
+    pub(crate) records: Vec<Record>,
+}
+
+/// A promise of a history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Rule {
+    /// Valid holds exclude each other.
+    Exclusion,
+    /// The number of valid permits is at most that of the semaphore.
+    Permits,
+    /// Tokens rise in the order of the holds of one lock.
+    Tokens,
+    /// No guarded write is applied after the next grant.
+    LateWrite,
+    /// A resource does not refuse a valid holder.
+    Refused,
+    /// A write that was refused is never applied.
+    Phantom,
+    /// No write of a valid holder is lost.
+    LostUpdate,
+    /// A call ends within its bound.
+    Bound,
+    /// No call waits too long.
+    Starved,
+    /// A lock that nobody holds can be taken.
+    Vacant,
+    /// A holder is told of a loss before the lock is handed on.
+    Told,
+    /// Work starts at most once per period.
+    Period,
+    /// Work that is tried again and again starts.
+    Idle,
+    /// Nothing is left at the end.
+    Left,
+}
+
+impl Violation {
+    pub(crate) fn new(rule: Rule, text: String, records: impl IntoIterator<Item = Record>) -> Self {
+        Self { rule, text, records: records.into_iter().collect() }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.rule, self.text)?;
+        for record in &self.records {
+            write!(f, "\n  {} {} {:?}", record.at, record.by, record.event)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the records of a call that show its life at the lock, without those of resources.
+pub(crate) fn life<'a>(records: &'a [Record]) -> impl Iterator<Item = Record> + use<'a> {
+    let is_life = |record: &&Record| {
+        use Event::{NotStarted, Read, Started, Wrote};
+        !matches!(record.event, Read { .. } | Wrote { .. } | Started { .. } | NotStarted { .. })
+    };
+    records.iter().filter(is_life).cloned()
+}
+
+/// Returns a duration in nanoseconds as milliseconds.
+pub(crate) fn millis(nanos: u64) -> String {
+    format!("{}.{:03} ms", nanos / 1_000_000, nanos / 1_000 % 1_000)
+}
+
+/// Returns two calls as a text.
+pub(crate) fn both(one: CallId, other: CallId) -> String {
+    format!("{one} and {other}")
 }

@@ -1,9 +1,8 @@
-//! Injects the faults that strike servers, sessions and nodes, each on a thread of its own.
-//!
-//! Uses the floors below: `outsider`, `journal`, `orders` and `schedule`.
+//! Injects the faults, each on a thread of its own.
 
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::ops::Range;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -11,16 +10,18 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use tokio::runtime::Handle;
 use zklock_testkit::{Conversation, Ensemble, Error, ZooKeeper};
 
-use crate::history::{Event, Process};
+use crate::fleet::{Fleet, Links, TRUE};
+use crate::history::Event;
 use crate::journal::Chronicle;
 use crate::orders::NAMESPACE;
 use crate::outsider::{Outsider, children, delete, stat};
-use crate::schedule::{Fault, Strike, Target};
+use crate::schedule::{Blow, Fault, Impairment, Strike, Target};
 
 /// The targets of faults.
 #[derive(Clone)]
 pub(crate) struct Field {
     pub(crate) ensemble: Arc<Ensemble>,
+    pub(crate) fleet: Arc<Mutex<Fleet>>,
     pub(crate) outsider: Outsider,
     pub(crate) chronicle: Chronicle,
     /// The locks, each with a node whose children are its contenders.
@@ -54,15 +55,10 @@ impl Bell {
 type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 impl Field {
-    /// Injects a fault on a thread of its own, which ends with the fault. The process and the sessions are those that the
-    /// fault ends.
-    pub(crate) fn inject(
-        &self,
-        fault: Fault,
-        victim: Option<(Process, Vec<i64>)>,
-    ) -> io::Result<JoinHandle<()>> {
+    /// Injects a fault on a thread of its own, which ends with the fault.
+    pub(crate) fn inject(&self, fault: Fault) -> io::Result<JoinHandle<()>> {
         let field = self.clone();
-        let strike = move || match field.strike(&fault, victim) {
+        let strike = move || match field.strike(&fault) {
             Ok(()) => {}
             // Servers that are restarted may answer nothing until the end.
             Err(error) if field.end.has_rung() => field.chronicle.say(&format!("{fault:?}: {error}")),
@@ -71,27 +67,30 @@ impl Field {
         thread::Builder::new().name("fault".to_owned()).spawn(strike)
     }
 
-    fn strike(&self, fault: &Fault, victim: Option<(Process, Vec<i64>)>) -> Outcome {
-        match (&fault.strike, victim) {
-            (Strike::KillServer(server), _) => kill(self, fault, *server),
-            (Strike::RollingRestart, _) => roll(self, fault),
-            (Strike::SilentServers(servers), _) => silence(self, fault, servers),
-            (Strike::LaggingServer(server, delay), _) => lag(self, fault, *server, *delay),
-            (Strike::FullDisk(server), _) => fill_disk(self, fault, *server),
-            (Strike::SlowDisk(server, stopped), _) => pulse(self, fault, *server, *stopped),
-            (Strike::EndSession(_), Some((process, sessions))) => {
-                end_session(self, fault, process, &sessions)
-            }
-            (Strike::DeleteNode(pick), _) => delete_node(self, fault, *pick),
-            (Strike::ReapContainers, _) => reap(self, fault),
-            _ => Err("this fault is none of servers, sessions and nodes".into()),
+    fn strike(&self, fault: &Fault) -> Outcome {
+        match &fault.strike {
+            Strike::Process(process, blow) => strike_process(self, fault, *process, blow),
+            Strike::Impair(processes, impairment) => impair(self, fault, processes.clone(), impairment),
+            Strike::KillServer(server) => kill(self, fault, *server),
+            Strike::RollingRestart => roll(self, fault),
+            Strike::SilentServers(servers) => silence(self, fault, servers),
+            Strike::LaggingServer(server, delay) => lag(self, fault, *server, *delay),
+            Strike::FullDisk(server) => fill_disk(self, fault, *server),
+            Strike::SlowDisk(server, stopped) => pulse(self, fault, *server, *stopped),
+            Strike::EndSession(process) => end_session(self, fault, *process),
+            Strike::DeleteNode(pick) => delete_node(self, fault, *pick),
+            Strike::ReapContainers => reap(self, fault),
         }
     }
 
-    /// Notes the beginning of a fault, causes it, and notes its end.
-    fn noted(&self, fault: &Fault, found: &str, cause: impl FnOnce() -> Outcome) -> Outcome {
+    pub(crate) fn fleet(&self) -> MutexGuard<'_, Fleet> {
+        self.fleet.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes the beginning of a fault, causes it by its number, and notes its end.
+    fn noted(&self, fault: &Fault, found: &str, cause: impl FnOnce(u64) -> Outcome) -> Outcome {
         let number = self.chronicle.began(fault, found);
-        let outcome = cause();
+        let outcome = cause(number);
         // A failure has an end, too: a stop of servers without one would excuse all calls behind it.
         self.chronicle.ended(number);
         outcome
@@ -107,8 +106,47 @@ impl Field {
     /// Causes a fault of one server.
     fn at(&self, target: Target, fault: &Fault, cause: impl FnOnce(&ZooKeeper) -> Outcome) -> Outcome {
         let server = self.server(target)?;
-        self.noted(fault, &format!("at {}", server.address()), || cause(server))
+        self.noted(fault, &format!("at {}", server.address()), |_| cause(server))
     }
+}
+
+/// Kills, stops or cuts off a process. The thread of the campaign starts it again.
+fn strike_process(field: &Field, fault: &Fault, process: usize, blow: &Blow) -> Outcome {
+    let found = format!("at {}", field.fleet().process(process));
+    field.noted(fault, &found, |number| {
+        match *blow {
+            Blow::Kill => {
+                field.fleet().take_down(process)?;
+                field.end.wait(fault.lasts);
+                field.fleet().let_up(process, TRUE);
+            }
+            Blow::Stop => {
+                field.fleet().stop(process, number)?;
+                field.end.wait(fault.lasts);
+                field.fleet().restore(process, number)?;
+            }
+            Blow::Skew(rate) => {
+                field.fleet().take_down(process)?;
+                field.fleet().let_up(process, rate);
+            }
+            Blow::Cut(how) => field.fleet().links(process).cut(how),
+        }
+        Ok(())
+    })
+}
+
+/// Impairs the links of some processes.
+fn impair(field: &Field, fault: &Fault, processes: Range<usize>, impairment: &Impairment) -> Outcome {
+    field.noted(fault, "", |number| {
+        let each = |change: &dyn Fn(&mut Links)| {
+            let mut fleet = field.fleet();
+            processes.clone().for_each(|process| change(fleet.links(process)));
+        };
+        each(&|links| links.impair(number, impairment.clone()));
+        field.end.wait(fault.lasts);
+        each(&|links| links.restore(number));
+        Ok(())
+    })
 }
 
 /// Kills a server, and starts it again after some time.
@@ -122,7 +160,7 @@ fn kill(field: &Field, fault: &Fault, target: Target) -> Outcome {
 
 /// Restarts one server after the other, as soon as all of them serve.
 fn roll(field: &Field, fault: &Fault) -> Outcome {
-    field.noted(fault, "", || {
+    field.noted(fault, "", |_| {
         for server in field.ensemble.servers() {
             if field.end.has_rung() {
                 break;
@@ -154,7 +192,7 @@ fn serves(server: &ZooKeeper) -> bool {
 fn silence(field: &Field, fault: &Fault, targets: &[Target]) -> Outcome {
     let servers = targets.iter().map(|target| field.server(*target)).collect::<Result<Vec<_>, _>>()?;
     let addresses: Vec<_> = servers.iter().map(|server| server.address().to_string()).collect();
-    field.noted(fault, &format!("at {}", addresses.join(" and ")), || {
+    field.noted(fault, &format!("at {}", addresses.join(" and ")), |_| {
         let paused = servers.iter().try_for_each(|server| server.pause());
         if paused.is_ok() {
             field.end.wait(fault.lasts);
@@ -219,11 +257,13 @@ const ELECTION: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Ends the sessions of a process at the servers.
-fn end_session(field: &Field, fault: &Fault, process: Process, sessions: &[i64]) -> Outcome {
-    field.noted(fault, &format!("of {process}, {sessions:x?}"), || {
+fn end_session(field: &Field, fault: &Fault, process: usize) -> Outcome {
+    let sessions = field.fleet().links(process).sessions();
+    let process = field.fleet().process(process);
+    field.noted(fault, &format!("of {process}, {sessions:x?}"), |_| {
         for session in sessions {
             field.chronicle.note(Event::SessionEnded { process });
-            if !field.runtime.block_on(field.outsider.end_session(*session, || !field.end.has_rung())) {
+            if !field.runtime.block_on(field.outsider.end_session(session, || !field.end.has_rung())) {
                 field.chronicle.say(&format!("the session {session:x} goes on"));
             }
             // Slow servers end the session late, and holds that are granted until then end with it.
@@ -251,7 +291,7 @@ fn delete_node(field: &Field, fault: &Fault, pick: u64) -> Outcome {
         // Slow servers delete the node late, and holds that are granted until then end with it.
         field.chronicle.note(broken);
         let was_there = deleted?;
-        return field.noted(fault, &format!("{path}, deleted: {was_there}"), || Ok(()));
+        return field.noted(fault, &format!("{path}, deleted: {was_there}"), |_| Ok(()));
     }
     Err("no lock has a contender".into())
 }
@@ -270,7 +310,7 @@ fn ask<T>(field: &Field, question: impl AsyncFn(&mut Conversation) -> io::Result
 
 /// Deletes the queues without contenders, as the servers do with containers, but far more often.
 fn reap(field: &Field, fault: &Fault) -> Outcome {
-    field.noted(fault, "", || {
+    field.noted(fault, "", |_| {
         let paths: Vec<_> = field.queues.iter().map(|(_, queue)| format!("{NAMESPACE}{queue}")).collect();
         let deletions = field.runtime.block_on(field.outsider.reap(&paths, fault.lasts));
         field.chronicle.say(&format!("{deletions} empty queues were deleted"));

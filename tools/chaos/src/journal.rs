@@ -1,5 +1,5 @@
 //! The files of a process in the directory of its campaign: its part of the history, and the log of the campaign
-//! itself. Uses only `history` and `schedule`.
+//! itself.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! The options of a campaign. Uses only `orders` and `schedule`.
+//! The options of a campaign.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,5 +1,5 @@
 //! The orders of a process, which are its command line; the kinds of work; and the settings that the servers and all
-//! processes have in common. Uses only `history`.
+//! processes have in common.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

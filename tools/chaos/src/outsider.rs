@@ -1,6 +1,4 @@
 //! Another client of the servers: it deletes nodes, ends sessions and lists nodes, on connections of its own.
-//!
-//! Uses no other module.
 
 use std::collections::BTreeMap;
 use std::future::Future;

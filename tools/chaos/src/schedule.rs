@@ -1,4 +1,4 @@
-//! The schedule of faults: a pure function of its plan. Uses no other module.
+//! The schedule of faults: a pure function of its plan.
 //!
 //! A fault names a process and a server by number. The parts that cannot be known before the run, such as the server
 //! that leads, or the nodes that exist, are found when the fault begins.

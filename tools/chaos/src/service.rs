@@ -1,7 +1,7 @@
 //! A resource that refuses older tokens, as a service in the campaign's process.
 //!
 //! A request is the first line of a connection, and its answer is a line, too: `read NAME` has the value, and
-//! `write NAME ZXID HANDOFF VALUE` has `applied` or `refused`. Uses no other module.
+//! `write NAME ZXID HANDOFF VALUE` has `applied` or `refused`.
 
 use std::collections::HashMap;
 use std::io;

@@ -1,10 +1,4 @@
 //! One process of a campaign: a client with many tasks that take locks.
-//!
-//! * `task`: the calls of one task, and what they note in the history.
-//! * `store`: the resources, and the records of reads and writes.
-//! * `locks`: the loops of the tasks.
-//!
-//! Uses the floors below: `orders`, `service` and `journal`.
 
 mod locks;
 mod store;

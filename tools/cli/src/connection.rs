@@ -1,6 +1,4 @@
 //! The configuration of the client: from the command line, the environment and a file, in this order.
-//!
-//! Uses the floor below: `exit`.
 
 use std::env::{self, VarError};
 use std::io::Write;
@@ -175,19 +173,11 @@ impl Connection {
     }
 }
 
-/// A server of the list.
-#[derive(Clone, Debug)]
-pub(crate) struct Server {
-    /// Its name, as it was given.
-    pub(crate) name: String,
-    /// `HOST:PORT`.
-    pub(crate) address: String,
-}
-
 /// The settings of a session at each server. They have passwords, so this type does not implement `Debug`.
 #[derive(Clone)]
 pub(crate) struct Settings {
-    pub(crate) servers: Vec<Server>,
+    /// Each as it was given, and as `HOST:PORT`.
+    pub(crate) servers: Vec<(String, String)>,
     /// The chroot and the namespace; empty or a path.
     pub(crate) root: String,
     pub(crate) session_timeout: Duration,
@@ -200,9 +190,9 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// Returns the configuration of a client of one server.
-    pub(crate) fn config_of(&self, server: &Server) -> Result<Config, Failure> {
+    pub(crate) fn config_of(&self, server: &str) -> Result<Config, Failure> {
         let mut one = self.all.clone();
-        one.insert("connect".to_owned(), Value::String(server.name.clone()));
+        one.insert("connect".to_owned(), server.into());
         Config::deserialize(Value::Table(one)).map_err(|error| wrong(error.message()))
     }
 
@@ -220,7 +210,7 @@ impl Settings {
             time.and_then(Result::ok).unwrap_or_else(|| Duration::from_secs(default))
         };
         Ok(Self {
-            servers: servers.into_iter().map(|(name, address)| Server { name, address }).collect(),
+            servers,
             root,
             session_timeout: time("session_timeout", 30),
             connect_timeout: time("connect_timeout", 10),
@@ -347,10 +337,8 @@ mod tests {
     fn the_servers_are_read_from_the_list_one_by_one() {
         let settings = "connect = 'zk1, tcp://[::1]:2182,[::2]/prod'\nnamespace = '/app'".parse().unwrap();
         let settings = Settings::of(&settings).expect("the settings are valid");
-        let named: Vec<_> =
-            settings.servers.iter().map(|server| (&server.name[..], &server.address[..])).collect();
         let expected = [("zk1", "zk1:2181"), ("tcp://[::1]:2182", "[::1]:2182"), ("[::2]", "[::2]:2181")];
-        assert_eq!(named, expected);
+        assert_eq!(settings.servers, expected.map(|(name, address)| (name.to_owned(), address.to_owned())));
         assert_eq!((settings.root.as_str(), settings.tick_time), ("/prod/app", Duration::from_secs(2)));
     }
 

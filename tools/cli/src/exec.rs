@@ -1,6 +1,4 @@
 //! `zklock exec`: runs a program under a lock.
-//!
-//! Uses the floors below: `session`, `program`, `lock`, `arguments`, `output` and `exit`.
 
 use std::process::ExitCode;
 use std::time::Duration;

@@ -1,6 +1,4 @@
 //! The exit codes, and the failures that lead to them.
-//!
-//! Uses no other module of the crate.
 
 use std::fmt;
 use std::process::ExitCode;

@@ -1,6 +1,4 @@
 //! `zklock revoke`, `zklock break` and `zklock resign`: ask holders to release, or take their locks away.
-//!
-//! Uses the floors below: `session`, `program`, `survey`, `arguments`, `output`, `view` and `exit`.
 
 use std::io::{self, IsTerminal, Write};
 use std::thread;

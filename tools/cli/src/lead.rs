@@ -1,6 +1,4 @@
 //! `zklock lead`: runs a program while this process leads.
-//!
-//! Uses the floors below: `session`, `program`, `arguments`, `output` and `exit`.
 
 use std::time::Duration;
 

@@ -1,6 +1,4 @@
 //! A lock of any kind, as the options of a command name it.
-//!
-//! Uses the floor below: `arguments`.
 
 use std::ops::Deref;
 use std::time::Duration;

@@ -1,6 +1,4 @@
 //! `zklock ls` and `zklock who`: the locks below a path, and the participants of one.
-//!
-//! Uses the floors below: `survey`, `arguments`, `output`, `view` and `exit`.
 
 use std::fmt::Display;
 

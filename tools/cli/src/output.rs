@@ -1,6 +1,4 @@
 //! The results on the standard output and the messages on the standard error, for people or as JSON.
-//!
-//! Uses the floor below: `exit`.
 
 mod messages;
 

@@ -16,8 +16,6 @@
 //! * [`signals`]: the signals that are passed on, and the end of this process, by a code or by a signal.
 //! * [`terminal`]: the foreground of the terminal, and the signals of its keys.
 //! * [`supervision`]: all of it together.
-//!
-//! Uses the floors below: `arguments`, `output` and `exit`.
 
 mod child;
 mod launch;
@@ -41,7 +39,7 @@ pub(crate) fn helper() -> Option<ExitCode> {
     let first = arguments.next()?;
     let rest: Vec<OsString> = arguments.collect();
     if first == watchdog::NAME {
-        Some(watchdog::run())
+        Some(watchdog::run(&rest))
     } else if first == launch::NAME {
         Some(launch::run(&rest))
     } else if first == terminal::LISTENER {

@@ -1,6 +1,4 @@
 //! `zklock serve`: the embedded server, for development.
-//!
-//! Uses the floors below: `program`, `arguments`, `output` and `exit`.
 
 use serde_json::json;
 use zklock_testkit::EmbeddedServer;

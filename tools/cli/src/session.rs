@@ -1,6 +1,4 @@
 //! One client for the length of a command.
-//!
-//! Uses the floors below: `program` and `exit`.
 
 use std::time::Duration;
 

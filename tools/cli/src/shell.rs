@@ -1,6 +1,4 @@
 //! Completions for shells, and manual pages.
-//!
-//! Uses the floors below: `arguments`, `output` and `exit`.
 
 use std::path::Path;
 

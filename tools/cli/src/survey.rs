@@ -1,6 +1,4 @@
 //! Surveys: one after another with a pause in between, the parts that are not shown, and the access to participants.
-//!
-//! Uses the floors below: `arguments`, `output` and `exit`.
 
 use std::time::Duration;
 

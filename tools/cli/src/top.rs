@@ -1,28 +1,23 @@
 //! `zklock top`: the busiest locks and the longest waiters, on the whole screen.
-//!
-//! * [`ranking`]: the locks and the waiters that are shown, as a pure function of a survey.
-//! * [`screen`]: the screen that shows them.
-//!
-//! Uses the floors below: `survey`, `arguments`, `output`, `view` and `exit`.
 
-mod ranking;
 mod screen;
 
+use std::cmp::Reverse;
 use std::io::{IsTerminal, stdout};
 use std::pin::pin;
 use std::time::SystemTime;
 
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
+use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use zklock::{Client, LockError, Surveyed};
+use zklock::{Client, LockError, Participant, Standing, Surveyed, SurveyedLock};
 
 use crate::arguments::Watch;
 use crate::exit::{Code, Failure};
 use crate::output::{Form, Output};
-use crate::survey::{Looks, is_passing};
-
-use self::ranking::Ranking;
+use crate::survey::{LeftOut, Looks, is_passing};
+use crate::view;
 
 /// The terminal in raw mode, which gets its own mode and screen back on drop.
 struct Screen;
@@ -126,3 +121,45 @@ fn is_end(event: &Event) -> bool {
         _ => false,
     }
 }
+
+/// The busiest locks, and the longest waiters.
+#[derive(Debug)]
+struct Ranking {
+    /// Those with the most waiters first.
+    locks: Vec<SurveyedLock>,
+    /// The paths of locks and their waiters, the one first that entered first.
+    waiters: Vec<(String, Participant)>,
+    left_out: LeftOut,
+}
+
+impl Ranking {
+    /// Ranks the locks of a survey that asked for this many participants of each.
+    fn of(surveyed: Surveyed, most: u32) -> Self {
+        let left_out = LeftOut::of(&surveyed, most);
+        let mut locks = surveyed.locks;
+        locks.sort_by_key(|lock| (Reverse(lock.waiting), Reverse(lock.holding)));
+        let of_lock = |lock: &SurveyedLock| {
+            let waits = lock.participants.iter().filter(|one| one.standing == Standing::Waits);
+            waits.map(|one| (lock.path.clone(), one.clone())).collect::<Vec<_>>()
+        };
+        let mut waiters: Vec<_> = locks.iter().flat_map(of_lock).collect();
+        waiters.sort_by_key(|(_, waiter)| waiter.entered);
+        let beyond = |length: usize| length.saturating_sub(MOST);
+        let left_out = left_out.with_ranking(beyond(locks.len()), beyond(waiters.len()));
+        locks.truncate(MOST);
+        waiters.truncate(MOST);
+        Self { locks, waiters, left_out }
+    }
+
+    fn json(&self) -> Value {
+        let waiter = |(path, one): &(String, Participant)| json!({"path": path, "participant": view::participant(one)});
+        json!({
+            "locks": self.locks.iter().map(view::lock).collect::<Vec<_>>(),
+            "waiters": self.waiters.iter().map(waiter).collect::<Vec<_>>(),
+            "left_out": self.left_out,
+        })
+    }
+}
+
+/// More than a screen has lines.
+const MOST: usize = 200;

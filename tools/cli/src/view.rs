@@ -1,6 +1,4 @@
 //! Locks and participants, as lines of a table and as JSON.
-//!
-//! Uses no other module of the crate.
 
 use std::fmt::{Debug, Write};
 use std::time::SystemTime;

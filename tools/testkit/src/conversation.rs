@@ -1,6 +1,4 @@
 //! A raw connection to a server, without the features of a client library.
-//!
-//! This module may use only `wire`.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -30,6 +28,10 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 /// It sends the caller's requests in order and does nothing on its own: it neither keeps the session alive
 /// nor reconnects. Dropping it drops the connection, and leaves the session to its timeout.
 ///
+/// A call fails with [`ConversationError::Closed`] if the server closes the connection, with
+/// [`ConversationError::Silent`] if the server sends nothing for 20 s, and with [`ConversationError::Unexpected`] if
+/// another answer arrives than the one that the call waits for.
+///
 /// ```no_run
 /// use zklock_testkit::wire::{Create, CreateFlags, Request};
 /// use zklock_testkit::{Conversation, conversation::ConversationError};
@@ -55,10 +57,6 @@ pub struct Conversation {
 
 impl Conversation {
     /// Connects and opens a session.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`connect`](Self::connect).
     pub async fn open(server: SocketAddr) -> Result<Self, ConversationError> {
         Self::connect(server, ConnectRequest::default()).await
     }
@@ -96,10 +94,6 @@ impl Conversation {
     }
 
     /// Sends a request without waiting for its answer, and returns its number.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`ConversationError::Closed`] if the server has closed the connection.
     pub async fn send(&mut self, request: Request) -> Result<i32, ConversationError> {
         let header = self.header(request.opcode());
         let mut writer = Writer::default();
@@ -125,20 +119,11 @@ impl Conversation {
     }
 
     /// Sends bytes as they are, without a length in front of them.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`ConversationError::Closed`] if the server has closed the connection.
     pub async fn send_bytes(&mut self, bytes: &[u8]) -> Result<(), ConversationError> {
         Ok(self.stream.get_mut().write_all(bytes).await?)
     }
 
     /// Returns the next event that was set aside, or else waits for the next message from the server.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`ConversationError::Closed`] if the server closes the connection, and
-    /// [`ConversationError::Silent`] after 20 s.
     pub async fn receive(&mut self) -> Result<Message, ConversationError> {
         match self.events.pop_front() {
             Some(event) => Ok(Message::Event(event)),
@@ -147,22 +132,12 @@ impl Conversation {
     }
 
     /// Sends a request and waits for its answer; events that arrive first are set aside.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`ConversationError::Unexpected`] if another answer arrives instead, and the errors of
-    /// [`receive`](Self::receive).
     pub async fn call(&mut self, request: Request) -> Result<Reply, ConversationError> {
         let xid = self.send(request).await?;
         self.reply(xid).await
     }
 
     /// Waits for the answer to a request that was sent; events that arrive first are set aside.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`ConversationError::Unexpected`] if another answer arrives instead, and the errors of
-    /// [`receive`](Self::receive).
     pub async fn reply(&mut self, xid: i32) -> Result<Reply, ConversationError> {
         loop {
             match self.message().await? {
@@ -174,11 +149,6 @@ impl Conversation {
     }
 
     /// Waits for an event.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`ConversationError::Unexpected`] if an answer arrives instead, and the errors of
-    /// [`receive`](Self::receive).
     pub async fn event(&mut self) -> Result<WatchEvent, ConversationError> {
         match self.receive().await? {
             Message::Event(event) => Ok(event),
@@ -190,10 +160,6 @@ impl Conversation {
     ///
     /// A server sends an event before it answers the request that caused it, and answers in order. After the
     /// answer to a ping, no event of an earlier request can therefore be on its way.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`call`](Self::call).
     pub async fn events(&mut self) -> Result<Vec<WatchEvent>, ConversationError> {
         self.call(Request::Ping).await?;
         Ok(self.events.drain(..).collect())
@@ -221,10 +187,6 @@ impl Conversation {
     }
 
     /// Closes the client's end of the connection, and leaves the session to its timeout.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`ConversationError::Closed`] if the connection is already closed.
     pub async fn disconnect(&mut self) -> Result<(), ConversationError> {
         Ok(self.stream.get_mut().shutdown().await?)
     }
@@ -235,10 +197,6 @@ impl Conversation {
     }
 
     /// Ends the session, and waits until the server has closed the connection.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`call`](Self::call).
     pub async fn close(mut self) -> Result<Reply, ConversationError> {
         let reply = self.call(Request::CloseSession).await?;
         match self.until_closed().await?.pop() {
@@ -329,10 +287,8 @@ pub enum ConversationError {
 
     /// An answer arrived to a request that was not sent.
     #[error("received an answer to request {xid}, which was never sent")]
-    Unasked {
-        /// The number of the request.
-        xid: i32,
-    },
+    #[allow(missing_docs, reason = "it is the number of the request")]
+    Unasked { xid: i32 },
 
     /// The server sent a malformed frame.
     #[error(transparent)]

@@ -1,6 +1,4 @@
 //! Polling for a state, with a time limit.
-//!
-//! This module may use no other module of the crate.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -1,6 +1,4 @@
 //! A client for the four-letter words, which servers answer outside of the protocol.
-//!
-//! This module may use no other module of the crate.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};

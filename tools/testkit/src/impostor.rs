@@ -1,6 +1,4 @@
 //! Servers that are not ZooKeeper, for tests of wrong addresses.
-//!
-//! This module uses only `error` and `listener`.
 
 use std::io;
 
@@ -32,10 +30,6 @@ pub struct Impersonation(Listener);
 
 impl Impostor {
     /// Listens on a free port of the loopback interface.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Io`] if the system has no port or no thread left.
     pub fn start(self) -> Result<Impersonation, Error> {
         let listener = Listener::start("impostor", (loopback(), 0).into(), async move |listener| {
             loop {

@@ -38,6 +38,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod conversation;
+#[allow(missing_docs, reason = "the names of most fields say all")]
 mod error;
 mod eventually;
 #[doc(hidden)]

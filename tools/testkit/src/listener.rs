@@ -1,6 +1,4 @@
 //! Loopback addresses, and listeners at them that serve their connections on threads of their own.
-//!
-//! This module may use only `error`.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;

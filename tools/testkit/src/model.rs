@@ -6,8 +6,6 @@
 //! comments are those of ZooKeeper's source.
 //!
 //! Enforced quotas, users of SASL, reconfiguration and the requests that servers send to themselves are not supported.
-//!
-//! This module may use only `wire`.
 
 mod acl;
 mod answers;
@@ -243,10 +241,6 @@ impl Model {
 
     /// Leaves a node out of the list of its parent's children, as
     /// [`EmbeddedServer::unlist`](crate::EmbeddedServer::unlist) does.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`ErrorCode::NO_NODE`] if the node or its parent does not exist.
     pub fn unlist(&mut self, path: &str) -> Result<(), ErrorCode> {
         self.tree.find(path)?;
         self.tree.find_mut(tree::parent_of(path)?)?.children.remove(tree::name_of(path));
@@ -254,10 +248,6 @@ impl Model {
     }
 
     /// Sets the number that the next sequential child of a node gets.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`ErrorCode::NO_NODE`] if the node does not exist.
     pub fn set_counter(&mut self, path: &str, next: i32) -> Result<(), ErrorCode> {
         self.tree.find_mut(path)?.creates = next;
         Ok(())

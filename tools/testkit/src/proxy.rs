@@ -1,6 +1,4 @@
 //! A proxy that injects faults between clients and a server.
-//!
-//! This module may use only `error`, `listener` and `wire`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -15,7 +13,7 @@ mod rule;
 mod state;
 mod stream;
 
-use rule::Matcher;
+use rule::{Answer, Kind};
 pub use rule::{Hold, How, Rule, RuleBuilder};
 pub use state::{Counts, Direction};
 use state::{Link, State};
@@ -58,10 +56,6 @@ pub struct Proxy {
 
 impl Proxy {
     /// Starts a proxy in front of the server at this address, which need not be running yet.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Io`] if the system has no port or no thread left.
     pub fn start(server: SocketAddr) -> Result<Self, Error> {
         Self::listen(loopback(), State::new(server, false))
     }
@@ -99,41 +93,43 @@ impl Proxy {
     ///
     /// [`Opcode::CREATE_SESSION`] stands for the first frame of a connection.
     pub fn on_request(&self, opcode: Opcode) -> RuleBuilder<'_> {
-        self.on(Matcher::Request(opcode))
+        self.on(move |kind| kind == Kind::Request(opcode))
     }
 
     /// Makes a rule for all requests, including pings and the first frames of connections.
     pub fn on_any_request(&self) -> RuleBuilder<'_> {
-        self.on(Matcher::AnyRequest)
+        self.on(|kind| matches!(kind, Kind::Request(_)))
     }
 
     /// Makes a rule for the replies to requests with this opcode.
     pub fn on_reply(&self, opcode: Opcode) -> RuleBuilder<'_> {
-        self.on(Matcher::Reply(opcode))
+        self.on(move |kind| matches!(kind, Kind::Reply(of, _) if of == opcode))
     }
 
     /// Makes a rule for the successful replies to requests with this opcode.
     pub fn on_success(&self, opcode: Opcode) -> RuleBuilder<'_> {
-        self.on(Matcher::Success(opcode))
+        self.on(
+            move |kind| matches!(kind, Kind::Reply(of, answer) if of == opcode && answer != Answer::Refusal),
+        )
     }
 
     /// Makes a rule for the replies that tell of a new node: to `create2`, and to a transaction that begins with a create.
     pub fn on_created(&self) -> RuleBuilder<'_> {
-        self.on(Matcher::Created)
+        self.on(|kind| matches!(kind, Kind::Reply(_, Answer::Created)))
     }
 
     /// Makes a rule for all replies, including those to pings and to the first frames of connections.
     pub fn on_any_reply(&self) -> RuleBuilder<'_> {
-        self.on(Matcher::AnyReply)
+        self.on(|kind| matches!(kind, Kind::Reply(..) | Kind::Unasked))
     }
 
     /// Makes a rule for watch events.
     pub fn on_notification(&self) -> RuleBuilder<'_> {
-        self.on(Matcher::Notification)
+        self.on(|kind| kind == Kind::Notification)
     }
 
-    fn on(&self, matcher: Matcher) -> RuleBuilder<'_> {
-        RuleBuilder::new(&self.state, matcher)
+    fn on(&self, matches: impl Fn(Kind) -> bool + Send + Sync + 'static) -> RuleBuilder<'_> {
+        RuleBuilder::new(&self.state, matches)
     }
 
     /// Removes all rules, and releases the frames that they hold.

@@ -4,8 +4,6 @@
 //! * [`zookeeper`], [`ensemble`]: servers alone and together. [`tls`] makes their certificates.
 //! * [`kerberos`]: a key distribution center.
 //! * [`supervisor`]: a shell that ends a process with its owner, and free ports.
-//!
-//! They may use only `error`, `eventually`, `four_letter`, `listener` and `proxy` of the crate.
 
 mod ensemble;
 mod installation;

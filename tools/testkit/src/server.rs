@@ -1,6 +1,4 @@
 //! The embedded server: a ZooKeeper server inside this process.
-//!
-//! This module may use only `error`, `four_letter`, `listener`, `model` and `wire`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -48,10 +46,6 @@ pub struct EmbeddedServer {
 
 impl EmbeddedServer {
     /// Starts a server with the default options on a free port.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`EmbeddedServerBuilder::start`].
     pub fn start() -> Result<Self, Error> {
         Self::builder().start()
     }
@@ -76,19 +70,12 @@ impl EmbeddedServer {
     ///
     /// The server knows `ruok`, `srvr`, `stat`, `srst`, `mntr`, `cons`, `crst`, `dump`, `wchs`, `wchp`, `wchc`,
     /// `isro`, `conf`, `envi` and `dirs`. It keeps nothing on disk, so the sizes that `dirs` tells are zero.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the server cannot be reached, or does not answer within 5 s because it is paused.
     pub fn four_letter(&self, word: &str) -> io::Result<String> {
         four_letter::ask(self.address, word, ANSWER_WITHIN)
     }
 
-    /// Returns how many packets clients have sent to the server, including the one that this method sends.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the server does not answer.
+    /// Returns how many packets clients have sent to the server, including the one that this method sends. The server must
+    /// answer.
     pub fn packets_received(&self) -> u64 {
         four_letter::monitored(self.address, "zk_packets_received", ANSWER_WITHIN)
     }
@@ -99,19 +86,11 @@ impl EmbeddedServer {
     }
 
     /// Stops serving without closing anything, as SIGSTOP does to a process.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::NotRunning`] after a [`kill`](Self::kill).
     pub fn pause(&self) -> Result<(), Error> {
         self.running(Core::pause)
     }
 
     /// Resumes serving after a [`pause`](Self::pause). Sessions that timed out in the meantime expire first.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::NotRunning`] after a [`kill`](Self::kill).
     pub fn resume(&self) -> Result<(), Error> {
         self.running(Core::resume)
     }
@@ -131,19 +110,11 @@ impl EmbeddedServer {
     /// Starts the server again with the same port and data, after killing it if it is running.
     ///
     /// As on a real server, the timeout of every session starts anew.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Io`] if another program has taken the port in the meantime.
     pub fn restart(&self) -> Result<(), Error> {
         self.start_again(Model::restart)
     }
 
     /// Starts the server again with the same port and without any data, session or transaction.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Io`] if another program has taken the port in the meantime.
     pub fn restart_empty(&self) -> Result<(), Error> {
         self.start_again(Model::restart_empty)
     }
@@ -185,19 +156,11 @@ impl EmbeddedServer {
     ///
     /// The node exists otherwise: it can be read and deleted, is among the ephemeral nodes of its session, and ends
     /// with it. No client is told. Its parent counts as empty, so that the server may delete it.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`ErrorCode::NO_NODE`] if the node or its parent does not exist.
     pub fn unlist(&self, path: &str) -> Result<(), ErrorCode> {
         self.core.change(|model| model.unlist(path))
     }
 
     /// Sets the number for the next sequential child of a node, such as one near the end of the counter.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`ErrorCode::NO_NODE`] if the node does not exist.
     pub fn set_counter(&self, path: &str, next: i32) -> Result<(), ErrorCode> {
         self.core.change(|model| model.set_counter(path, next))
     }
@@ -321,20 +284,6 @@ impl EmbeddedServerBuilder {
     /// The server deletes the node at the first check of
     /// [`container_check_interval`](Self::container_check_interval) at which the time is over and the node has
     /// no child.
-    ///
-    /// ```
-    /// use zklock_testkit::wire::{Create, CreateFlags, Request};
-    /// use zklock_testkit::{Conversation, EmbeddedServer};
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let server = EmbeddedServer::builder().ttl_nodes().start()?;
-    /// let mut client = Conversation::open(server.address()).await?;
-    /// let create = Create::new("/a", "", CreateFlags::PERSISTENT_WITH_TTL);
-    /// client.call(Request::CreateTtl { create, ttl: 60_000 }).await?.outcome?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn ttl_nodes(mut self) -> Self {
         self.settings.ttl_nodes = true;
         self

@@ -5,14 +5,16 @@
 //! [`RequestHeader`] and a [`Request`], and each body from the server is a [`ReplyHeader`] and a [`Response`]
 //! or a [`WatchEvent`]. The layout of the records is that of `zookeeper.jute`, and the opcodes are those of
 //! `ZooDefs.OpCode`, both in ZooKeeper's source.
-//!
-//! This module may use no other module of the crate.
 
 mod code;
+#[allow(missing_docs, reason = "the names of most fields say all")]
 mod jute;
 mod multi;
+#[allow(missing_docs, reason = "the names of most fields say all")]
 mod record;
+#[allow(missing_docs, reason = "the names of most fields say all")]
 mod request;
+#[allow(missing_docs, reason = "the names of most fields say all")]
 mod response;
 
 pub use code::{ErrorCode, Opcode};

@@ -1,25 +1,17 @@
-//! The speed of zklock beside that of Curator and kazoo. Uses only `built` and `step`.
-//!
-//! * `scenarios`: the measurements that are made beside other libraries, and their arguments.
-//! * `figures`: the figures of one measurement, and the medians of several.
-//! * `table`: the medians and their ratios.
+//! The speed of zklock beside that of Curator and kazoo.
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use clap::Args;
 
-use crate::built::Built;
-use crate::step::{Outcome, Step, announce};
+use crate::step::{Outcome, Step, announce, cargo, root};
 
-mod figures;
 mod scenarios;
 mod table;
 
-use figures::Figures;
 use scenarios::{SCENARIOS, Scenario};
-use table::Table;
+use table::{Figures, Table, medians, parse};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -47,54 +39,20 @@ pub(crate) fn run(options: &Options) -> Outcome {
         let names: Vec<_> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
         return Err(format!("no scenario has `{}`: {}", options.scenario, names.join("; ")).into());
     }
-    let (built, _) = Built::benches()?;
-    let server = Server::start(&built.example("with_zookeeper")?.path)?;
-    let bench = Bench { program: &built.bench("contention")?.path, server: &server };
+    let server = Server::start()?;
     for arguments in WARM_UP {
-        bench.line(arguments)?;
+        server.measure(arguments)?;
     }
     let mut table = Table::default();
     for scenario in scenarios {
-        table.add(scenario.name, &bench.medians(scenario, options)?)?;
+        table.add(scenario.name, &server.medians(scenario, options)?)?;
     }
     announce(&format!("medians of {} rounds of {} s\n\n{table}", options.rounds, options.seconds));
     Ok(())
 }
 
-/// The benchmark, and the server that all measurements use.
-struct Bench<'a> {
-    program: &'a Path,
-    server: &'a Server,
-}
-
-impl Bench<'_> {
-    /// Measures all clients of a scenario in rounds. Returns the medians of each, in the order of their turns.
-    fn medians(&self, scenario: &Scenario, options: &Options) -> Outcome<Vec<(&'static str, Figures)>> {
-        let clients = scenario.clients;
-        let mut measured = vec![Vec::new(); clients.len()];
-        for _ in 0..options.rounds {
-            for (client, measured) in clients.iter().zip(&mut measured) {
-                let arguments = scenario.arguments(*client);
-                let line = self.line(&format!("{arguments} --seconds {}", options.seconds))?;
-                measured.push(Figures::parse(&line)?);
-            }
-        }
-        let medians = measured.iter().map(|figures| Figures::median(figures));
-        Ok(clients.iter().map(|(client, _)| *client).zip(medians).collect())
-    }
-
-    /// Makes a measurement, and returns its line.
-    fn line(&self, arguments: &str) -> Outcome<String> {
-        let step = Step::program(&format!("contention {arguments}"), self.program);
-        let output = step.arguments(&format!("{arguments} --server {}", self.server.address)).quiet()?.output;
-        println!("{}", output.trim());
-        Ok(output.lines().last().unwrap_or_default().to_owned())
-    }
-}
-
-/// A server that runs as long as the input of the process that holds it is open.
-///
-/// It therefore ends even if this program is killed.
+/// The server that all measurements use. It runs as long as the input of the process that holds it is open, and so ends
+/// even if this program is killed.
 struct Server {
     holder: Child,
     address: String,
@@ -102,9 +60,11 @@ struct Server {
 
 impl Server {
     /// Starts a server through the example `with_zookeeper`, which also installs Curator if it is missing.
-    fn start(with_zookeeper: &Path) -> Outcome<Self> {
-        let mut holder = Command::new(with_zookeeper)
-            .args(["sh", "-c", "echo \"$ZKLOCK_CONNECT\"; exec cat"])
+    fn start() -> Outcome<Self> {
+        let mut holder = cargo()
+            .args(["run", "--locked", "--quiet", "--package", "zklock-testkit", "--features", "real"])
+            .args(["--example", "with_zookeeper", "--", "sh", "-c", "echo \"$ZKLOCK_CONNECT\"; exec cat"])
+            .current_dir(root())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
@@ -117,6 +77,29 @@ impl Server {
             return Err("no ZooKeeper was started; its reason is above".into());
         }
         Ok(server)
+    }
+
+    /// Measures all clients of a scenario in rounds. Returns the medians of each, in the order of their turns.
+    fn medians(&self, scenario: &Scenario, options: &Options) -> Outcome<Vec<(&'static str, Figures)>> {
+        let clients = scenario.clients;
+        let mut measured = vec![Vec::new(); clients.len()];
+        for _ in 0..options.rounds {
+            for (client, measured) in clients.iter().zip(&mut measured) {
+                let arguments = scenario.arguments(*client);
+                let line = self.measure(&format!("{arguments} --seconds {}", options.seconds))?;
+                measured.push(parse(&line)?);
+            }
+        }
+        let names = clients.iter().map(|(client, _)| *client);
+        Ok(names.zip(measured.iter().map(|figures| medians(figures))).collect())
+    }
+
+    /// Makes a measurement, and returns its line.
+    fn measure(&self, arguments: &str) -> Outcome<String> {
+        let bench = "bench --locked --quiet --package zklock-bench --bench contention --";
+        let output = Step::cargo(&format!("{bench} {arguments} --server {}", self.address)).quiet()?.output;
+        println!("{}", output.trim());
+        Ok(output.lines().last().unwrap_or_default().to_owned())
     }
 }
 

@@ -1,4 +1,4 @@
-//! The campaign of random faults. Uses only `step`.
+//! The campaign of random faults.
 
 use crate::step::{Outcome, cargo, root};
 

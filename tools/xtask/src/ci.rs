@@ -1,8 +1,7 @@
-//! Every check after `cargo test`. Uses only `built`, `lanes` and `step`.
+//! Every check after `cargo test`.
 
-use crate::built::{Built, Program};
 use crate::lanes;
-use crate::step::{Outcome, Report, Step};
+use crate::step::{Outcome, Report, Step, target};
 
 /// The examples, their arguments, and the last line that each must print.
 const EXAMPLES: [(&str, &str, &str); 7] = [
@@ -15,44 +14,42 @@ const EXAMPLES: [(&str, &str, &str); 7] = [
     ("service", "--demo", "the leader was killed, and the other replica serves"),
 ];
 
-/// The test suites that run again on a real ZooKeeper.
-const ON_ZOOKEEPER: [&str; 4] = ["it", "interop", "cli", "servers"];
+/// The packages whose tests `cargo test` leaves out.
+const OTHERS: &str = "--package zklock-e2e --package zklock-cli --package zklock-chaos \
+                      --package zklock-example-services --package xtask";
 
 /// Runs the tests that need more than Rust beside the checks of format, lints, documentation and packages.
 pub(crate) fn run() -> Outcome<Vec<Report>> {
     let mut reports = lanes::run(vec![format()])?;
     reports.extend(without_testkit()?);
-    let (built, report) = Built::for_ci()?;
-    reports.extend(report);
-    reports.extend(lanes::run(vec![tests(&built)?, checks().into_iter().map(Step::nice).collect()])?);
+    reports.extend(lanes::run(vec![tests(), checks().into_iter().map(Step::nice).collect()])?);
     Ok(reports)
 }
 
-/// The programs that are built already, which mostly wait for servers.
-fn tests(built: &Built) -> Outcome<Vec<Step>> {
-    let servers = &built.example("with_zookeeper")?.path;
-    let installs = Step::program("ZooKeeper, Curator, PostgreSQL and promtool", servers).arguments("true");
-    let mut steps = vec![installs];
-    steps.extend(built.tests.iter().map(test));
-    for (name, arguments, last_line) in EXAMPLES {
-        steps.push(example(built.example(name)?, arguments).ends_with(last_line));
-    }
+/// The tests, and the examples that are built with them. They mostly wait for servers.
+fn tests() -> Vec<Step> {
+    let on_zookeeper = |tests: &str| {
+        Step::cargo(&format!("test --locked --no-fail-fast {tests}")).env("TEST_SERVER", "zookeeper")
+    };
+    let servers = target().join("debug/examples/with_zookeeper");
+    let mut steps = vec![
+        // `cargo test` has built it.
+        Step::program("ZooKeeper, Curator, PostgreSQL and promtool", &servers).arguments("true"),
+        on_zookeeper("--test it"),
+        on_zookeeper(OTHERS),
+    ];
+    let path = |name: &str| servers.with_file_name(name);
+    steps.extend(EXAMPLES.map(|(name, arguments, last_line)| {
+        let example = Step::program(&format!("example {name} {arguments}"), &path(name));
+        // The example has a server of its own, even if the environment names another one.
+        example.arguments(arguments).without_env("ZKLOCK_CONNECT").ends_with(last_line)
+    }));
     let (name, arguments, last_line) = EXAMPLES[0];
-    let quickstart = built.example(name)?.path.display();
-    let on_zookeeper = Step::program(&format!("example {name} on ZooKeeper"), servers);
-    steps.push(on_zookeeper.arguments(&format!("{quickstart} {arguments}")).ends_with(last_line));
-    Ok(steps)
-}
-
-fn test(program: &Program) -> Step {
-    let step = Step::program(&format!("test {}", program.name), &program.path).in_directory(&program.package);
-    if ON_ZOOKEEPER.contains(&program.name.as_str()) { step.env("TEST_SERVER", "zookeeper") } else { step }
-}
-
-/// The example with a server of its own, even if the environment names another one.
-fn example(program: &Program, arguments: &str) -> Step {
-    let title = format!("example {} {arguments}", program.name);
-    Step::program(&title, &program.path).arguments(arguments).without_env("ZKLOCK_CONNECT")
+    let quickstart = path(name);
+    let on_zookeeper = Step::program(&format!("example {name} on ZooKeeper"), &servers);
+    let on_zookeeper = on_zookeeper.arguments(&format!("{} {arguments}", quickstart.display()));
+    steps.push(on_zookeeper.ends_with(last_line));
+    steps
 }
 
 /// The format of every crate, which is checked before anything is built.

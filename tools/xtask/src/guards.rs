@@ -1,5 +1,4 @@
-//! Takes guards out of the code, one at a time, and finds out whether a campaign or a simulation notices. Uses only
-//! `step`.
+//! Takes guards out of the code, one at a time, and finds out whether a campaign or a simulation notices.
 //!
 //! A guard is a patch in `tools/chaos/guards`. It is applied to a copy of the last commit below the target directory.
 
@@ -8,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
+use self::Finder::{Campaign, Tests};
 use crate::step::{Outcome, cargo, root, target};
 
 /// The options of the run.
@@ -18,63 +18,46 @@ pub(crate) struct Options {
     name: String,
 }
 
-/// A guard of the code, and the run that fails without it.
-struct Guard {
-    /// The name of its patch.
-    name: &'static str,
-    finder: Finder,
-}
-
+/// The run that fails without a guard.
+#[derive(Clone, Copy)]
 enum Finder {
     /// A campaign with these options, which are for less than ten minutes, and the rules of which it finds one broken.
     Campaign(&'static str, &'static [&'static str]),
-    /// Tests: the arguments that choose their target, and a part of their names.
-    Tests(&'static str, &'static str),
+    /// The tests that these arguments choose.
+    Tests(&'static str),
 }
 
-const GUARDS: [Guard; 9] = [
-    Guard {
-        name: "owner-check",
-        finder: Finder::Tests(
-            "--profile soak --package zklock-core --lib",
-            "queue::sim::two_contenders_exclude_each_other_although",
+/// The names of the patches.
+const GUARDS: [(&str, Finder); 9] = [
+    (
+        "owner-check",
+        Tests(
+            "--profile soak --package zklock-core --lib queue::sim::two_contenders_exclude_each_other_although",
         ),
-    },
-    Guard {
-        name: "lease-clock",
-        finder: Finder::Campaign(
-            "--minutes 3 --workload register --faults silence,stop-client",
-            &["Exclusion", "Told"],
-        ),
-    },
-    Guard {
-        name: "own-node-watch",
-        finder: Finder::Campaign("--minutes 3 --workload register --faults delete-node", &["Told"]),
-    },
-    Guard {
-        name: "withdrawal",
-        finder: Finder::Campaign("--minutes 2 --workload register --no-faults --tasks 2", &["Vacant"]),
-    },
-    Guard { name: "list", finder: Finder::Tests("--package zklock --test it", "numbers::") },
-    Guard { name: "number", finder: Finder::Tests("--package zklock --test it", "numbers::") },
-    Guard {
-        name: "write-permit",
-        finder: Finder::Tests("--package zklock --test it", "contract::passing::"),
-    },
-    Guard { name: "turn-bound", finder: Finder::Tests("--package zklock --test it", "fairness::") },
-    Guard { name: "quorum-request", finder: Finder::Tests("--package zklock --test it", "recovery::") },
+    ),
+    (
+        "lease-clock",
+        Campaign("--minutes 3 --workload register --faults silence,stop-client", &["Exclusion", "Told"]),
+    ),
+    ("own-node-watch", Campaign("--minutes 3 --workload register --faults delete-node", &["Told"])),
+    ("withdrawal", Campaign("--minutes 2 --workload register --no-faults --tasks 2", &["Vacant"])),
+    ("list", Tests("--package zklock --test it numbers::")),
+    ("number", Tests("--package zklock --test it numbers::")),
+    ("write-permit", Tests("--package zklock --test it contract::passing::")),
+    ("turn-bound", Tests("--package zklock --test it fairness::")),
+    ("quorum-request", Tests("--package zklock --test it recovery::")),
 ];
 
 /// Takes each guard out, and fails if nothing notices.
 pub(crate) fn run(options: &Options) -> Outcome {
     let copy = Copy::of_the_last_commit()?;
     let mut unnoticed = Vec::new();
-    for guard in GUARDS.iter().filter(|guard| guard.name.contains(&options.name)) {
-        match copy.without(guard)? {
-            Some(after) => println!("{}: found after {:.0} s", guard.name, after.as_secs_f64()),
+    for (name, finder) in GUARDS.into_iter().filter(|(name, _)| name.contains(&options.name)) {
+        match copy.without(name, finder)? {
+            Some(after) => println!("{name}: found after {:.0} s", after.as_secs_f64()),
             None => {
-                println!("{}: not found", guard.name);
-                unnoticed.push(guard.name);
+                println!("{name}: not found");
+                unnoticed.push(name);
             }
         }
     }
@@ -93,39 +76,34 @@ impl Copy {
     }
 
     /// Returns how long it takes to notice that a guard is missing, without the build; `None` if nothing notices.
-    fn without(&self, guard: &Guard) -> Outcome<Option<Duration>> {
+    fn without(&self, guard: &str, finder: Finder) -> Outcome<Option<Duration>> {
         git(&self.0, &["checkout", "--quiet", "--", "."])?;
-        let patch = root().join("tools/chaos/guards").join(guard.name).with_extension("patch");
+        let patch = root().join("tools/chaos/guards").join(guard).with_extension("patch");
         git(&self.0, &["apply", &patch.to_string_lossy()])?;
-        let kept = target().join("guards").join(guard.name);
-        let (build, run) = match guard.finder {
-            Finder::Campaign(options, _) => (
+        let kept = target().join("guards").join(guard);
+        let (build, run) = match finder {
+            Campaign(options, _) => (
                 "build --package zklock-chaos".to_owned(),
                 format!("run --package zklock-chaos -- {options} --keep {}", kept.display()),
             ),
-            Finder::Tests(target, names) => {
-                let test = format!("test {target}");
-                (format!("{test} --no-run"), format!("{test} -- {names}"))
-            }
+            Tests(chosen) => (format!("test --no-run {chosen}"), format!("test {chosen}")),
         };
         if self.cargo(&build)? != Some(0) {
-            return Err(format!("{} cannot be taken out: the code does not compile", guard.name).into());
+            return Err(format!("{guard} cannot be taken out: the code does not compile").into());
         }
         remove(&kept)?;
         let begin = Instant::now();
         let code = self.cargo(&run)?;
         let after = begin.elapsed();
-        let is_found = match guard.finder {
-            Finder::Campaign(_, rules) => code == Some(CAMPAIGN) && breaks_one_of(rules, &kept)?,
-            Finder::Tests(..) => code == Some(TESTS),
+        let is_found = match finder {
+            Campaign(_, rules) => code == Some(CAMPAIGN) && breaks_one_of(rules, &kept)?,
+            Tests(..) => code == Some(TESTS),
         };
         remove(&kept)?;
         match (is_found, code) {
             (true, _) => Ok(Some(after)),
             (false, Some(0 | CAMPAIGN)) => Ok(None),
-            (false, code) => {
-                Err(format!("{}: the run ended with {code:?}, and found nothing", guard.name).into())
-            }
+            (false, code) => Err(format!("{guard}: the run ended with {code:?}, and found nothing").into()),
         }
     }
 
@@ -186,7 +164,7 @@ mod tests {
 
     #[test]
     fn the_patch_of_each_guard_applies_to_the_code() {
-        for Guard { name, .. } in GUARDS {
+        for (name, _) in GUARDS {
             let patch = format!("tools/chaos/guards/{name}.patch");
             let applied = Command::new("git").args(["apply", "--check", &patch]).current_dir(root()).output();
             let applied = applied.expect("git starts");

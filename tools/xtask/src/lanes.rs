@@ -1,4 +1,4 @@
-//! Steps that run beside each other. Uses only `step`.
+//! Steps that run beside each other.
 
 use std::thread;
 
@@ -8,13 +8,13 @@ use crate::step::{Outcome, Report, Step, announce};
 ///
 /// Every lane comes to its end, and the error names every step that failed or was left out.
 pub(crate) fn run(lanes: Vec<Vec<Step>>) -> Outcome<Vec<Report>> {
-    let ends: Vec<Lane> = thread::scope(|scope| {
-        let running: Vec<_> = lanes.into_iter().map(|steps| scope.spawn(move || Lane::run(steps))).collect();
-        running.into_iter().map(|lane| lane.join().unwrap_or_else(|_| Lane::panicked())).collect()
+    let ends: Vec<_> = thread::scope(|scope| {
+        let running: Vec<_> = lanes.into_iter().map(|steps| scope.spawn(move || lane(steps))).collect();
+        let panicked = |_| (Vec::new(), vec!["a lane panicked".to_owned()]);
+        running.into_iter().map(|lane| lane.join().unwrap_or_else(panicked)).collect()
     });
-    let (reports, problems): (Vec<_>, Vec<_>) =
-        ends.into_iter().map(|lane| (lane.reports, lane.problems)).unzip();
-    let problems: Vec<_> = problems.into_iter().flatten().collect();
+    let (reports, problems): (Vec<_>, Vec<_>) = ends.into_iter().unzip();
+    let problems = problems.concat();
     if problems.is_empty() {
         return Ok(reports.into_iter().flatten().collect());
     }
@@ -24,30 +24,18 @@ pub(crate) fn run(lanes: Vec<Vec<Step>>) -> Outcome<Vec<Report>> {
     Err(problems.join("\n       ").into())
 }
 
-/// The result of one lane.
-#[derive(Default)]
-struct Lane {
-    reports: Vec<Report>,
-    problems: Vec<String>,
-}
-
-impl Lane {
-    fn run(steps: Vec<Step>) -> Self {
-        let mut lane = Self::default();
-        for step in steps {
-            if !lane.problems.is_empty() {
-                lane.problems.push(format!("left out: {}", step.title()));
-                continue;
-            }
-            match step.run() {
-                Ok(report) => lane.reports.push(report),
-                Err(error) => lane.problems.push(error.to_string()),
-            }
+/// Runs the steps of one lane. Returns their reports, and what went wrong.
+fn lane(steps: Vec<Step>) -> (Vec<Report>, Vec<String>) {
+    let (mut reports, mut problems) = (Vec::new(), Vec::new());
+    for step in steps {
+        if !problems.is_empty() {
+            problems.push(format!("left out: {}", step.title()));
+            continue;
         }
-        lane
+        match step.run() {
+            Ok(report) => reports.push(report),
+            Err(error) => problems.push(error.to_string()),
+        }
     }
-
-    fn panicked() -> Self {
-        Self { reports: Vec::new(), problems: vec!["a lane panicked".to_owned()] }
-    }
+    (reports, problems)
 }

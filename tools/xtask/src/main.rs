@@ -8,14 +8,12 @@ use clap::{Parser, Subcommand};
 use crate::step::{Report, announce};
 
 mod bench;
-mod built;
 mod chaos;
 mod ci;
 mod guards;
 mod lanes;
 mod soak;
 mod step;
-mod system;
 
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", about = "Commands for zklock's developers")]

@@ -1,4 +1,4 @@
-//! One command, its output and its duration. Uses no other module.
+//! One command, its output and its duration.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -82,12 +82,6 @@ impl Step {
         self
     }
 
-    /// Sets the working directory.
-    pub(crate) fn in_directory(mut self, directory: &Path) -> Self {
-        self.command.current_dir(directory);
-        self
-    }
-
     /// Builds a crate outside the workspace into the workspace's own directory, which already has its dependencies.
     pub(crate) fn in_shared_target(self) -> Self {
         self.env("CARGO_TARGET_DIR", target())
@@ -126,8 +120,7 @@ impl Step {
     fn through(mut self, program: &str, arguments: &[&str]) -> Self {
         let mut outer = Command::new(program);
         outer.args(arguments).arg(self.command.get_program()).args(self.command.get_args());
-        let directory = self.command.get_current_dir().map_or_else(|| root().to_owned(), Path::to_owned);
-        outer.current_dir(directory).stdin(Stdio::null());
+        outer.current_dir(root()).stdin(Stdio::null());
         for (name, value) in self.command.get_envs() {
             match value {
                 Some(value) => outer.env(name, value),

@@ -94,7 +94,7 @@ public class Contention {
         String line() throws Exception {
             ExecutorService threads = Executors.newFixedThreadPool(tasks.size());
             // By time, so that C2 has compiled the code of fast and of slow locks alike.
-            Until warm = new Until(0, System.nanoTime() + WARM_UP_NANOS);
+            long warm = System.nanoTime() + WARM_UP_NANOS;
             Body warming = new Body(0);
             all(threads, task -> task.warmUp(warming, warm));
             CountDownLatch ready = new CountDownLatch(tasks.size());
@@ -104,8 +104,7 @@ public class Contention {
             List<Future<Void>> running = start(threads, task -> {
                 ready.countDown();
                 go.await();
-                Until until = new Until(options.number("iterations"), end.get());
-                task.run(body, until, options.number("pause"));
+                task.run(body, end.get(), options.number("pause"));
             });
             ready.await();
             Counters before = Counters.of(options.options.get("server"));
@@ -221,21 +220,6 @@ public class Contention {
         }
     }
 
-    /** The end of a task: a number of operations, or a time if that is zero. */
-    private static class Until {
-        private final long operations;
-        private final long end;
-
-        Until(long operations, long end) {
-            this.operations = operations;
-            this.end = end;
-        }
-
-        boolean isReached(long done) {
-            return operations > 0 ? done >= operations : System.nanoTime() - end >= 0;
-        }
-    }
-
     /** The body of all critical sections of a measurement. */
     private static class Body {
         private final AtomicLong entered = new AtomicLong();
@@ -300,18 +284,18 @@ public class Contention {
             this.lock = lock;
         }
 
-        void warmUp(Body body, Until until) throws Exception {
+        void warmUp(Body body, long until) throws Exception {
             lock.prepare();
-            for (long number = 0; !until.isReached(number); number++) {
+            for (long number = 0; System.nanoTime() - until < 0; number++) {
                 operate(lock, number, body);
             }
             lock.end();
             record = new Record();
         }
 
-        void run(Body body, Until until, long pause) throws Exception {
+        void run(Body body, long until, long pause) throws Exception {
             lock.prepare();
-            for (long number = 0; !until.isReached(number); number++) {
+            for (long number = 0; System.nanoTime() - until < 0; number++) {
                 operate(lock, number, body);
                 Body.stay(pause);
             }

@@ -33,7 +33,7 @@ def main():
         ready.acquire()
     before = counters(options["server"])
     start = time.monotonic()
-    ends.value = start + float(options.get("nanos", math.inf)) / 1e9
+    ends.value = start + float(options["nanos"]) / 1e9
     go.set()
     records = [results.get() for _ in processes]
     elapsed = max(end for _, _, end in records) - start
@@ -50,11 +50,10 @@ def contend(number, options, ready, go, ends, results):
     locks = [each_lock(client, options, "%d-%d" % (number, task)) for task in range(tasks)]
     with ThreadPoolExecutor(tasks) as threads:
         warm = time.monotonic() + WARM_UP_SECONDS
-        list(threads.map(lambda own: repeat(own, math.inf, warm), locks))
+        list(threads.map(lambda own: repeat(own, warm), locks))
         ready.release()
         go.wait()
-        end, iterations = ends.value, float(options.get("iterations", math.inf))
-        operations = list(itertools.chain(*threads.map(lambda own: repeat(own, iterations, end), locks)))
+        operations = list(itertools.chain(*threads.map(lambda own: repeat(own, ends.value), locks)))
     ended = time.monotonic()
     # The requests that end the session come after the count.
     results.put((number, operations, ended))
@@ -70,9 +69,9 @@ def each_lock(client, options, own):
     return itertools.repeat(client.Lock(parent + ("shared" if scenario == "mutex" else own), own))
 
 
-def repeat(locks, iterations, end):
+def repeat(locks, end):
     operations = []
-    while len(operations) < iterations and time.monotonic() < end:
+    while time.monotonic() < end:
         operations.append(operate(next(locks)))
     return operations
 

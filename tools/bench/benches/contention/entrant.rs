@@ -1,14 +1,14 @@
 //! One task, which repeats operations.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use zklock::MutexGuard;
 
 use crate::Failure;
-use crate::body::{Body, Entered, stay};
 use crate::lock::{Lock, Session};
-use crate::options::{Options, Until};
+use crate::options::Options;
 
 /// One task and its lock.
 pub(crate) struct Entrant {
@@ -41,20 +41,20 @@ impl Entrant {
             None => None,
         };
         let entrant = Self { options, session, lock, held };
-        entrant.repeat(&Body::new(Duration::ZERO), Until::Time(Instant::now() + WARM_UP)).await?;
+        entrant.repeat(&Body::new(Duration::ZERO), Instant::now() + WARM_UP).await?;
         Ok(entrant)
     }
 
-    pub(crate) async fn run(self, body: Arc<Body>, until: Until) -> Result<Record, Failure> {
+    pub(crate) async fn run(self, body: Arc<Body>, until: Instant) -> Result<Record, Failure> {
         self.repeat(&body, until).await
     }
 
     /// Repeats operations, and pauses after each.
-    async fn repeat(&self, body: &Body, until: Until) -> Result<Record, Failure> {
+    async fn repeat(&self, body: &Body, until: Instant) -> Result<Record, Failure> {
         let mut record = Record::default();
         let repeated = async {
             let mut number = 0;
-            while !until.is_reached(number) {
+            while Instant::now() < until {
                 let start = Instant::now();
                 let entered = self.lock.operate(number, body).await?;
                 record.add(self.session.0, start, entered);
@@ -96,6 +96,55 @@ impl Record {
         self.acquisitions.extend(other.acquisitions);
         self.longest_wait = self.longest_wait.max(other.longest_wait);
         self
+    }
+}
+
+/// The body of all critical sections of a measurement.
+pub(crate) struct Body {
+    entered: AtomicU64,
+    /// The number of acquisitions when the first task ended.
+    contended: AtomicU64,
+    hold: Duration,
+}
+
+/// One acquisition.
+#[derive(Clone, Copy)]
+pub(crate) struct Entered {
+    /// The number of acquisitions before this one.
+    pub(crate) order: u64,
+    pub(crate) at: Instant,
+}
+
+impl Body {
+    pub(crate) fn new(hold: Duration) -> Self {
+        Self { entered: AtomicU64::new(0), contended: AtomicU64::new(u64::MAX), hold }
+    }
+
+    pub(crate) async fn run(&self) -> Entered {
+        let at = Instant::now();
+        let entered = Entered { order: self.entered.fetch_add(1, Ordering::Relaxed), at };
+        stay(self.hold).await;
+        entered
+    }
+
+    /// Records that a task ends, and contends no more.
+    pub(crate) fn end(&self) {
+        self.contended.fetch_min(self.entered.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// Returns how many acquisitions there were before the first task ended.
+    pub(crate) fn contended(&self) -> u64 {
+        self.contended.load(Ordering::Relaxed)
+    }
+}
+
+/// Waits for this time.
+///
+/// Tokio's timer would round it up to the next millisecond.
+async fn stay(time: Duration) {
+    if !time.is_zero() {
+        // It panics only if the sleep does.
+        let _ = tokio::task::spawn_blocking(move || std::thread::sleep(time)).await;
     }
 }
 

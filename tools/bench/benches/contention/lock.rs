@@ -6,7 +6,7 @@ use std::time::Duration;
 use zklock::{Client, Config, Guard, MultiLock, Mutex, RwLock, Semaphore, distributed_lock};
 
 use crate::Failure;
-use crate::body::{Body, Entered};
+use crate::entrant::{Body, Entered};
 use crate::options::{ENTRIES_PER_SAMPLE, Options, Release, Scenario, Through};
 use crate::raw::{self, Raw};
 

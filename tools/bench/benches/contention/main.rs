@@ -8,8 +8,7 @@
 //!
 //! * `options`: the command line.
 //! * `lock`, `raw`: one operation, and the paths that it uses.
-//! * `entrant`: one task, which repeats operations.
-//! * `body`: the critical section.
+//! * `entrant`: one task, which repeats operations, and the critical section of all.
 //! * `other`, `Contention.java`, `contention.py`: the same scenarios with Curator, and mutexes with kazoo.
 //! * `figures`, `counters`: the result, and the counters of the server.
 
@@ -23,15 +22,13 @@ use tokio::task::JoinSet;
 use zklock_testkit::ZooKeeper;
 use zookeeper_client::Client;
 
-use crate::body::Body;
 use crate::counters::Counters;
-use crate::entrant::{Entrant, Record};
+use crate::entrant::{Body, Entrant, Record};
 use crate::figures::Figures;
 use crate::lock::Session;
 use crate::options::{Contender, Options};
 use crate::program::Failure;
 
-mod body;
 mod counters;
 mod entrant;
 mod figures;
@@ -90,7 +87,7 @@ impl Bench {
         let body = Arc::new(Body::new(self.options.hold));
         let before = Counters::of(&self.server)?;
         let start = Instant::now();
-        let until = self.options.until(start);
+        let until = start + self.options.seconds;
         let runs = entrants.into_iter().map(|entrant| entrant.run(body.clone(), until));
         let records = all(runs).await?;
         let elapsed = start.elapsed();

@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 
@@ -43,15 +43,9 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) tasks: u32,
 
-    /// The number of operations of each task; the total is sessions × tasks × iterations.
-    ///
-    /// For `reentrant`, the number of thousands of operations.
-    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) iterations: u32,
-
-    /// The time for which the tasks repeat operations, instead of `--iterations`.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "iterations")]
-    pub(crate) seconds: Option<Duration>,
+    /// The time for which the tasks repeat operations.
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    pub(crate) seconds: Duration,
 
     /// Whether an operation waits until its lock is released.
     #[arg(long, value_enum, default_value_t = Release::Awaited)]
@@ -133,22 +127,6 @@ pub(crate) enum Through {
     Attribute,
 }
 
-/// The end of a task.
-#[derive(Clone, Copy)]
-pub(crate) enum Until {
-    Operations(u32),
-    Time(Instant),
-}
-
-impl Until {
-    pub(crate) fn is_reached(self, operations: u32) -> bool {
-        match self {
-            Self::Operations(count) => operations >= count,
-            Self::Time(end) => Instant::now() >= end,
-        }
-    }
-}
-
 impl Options {
     /// Refuses options that have no effect.
     pub(crate) fn check(&self) -> Result<(), Failure> {
@@ -178,10 +156,6 @@ impl Options {
             Some((_, why)) => Err(why.into()),
             None => Ok(()),
         }
-    }
-
-    pub(crate) fn until(&self, start: Instant) -> Until {
-        self.seconds.map_or(Until::Operations(self.iterations), |time| Until::Time(start + time))
     }
 
     /// Returns whether each operation has a path of its own.

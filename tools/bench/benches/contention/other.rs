@@ -32,10 +32,6 @@ fn line(
     options: &Options,
     [server, namespace]: [&str; 2],
 ) -> Result<String, Failure> {
-    let length = match options.seconds {
-        Some(time) => format!("nanos={}", time.as_nanos()),
-        None => format!("iterations={}", options.iterations),
-    };
     let arguments = [
         format!("server={server}"),
         format!("namespace={namespace}"),
@@ -43,7 +39,7 @@ fn line(
         format!("sessions={}", options.sessions),
         format!("tasks={}", options.tasks),
         format!("instances={}", name(&options.instances)),
-        length,
+        format!("nanos={}", options.seconds.as_nanos()),
         format!("hold={}", options.hold.as_nanos()),
         format!("pause={}", options.pause.as_nanos()),
         format!("shared={}", options.is_shared()),

@@ -4,7 +4,7 @@ use futures_util::{StreamExt, stream};
 use zookeeper_client::{Acls, Client, CreateMode, Error};
 
 use crate::Failure;
-use crate::body::{Body, Entered};
+use crate::entrant::{Body, Entered};
 
 /// A session, and a node that exists.
 #[derive(Clone)]

@@ -1,5 +1,6 @@
-//! The clients of a measurement, with a proxy in front of the server.
+//! The clients of a measurement, with a proxy in front of the server, and the resident memory of this process.
 
+use std::fs;
 use std::time::{Duration, Instant};
 
 use zklock::{Client, Config};
@@ -61,6 +62,17 @@ pub(crate) async fn until(
 
 pub(crate) fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
+}
+
+pub(crate) fn resident() -> Result<u64, Failure> {
+    let statm = fs::read_to_string("/proc/self/statm")?;
+    let pages = statm.split(' ').nth(1).ok_or("/proc/self/statm has no second number")?;
+    Ok(pages.parse::<u64>()? * rustix::param::page_size() as u64)
+}
+
+/// Returns the bytes that came to be resident since, for each of these things.
+pub(crate) fn each_since(before: u64, things: usize) -> Result<f64, Failure> {
+    Ok((resident()? as f64 - before as f64) / things as f64)
 }
 
 const LONGEST: Duration = Duration::from_secs(120);

@@ -8,8 +8,7 @@ use zklock::{Client, LeaseState, MutexGuard};
 use zklock_testkit::wire::Opcode;
 use zklock_testkit::{How, ZooKeeper};
 
-use crate::clients::{Counted, ms, patient, shut_down, until};
-use crate::memory::{each_since, resident};
+use crate::clients::{Counted, each_since, ms, patient, resident, shut_down, until};
 use crate::program::Failure;
 
 /// Measures distinct locks that one client holds.

@@ -10,8 +10,7 @@
 //! prints one line; `--help` behind the name of a measurement says what its figures mean.
 //!
 //! * `waiters`, `held`, `processes`, `takeover`: the measurements.
-//! * `clients`: the clients, with a proxy in front of the server.
-//! * `memory`: the resident memory of this process.
+//! * `clients`: the clients, with a proxy in front of the server, and the resident memory of this process.
 
 #![allow(clippy::print_stdout, reason = "the result goes to standard output")]
 
@@ -25,7 +24,6 @@ mod clients;
 #[path = "../contention/counters.rs"]
 mod counters;
 mod held;
-mod memory;
 mod processes;
 #[path = "../program/mod.rs"]
 mod program;

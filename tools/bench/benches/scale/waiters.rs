@@ -7,8 +7,7 @@ use tokio::task::JoinHandle;
 use zklock::{Client, LockError, Mutex};
 use zklock_testkit::ZooKeeper;
 
-use crate::clients::{Counted, ms, patient, until};
-use crate::memory::{each_since, resident};
+use crate::clients::{Counted, each_since, ms, patient, resident, until};
 use crate::program::Failure;
 
 /// Measures tasks of one client that wait at one lock, which another client holds.

@@ -27,7 +27,7 @@ pub(super) fn reached(
     let failures = format!("{} faults could not be injected\n", failures.values().sum::<usize>());
     let text = report(&format!("{options:?}\n{summary}{}{failures}", waits(&history)), &found);
     fs::write(directory.join("report.txt"), &text)?;
-    println!("{}", shortened(&text));
+    println!("{text}");
     Ok(found.is_empty())
 }
 
@@ -166,24 +166,12 @@ fn without_figures(text: &str) -> String {
 const INVALID: &str = "holds that were never valid";
 const FAULTS: &str = "faults";
 
-/// Returns a text without the lines that are too many for a screen; the whole text is stored.
-fn shortened(text: &str) -> String {
-    let lines: Vec<_> = text.lines().collect();
-    let Some(left_out) = lines.len().checked_sub(LINES + 1).filter(|left_out| *left_out > 0) else {
-        return text.to_owned();
-    };
-    let (first, last) = (lines[..LINES].join("\n"), lines[lines.len() - 1]);
-    format!("{first}\n… {left_out} lines are left out …\n{last}")
-}
-
 /// The number of holds that a process without a processor gets too late.
 const FEW: u64 = 10;
 /// The number of faults of one kind that do not all fail by chance.
 const SEVERAL: usize = 3;
 /// The greatest length of an error in the report.
 const LENGTH: usize = 160;
-/// The number of lines that are printed.
-const LINES: usize = 150;
 
 #[cfg(test)]
 mod tests {

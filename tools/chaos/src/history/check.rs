@@ -5,17 +5,17 @@
 //! | `exclusion` | valid holds of one lock exclude each other, and valid permits are at most those of the semaphore |
 //! | `tokens` | tokens rise in the order of the holds of one lock, and no two holds share one |
 //! | `told` | a holder is told of its loss before the lock is handed on |
-//! | `writes` | no guarded write is applied after the next grant, a fenced resource accepts no older token, and no update is lost |
+//! | `writes` | no guarded write is applied after the next grant, no resource refuses a valid holder, and no update is lost |
 //! | `stuck` | a place in a lock that nobody holds can be taken, and a process gets locks while others do |
-//! | `outcomes` | each call has exactly one outcome within its bound, and nothing is left at the end |
+//! | `waits` | each call ends within its bound, and nothing is left at the end |
 //! | `periods` | work starts at most once per period, and starts if it is tried again and again |
 
 mod exclusion;
-mod outcomes;
 mod periods;
 mod stuck;
 mod tokens;
 mod told;
+mod waits;
 mod writes;
 
 use crate::history::{History, Violation};
@@ -28,9 +28,8 @@ pub(crate) fn all(history: &History, bounds: &Bounds) -> Vec<Violation> {
         tokens::tokens(history),
         told::told(history, bounds),
         writes::writes(history),
-        outcomes::waits(history, bounds),
-        outcomes::outcomes(history),
-        outcomes::left(history).into_iter().collect(),
+        waits::waits(history, bounds),
+        waits::left(history).into_iter().collect(),
         periods::periods(history, bounds),
         periods::idle(history, bounds),
     ];

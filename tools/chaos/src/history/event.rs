@@ -36,9 +36,8 @@ pub(crate) enum Event {
 
     /// The call read a resource, and nothing if the outcome is unknown. The time is taken after the answer.
     Read { resource: String, began: u64, value: Option<u64> },
-    /// The call wrote a value, which no other write of the resource has, and passed the token on. The time is taken
-    /// after the answer.
-    Wrote { resource: String, way: Way, began: u64, value: u64, token: Option<Token>, outcome: Outcome },
+    /// The call wrote a value, which no other write of the resource has. The time is taken after the answer.
+    Wrote { resource: String, way: Way, began: u64, value: u64, outcome: Outcome },
     /// Work that starts once per period has started. The servers decided between the time before the attempt began and
     /// that of the record.
     Started { work: String, period: u64, began: u64 },

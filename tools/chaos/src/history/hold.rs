@@ -20,7 +20,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// Returns the grants with their times, of which there is one at most in a sound history.
+    /// Returns the grant with its time, if there is one.
     pub(crate) fn grants(&self) -> impl Iterator<Item = (u64, Token)> {
         self.records.iter().filter_map(|record| match record.event {
             Event::Granted { token, .. } => Some((record.at, token)),
@@ -79,18 +79,17 @@ impl Call {
     }
 }
 
-/// Collects the calls of sorted records, and the records of calls that never asked, or asked twice.
-pub(crate) fn collect(records: &[Record]) -> (BTreeMap<CallId, Call>, Vec<Record>) {
-    let (mut calls, mut strays) = (BTreeMap::<CallId, Call>::new(), Vec::new());
+/// Collects the calls of sorted records.
+pub(crate) fn collect(records: &[Record]) -> BTreeMap<CallId, Call> {
+    let mut calls = BTreeMap::<CallId, Call>::new();
     for record in records {
         let Source::Call(id) = record.by else { continue };
-        match (calls.get_mut(&id), Call::begin(record, id)) {
-            (Some(call), None) => call.records.push(record.clone()),
-            (None, Some(call)) => drop(calls.insert(id, call)),
-            _ => strays.push(record.clone()),
+        match calls.get_mut(&id) {
+            Some(call) => call.records.push(record.clone()),
+            None => calls.extend(Call::begin(record, id).map(|call| (id, call))),
         }
     }
-    (calls, strays)
+    calls
 }
 
 /// One hold of a lock, which is *valid* from its grant until its end.

@@ -61,21 +61,8 @@ impl Story {
     /// A write of the resource `r`, which takes one nanosecond.
     #[allow(clippy::too_many_arguments)]
     pub(crate) fn writes(self, call: &str, at: u64, way: Way, value: u64, outcome: Outcome) -> Self {
-        self.writes_with(call, at, way, value, outcome, None)
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    pub(crate) fn writes_with(
-        self,
-        call: &str,
-        at: u64,
-        way: Way,
-        value: u64,
-        outcome: Outcome,
-        token: Option<u64>,
-    ) -> Self {
-        let (resource, token) = ("r".to_owned(), token.map(|token| Token(token, 0)));
-        self.at(at, call, Event::Wrote { resource, way, began: at - 1, value, token, outcome })
+        let resource = "r".to_owned();
+        self.at(at, call, Event::Wrote { resource, way, began: at - 1, value, outcome })
     }
 
     pub(crate) fn history(self) -> History {

@@ -10,7 +10,7 @@ use crate::history::{Event, Outcome, Way};
 use crate::journal::now;
 use crate::service;
 
-use super::task::{Calls, Noted, portable};
+use super::task::{Calls, Noted};
 
 /// Opens a shared file, which need not exist.
 fn file(calls: &Calls, resource: &str) -> io::Result<File> {
@@ -59,10 +59,8 @@ pub(super) async fn read(calls: &Calls, member: usize, resource: &str, way: Way)
 
 /// Writes a value of this call to a resource of this kind. The outcome is unknown if the body is dropped meanwhile.
 pub(super) async fn write(calls: &Calls, member: usize, resource: &str, way: Way) {
-    let (value, token) = (calls.value(member), held().fencing_token());
-    let (began, passed) = (now(), (way != Way::Plain).then(|| portable(token)));
-    let wrote =
-        |outcome| Event::Wrote { resource: resource.to_owned(), way, began, value, token: passed, outcome };
+    let (value, token, began) = (calls.value(member), held().fencing_token(), now());
+    let wrote = |outcome| Event::Wrote { resource: resource.to_owned(), way, began, value, outcome };
     let mut writing = Noted { calls, member, event: wrote(Outcome::Unknown) };
     let outcome = match way {
         Way::Plain => {

@@ -152,7 +152,7 @@ impl Calls {
 
     pub(super) fn granted(&self, tokens: &[FencingToken], until: u64) {
         for (id, token) in self.ids.iter().zip(tokens) {
-            let event = Event::Granted { token: portable(*token), until };
+            let event = Event::Granted { token: Token(token.zxid(), token.handoff()), until };
             self.ways.journal.note(Source::Call(*id), event);
         }
     }
@@ -217,10 +217,6 @@ impl Drop for Noted<'_> {
     fn drop(&mut self) {
         self.calls.note_of(self.member, self.event.clone());
     }
-}
-
-pub(super) fn portable(token: FencingToken) -> Token {
-    Token(token.zxid(), token.handoff())
 }
 
 /// The time between two records of the end of a lease.

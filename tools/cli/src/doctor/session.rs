@@ -7,7 +7,8 @@ use tokio::time::{sleep, timeout};
 use zklock::{Config, LockError};
 use zookeeper_client as zk;
 
-use crate::connection::{Server, Settings};
+use crate::connection::Settings;
+use crate::exit::{Code, Failure};
 
 /// The findings of the session at one server.
 pub(super) struct Findings {
@@ -21,29 +22,20 @@ pub(super) struct Findings {
     pub(super) access: Result<(String, Vec<&'static str>), String>,
 }
 
-/// The reason why there are no findings, and what to do if the reason does not say it.
-pub(super) struct NoSession {
-    pub(super) reason: String,
-    pub(super) advice: Option<&'static str>,
-}
-
-impl From<String> for NoSession {
-    fn from(reason: String) -> Self {
-        Self { reason, advice: None }
-    }
-}
-
 /// A session, and the time in which each question to it must be answered.
 struct Session {
     client: zk::Client,
     within: Duration,
 }
 
-/// Looks at one server. Returns the reason if it opens no session.
-pub(super) async fn look(server: &Server, settings: &Settings) -> Result<Findings, NoSession> {
-    let config = settings.config_of(server).map_err(text)?;
+/// Looks at one server, as it was given and its address. Returns the reason if it opens no session.
+pub(super) async fn look(
+    (name, address): &(String, String),
+    settings: &Settings,
+) -> Result<Findings, Failure> {
+    let config = settings.config_of(name)?;
     find_reason(config.clone()).await?;
-    let client = connect(server, settings, config).await?;
+    let client = connect(address, settings, config).await.map_err(unavailable)?;
     let session = Session { client: client.clone(), within: settings.default_wait };
     let read = async || client.check_stat("/").await.map(drop);
     let write = async || {
@@ -53,36 +45,32 @@ pub(super) async fn look(server: &Server, settings: &Settings) -> Result<Finding
     };
     Ok(Findings {
         granted: client.session_timeout(),
-        reads: session.round_trips(READS, read).await?,
-        writes: session.round_trips(WRITES, write).await?,
+        reads: session.round_trips(READS, read).await.map_err(unavailable)?,
+        writes: session.round_trips(WRITES, write).await.map_err(unavailable)?,
         access: session.access(&settings.root).await,
     })
 }
 
 /// Connects as locks do, which finds the reason of a failure that the client library does not tell.
-async fn find_reason(config: Config) -> Result<(), NoSession> {
+async fn find_reason(config: Config) -> Result<(), Failure> {
     match config.connect().await {
-        Ok(client) => {
-            client.shutdown(Duration::ZERO).await;
-            Ok(())
+        Ok(client) => client.shutdown(Duration::ZERO).await,
+        Err(LockError::Connect { reason, .. } | LockError::Tls { reason, .. }) => {
+            return Err(unavailable(reason));
         }
-        Err(error @ LockError::AuthFailed { .. }) => {
-            let advice = "correct the credentials here, or the users or the keytab at the server";
-            Err(NoSession { reason: error.to_string(), advice: Some(advice) })
-        }
-        Err(LockError::Connect { reason, .. } | LockError::Tls { reason, .. }) => Err(reason.into()),
-        Err(error) => Err(error.to_string().into()),
+        Err(error) => return Err(error.into()),
     }
+    Ok(())
 }
 
-async fn connect(server: &Server, settings: &Settings, config: Config) -> Result<zk::Client, String> {
+async fn connect(address: &str, settings: &Settings, config: Config) -> Result<zk::Client, String> {
     let connector = zk::Client::connector()
         .with_session_timeout(settings.session_timeout)
         .with_connection_timeout(settings.connect_timeout / 8)
         .with_fail_eagerly();
     let connector = config.equip(connector).await.map_err(text)?;
     let scheme = if settings.is_encrypted() { "tcp+tls://" } else { "" };
-    let address = format!("{scheme}{}", server.address);
+    let address = format!("{scheme}{address}");
     let attempts = async {
         loop {
             match connector.clone().connect(&address).await {
@@ -97,6 +85,10 @@ async fn connect(server: &Server, settings: &Settings, config: Config) -> Result
 
 async fn within<T>(time: Duration, answer: impl Future<Output = T>) -> Result<T, String> {
     timeout(time, answer).await.map_err(|_| "no answer in time".to_owned())
+}
+
+fn unavailable(reason: String) -> Failure {
+    Failure::new(Code::Unavailable, reason)
 }
 
 fn text(error: impl Display) -> String {

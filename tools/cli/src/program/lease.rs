@@ -4,7 +4,6 @@ use std::io;
 use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
-use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 use zklock::Held;
 
@@ -15,10 +14,24 @@ pub(super) fn now() -> io::Result<Duration> {
 }
 
 /// The times at which a program gets its signals, by the clock of [`now`].
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deadlines {
     pub(super) term: Duration,
     pub(super) kill: Duration,
+}
+
+impl Deadlines {
+    pub(super) const LENGTH: usize = 16;
+
+    pub(super) fn to_bytes(self) -> [u8; Self::LENGTH] {
+        let nanos = |time: Duration| time.as_nanos() as u64;
+        (u128::from(nanos(self.term)) << 64 | u128::from(nanos(self.kill))).to_ne_bytes()
+    }
+
+    pub(super) fn from_bytes(bytes: [u8; Self::LENGTH]) -> Self {
+        let both = u128::from_ne_bytes(bytes);
+        Self { term: Duration::from_nanos((both >> 64) as u64), kill: Duration::from_nanos(both as u64) }
+    }
 }
 
 /// The distances of the two signals from the end of the lock.

@@ -40,10 +40,10 @@ impl Launched {
     pub(super) fn new(program: &[OsString], bond: Bond, held: &Held) -> io::Result<Self> {
         let changes = unix::signal(SignalKind::child())?;
         let mut stage = Stage::open();
-        let watchdog = (bond == Bond::Bound).then(Watchdog::start).transpose()?;
         let environment =
             [("ZKLOCK_PATH", held.path().to_owned()), ("ZKLOCK_TOKEN", held.fencing_token().to_text())];
         let child = Child::new(launch::start(program, &environment, bond, stage.place())?);
+        let watchdog = (bond == Bond::Bound).then(|| Watchdog::start(child.group())).transpose()?;
         stage.listen(&child)?;
         Ok(Self { watchdog, child, changes, stage })
     }
@@ -88,7 +88,7 @@ impl Launched {
             }
         }
         if let Some(watchdog) = &mut self.watchdog {
-            watchdog.watch(self.child.group(), lease.look(lease::now()?)).await?;
+            watchdog.watch(lease.look(lease::now()?)).await?;
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
 //! The process that ends a program whose lock ends.
 //!
 //! It is in a process group of its own, so that neither the terminal nor a signal to the group of its parent stops it.
-//! It reads [orders](Order) from its standard input, and uses nothing else: no network, no disk and no memory
-//! that grows. Each failure ends the program: the end of the input, an order that it does not understand, and a
-//! failed system call.
+//! It reads [deadlines](Deadlines) from its standard input, and uses nothing else: no network, no disk and no memory
+//! that grows. Each failure ends the program: the end of the input, and a failed system call.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -17,12 +17,12 @@ use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::unistd::{Pid, read};
-use serde::{Deserialize, Serialize};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
 use super::child::{OWN, spawn};
 use super::lease::{Deadlines, now};
+use crate::exit::Code;
 
 /// The argument that makes this program a watchdog.
 pub(super) const NAME: &str = "__watchdog";
@@ -47,10 +47,10 @@ pub(super) enum Notice {
 }
 
 impl Watchdog {
-    /// Starts a watchdog that has no program yet.
-    pub(super) fn start() -> io::Result<Self> {
+    /// Starts a watchdog of a group, which has no deadlines yet.
+    pub(super) fn start(group: Pid) -> io::Result<Self> {
         let mut command = Command::new(OWN);
-        let command = command.arg0("zklock").arg(NAME).process_group(0);
+        let command = command.arg0("zklock").args([NAME, &group.to_string()]).process_group(0);
         let mut process = spawn(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()))?;
         let piped = || io::Error::other("the watchdog has no pipe");
         let (orders, answers) = process.stdin.take().zip(process.stdout.take()).ok_or_else(piped)?;
@@ -62,11 +62,10 @@ impl Watchdog {
         Pid::from_raw(self.process.id() as i32)
     }
 
-    /// Sets the group that it watches, and waits until it does.
-    pub(super) async fn watch(&mut self, group: Pid, deadlines: Deadlines) -> io::Result<()> {
+    /// Sends the first deadlines, and waits until it watches.
+    pub(super) async fn watch(&mut self, deadlines: Deadlines) -> io::Result<()> {
         self.orders.writable().await?;
-        self.order(Order::Watch(group.as_raw()))?;
-        self.order(Order::Until(deadlines))?;
+        self.order(deadlines)?;
         match self.answers.read_u8().await? {
             WATCHES => Ok(()),
             _ => Err(io::Error::other("the watchdog gave an unknown answer")),
@@ -75,12 +74,12 @@ impl Watchdog {
 
     /// Sends new deadlines, without waiting. If they do not reach it, the old ones stay, which are earlier.
     pub(super) fn extend(&self, deadlines: Deadlines) {
-        self.order(Order::Until(deadlines)).ok();
+        self.order(deadlines).ok();
     }
 
     /// Lets it kill the program then, without a further SIGTERM.
     pub(super) fn kill_at(&self, time: Duration) {
-        self.order(Order::Kill(time)).ok();
+        self.order(Deadlines { term: time, kill: time }).ok();
     }
 
     /// Waits for its news.
@@ -103,11 +102,9 @@ impl Watchdog {
         self.has_acted
     }
 
-    /// A pipe takes a short line as a whole or not at all.
-    fn order(&self, order: Order) -> io::Result<()> {
-        let mut line = serde_json::to_vec(&order)?;
-        line.push(b'\n');
-        self.orders.try_write(&line).map(drop)
+    /// A pipe takes a few bytes as a whole or not at all.
+    fn order(&self, deadlines: Deadlines) -> io::Result<()> {
+        self.orders.try_write(&deadlines.to_bytes()).map(drop)
     }
 }
 
@@ -126,86 +123,50 @@ fn receiver(pipe: ChildStdout) -> io::Result<pipe::Receiver> {
     pipe::Receiver::from_owned_fd(pipe.into())
 }
 
-/// Watches until the input ends or the time is over. The parent kills this process when it is not needed any more.
-pub(super) fn run() -> ExitCode {
+/// Watches a group until the input ends or the time is over. The parent kills this process when it is not needed any
+/// more.
+pub(super) fn run(arguments: &[OsString]) -> ExitCode {
+    let group = arguments.first().and_then(|group| group.to_str()?.parse().ok()).map(Pid::from_raw);
+    let Some(group) = group else { return Code::Usage.into() };
     // A signal to all processes of a service must not end it before the program has ended.
     let blocked = SigSet::all().thread_block();
-    let mut watch = Watch::default();
-    let outcome = blocked.map_err(io::Error::from).and_then(|()| watch.keep());
-    if let Some(group) = watch.group {
-        killpg(group, Signal::SIGKILL).ok();
-    }
+    let outcome = blocked.map_err(io::Error::from).and_then(|()| keep(group));
+    killpg(group, Signal::SIGKILL).ok();
     if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The state of a watchdog.
-#[derive(Default)]
-struct Watch {
-    group: Option<Pid>,
-    deadlines: Option<Deadlines>,
-    is_asked: bool,
-    /// The beginning of a line whose rest has not come yet.
-    line: String,
-}
-
-impl Watch {
-    /// Returns when the program has to be killed.
-    fn keep(&mut self) -> io::Result<()> {
-        // Without a buffer, in which orders would wait unnoticed.
-        let mut input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-        let timer = TimerFd::new(ClockId::CLOCK_BOOTTIME, TimerFlags::TFD_CLOEXEC)?;
-        loop {
-            poll(&mut [readable(&input), readable(&timer)], PollTimeout::NONE)?;
-            // The last of the orders counts. After a stop, many may have come.
-            while poll(&mut [readable(&input)], PollTimeout::ZERO)? > 0 {
-                if !self.read(&mut input)? {
-                    return Ok(());
-                }
+/// Returns when the program has to be killed.
+fn keep(group: Pid) -> io::Result<()> {
+    // Without a buffer, in which orders would wait unnoticed.
+    let mut input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let timer = TimerFd::new(ClockId::CLOCK_BOOTTIME, TimerFlags::TFD_CLOEXEC)?;
+    let (mut deadlines, mut is_asked) = (None, false);
+    loop {
+        poll(&mut [readable(&input), readable(&timer)], PollTimeout::NONE)?;
+        // The last of the orders counts. After a stop, many may have come.
+        while poll(&mut [readable(&input)], PollTimeout::ZERO)? > 0 {
+            let mut order = [0; Deadlines::LENGTH];
+            input.read_exact(&mut order)?;
+            if deadlines.replace(Deadlines::from_bytes(order)).is_none() {
+                answer(WATCHES)?;
             }
-            let Some((group, deadlines)) = self.group.zip(self.deadlines) else { continue };
-            let now = now()?;
-            if now >= deadlines.term && !self.is_asked {
-                self.is_asked = true;
-                // The parent must know the reason when it sees the program end.
-                answer(EXPIRED)?;
-                if now < deadlines.kill {
-                    killpg(group, Signal::SIGTERM).ok();
-                    // A stopped program cannot end by itself.
-                    killpg(group, Signal::SIGCONT).ok();
-                }
+        }
+        let Some(deadlines) = deadlines else { continue };
+        let now = now()?;
+        if now >= deadlines.term && !is_asked {
+            is_asked = true;
+            // The parent must know the reason when it sees the program end.
+            answer(EXPIRED)?;
+            if now < deadlines.kill {
+                killpg(group, Signal::SIGTERM).ok();
+                // A stopped program cannot end by itself.
+                killpg(group, Signal::SIGCONT).ok();
             }
-            if now >= deadlines.kill {
-                return Ok(());
-            }
-            let next = if self.is_asked { deadlines.kill } else { deadlines.term };
-            set(&timer, next)?;
         }
-    }
-
-    /// Reads orders. Returns `false` at the end of the input.
-    fn read(&mut self, input: &mut impl Read) -> io::Result<bool> {
-        let mut buffer = [0; 512];
-        let length = input.read(&mut buffer)?;
-        if length == 0 {
-            return Ok(false);
+        if now >= deadlines.kill {
+            return Ok(());
         }
-        let had_all = self.group.is_some() && self.deadlines.is_some();
-        self.line.push_str(std::str::from_utf8(&buffer[..length]).map_err(io::Error::other)?);
-        while let Some((line, rest)) = self.line.split_once('\n') {
-            match serde_json::from_str(line)? {
-                Order::Watch(group) => self.group = Some(Pid::from_raw(group)),
-                Order::Until(deadlines) => self.deadlines = Some(deadlines),
-                Order::Kill(kill) => {
-                    self.deadlines = Some(Deadlines { term: kill, kill });
-                    self.is_asked = true;
-                }
-            }
-            self.line = rest.to_owned();
-        }
-        if !had_all && self.group.is_some() && self.deadlines.is_some() {
-            answer(WATCHES)?;
-        }
-        Ok(true)
+        set(&timer, if is_asked { deadlines.kill } else { deadlines.term })?;
     }
 }
 
@@ -224,18 +185,7 @@ fn set(timer: &TimerFd, at: Duration) -> io::Result<()> {
     Ok(timer.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME)?)
 }
 
-/// A message to the watchdog, a line of JSON.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-enum Order {
-    /// Watch the process group with this number.
-    Watch(i32),
-    /// Let it live until then.
-    Until(Deadlines),
-    /// Kill it then. It is asked to end already.
-    Kill(Duration),
-}
-
-/// The answer of a watchdog that has a group and its deadlines.
+/// The answer of a watchdog that has its first deadlines.
 const WATCHES: u8 = b'w';
 /// The word of a watchdog that is about to signal the group, because the time is over.
 const EXPIRED: u8 = b't';

@@ -10,7 +10,7 @@ use ratatui::widgets::{Row, Table};
 
 use crate::view::{name, shown, word};
 
-use super::ranking::Ranking;
+use super::Ranking;
 
 /// Draws the ranking, and the problem of the last question, if it had no answer.
 pub(super) fn draw(frame: &mut Frame<'_>, ranking: &Ranking, problem: Option<&str>, now: SystemTime) {

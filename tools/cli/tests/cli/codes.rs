@@ -22,8 +22,7 @@ fn a_wrong_command_line_or_path_is_a_matter_of_usage_and_no_server_is_asked() {
 fn a_server_that_does_not_answer_is_unavailable() {
     let connect = "--connect 127.0.0.1:1 --connect-timeout 50ms";
     for command in ["exec /a -- true", "lead /a -- true"] {
-        let ended = Zklock::new(&format!("{connect} {command}")).run();
-        assert_eq!(ended.code, 69, "{}", ended.err);
+        let ended = Zklock::new(&format!("{connect} {command}")).ends(69);
         assert!(ended.err.contains("cannot connect to ZooKeeper at 127.0.0.1:1"), "{}", ended.err);
     }
 }
@@ -31,8 +30,7 @@ fn a_server_that_does_not_answer_is_unavailable() {
 #[test]
 fn a_wrong_setting_is_one_of_the_configuration() {
     for setting in ["--namespace relative", "--session-timeout 0s", "--config /nonexistent.toml"] {
-        let ended = Zklock::new(&format!("exec {setting} /a -- true")).run();
-        assert_eq!(ended.code, 78, "{setting}: {}", ended.err);
+        Zklock::new(&format!("exec {setting} /a -- true")).ends(78);
     }
 }
 
@@ -40,8 +38,7 @@ fn a_wrong_setting_is_one_of_the_configuration() {
 async fn programs_that_cannot_run_have_the_codes_of_a_shell() {
     let space = Space::new();
     for (program, code) in [("nonexistent-program", 127), ("/etc/passwd", 126)] {
-        let ended = space.zklock(&format!("exec /a -- {program}")).run();
-        assert_eq!(ended.code, code);
+        let ended = space.zklock(&format!("exec /a -- {program}")).ends(code);
         assert!(ended.err.contains(&format!("cannot run {program}")), "{}", ended.err);
     }
     assert_eq!(space.zklock("exec /a").shell("kill -KILL $$").run().code, 137);

@@ -51,8 +51,7 @@ async fn readers_share_a_lock_and_permits_are_counted() {
     let _two = space.holder("/permits --permits 2 --of 3");
     assert_eq!(space.zklock(&format!("{permits} --permits 1")).shell("exit 0").run().code, 0);
     assert_eq!(space.zklock(&format!("{permits} --permits 2")).shell("exit 0").run().code, 75);
-    let other = space.zklock("exec /permits --permits 1 --of 9").shell("exit 0").run();
-    assert_eq!(other.code, 70, "{}", other.err);
+    space.zklock("exec /permits --permits 1 --of 9").shell("exit 0").ends(70);
 }
 
 #[tokio::test]
@@ -80,8 +79,7 @@ async fn the_end_of_a_program_is_not_waited_for_when_its_period_has_begun() {
         assert_eq!((skipped.code, skipped.out.as_str()), (0, ""), "{}", skipped.err);
         assert!(skipped.err.contains(r#""event":"skipped""#), "{}", skipped.err);
     }
-    let other = space.zklock("exec /job --once-per 1h --tick /other --no-wait").shell("echo ran").run();
-    assert_eq!(other.code, 75, "{}", other.err);
+    space.zklock("exec /job --once-per 1h --tick /other --no-wait").shell("echo ran").ends(75);
     space.until_queued("/job", 1).await;
 }
 
@@ -159,8 +157,7 @@ async fn a_full_disk_costs_neither_the_lock_nor_the_code() {
     // A shell returns 1 or more if it cannot write.
     let ended = space.zklock("exec /a").shell("echo lost").out_to(full_disk()).run();
     assert!(ended.code == 1 || ended.code == 2, "{}", ended.code);
-    let ended = space.zklock("exec /a --json -vv").shell("exit 5").err_to(full_disk()).run();
-    assert_eq!(ended.code, 5);
+    space.zklock("exec /a --json -vv").shell("exit 5").err_to(full_disk()).ends(5);
     let mut running =
         space.zklock("exec /a --json").shell("echo $$; exec sleep 1000").err_to(full_disk()).start();
     let pid = running.process();

@@ -53,8 +53,7 @@ async fn orphans_of_the_last_term_are_reaped_while_another_process_leads() {
     let orphan = running.process_with("orphan ");
     let latch = client.leader_latch("/boss").unwrap();
     space.until_queued("/boss", 2).await;
-    let leader = space.zklock("resign /boss --yes").run();
-    assert_eq!(leader.code, 0, "{}", leader.err);
+    space.zklock("resign /boss --yes").ends(0);
     until(async || state(orphan).is_none(), "the orphan is killed with the program and reaped").await;
     assert!(crate::support::soon(latch.leadership()).await.unwrap().is_leading());
     // Before it is a candidate again, a signal could still end the last term.

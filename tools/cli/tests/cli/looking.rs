@@ -1,10 +1,12 @@
-//! `zklock ls`, `who` and `watch`.
+//! `zklock ls`, `who` and `watch`, and what lists leave out.
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
+use vt100::Parser;
 use zookeeper_client as zk;
 
 use crate::running::{Ended, writes_to_full_pipe};
+use crate::screen::{COLUMNS, ROWS, on_screen};
 use crate::support::Space;
 use crate::waiting::until;
 use crate::zklock::{full_disk, full_pipe};
@@ -112,4 +114,75 @@ async fn a_persistent_node_in_a_queue_is_named_as_one() {
     }
     let who = objects(&space.zklock("who /jobs/a --json").run());
     assert_eq!((&who[0]["persistent"], &who[0]["identity"]), (&true.into(), &"host".into()));
+}
+
+/// The most nodes of a queue that are listed, and one more.
+const TOO_MANY: usize = 10_001;
+const IN_A_TRANSACTION: usize = 1_000;
+
+/// Creates a semaphore whose queue is too long.
+async fn large_semaphore(space: &Space, path: &str) {
+    let outsider = space.outsider().await;
+    let options = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
+    let leases = space.full(&format!("{path}/leases"));
+    for parent in [&leases, &space.full(&format!("{path}/locks"))] {
+        outsider.mkdir(parent, &options).await.unwrap();
+    }
+    let names: Vec<_> = (0..TOO_MANY).map(|number| format!("{leases}/x-lease-{number:010}")).collect();
+    for names in names.chunks(IN_A_TRANSACTION) {
+        let mut writer = outsider.new_multi_writer();
+        names.iter().try_for_each(|name| writer.add_create(name, b"", &options)).unwrap();
+        writer.commit().await.unwrap();
+    }
+}
+
+fn left_out(line: &str) -> Value {
+    let event: Value = serde_json::from_str(line).unwrap();
+    assert_eq!(event["event"], "left_out", "{event}");
+    event["left_out"].clone()
+}
+
+#[tokio::test]
+async fn a_semaphore_whose_queue_is_too_long_is_told_and_not_taken_for_a_free_one() {
+    let space = Space::new();
+    large_semaphore(&space, "/large").await;
+    for command in ["ls", "who /large"] {
+        let text = space.zklock(command).ends(0);
+        assert!(text.err.contains("left out: 1 nodes; "), "{command}: {}", text.err);
+        let json = space.zklock(&format!("{command} --json")).run();
+        assert_eq!(left_out(&json.err)["nodes"], 1, "{command}");
+    }
+    for command in ["break", "revoke"] {
+        let ended = space.zklock(&format!("{command} /large --yes")).ends(70);
+        assert!(ended.err.contains("left out: 1 nodes; "), "{command}: {}", ended.err);
+    }
+    let mut watch = space.zklock("watch --interval 20ms --json").err_to_out().start();
+    assert_eq!(left_out(&watch.line())["nodes"], 1);
+    assert_eq!(left_out_of_top(&space)["nodes"], 1);
+}
+
+fn left_out_of_top(space: &Space) -> Value {
+    let mut top = space.zklock("top --interval 20ms --json").start();
+    serde_json::from_str::<Value>(&top.line()).unwrap()["left_out"].clone()
+}
+
+#[tokio::test]
+async fn participants_beyond_the_bound_are_told_once_for_each_change() {
+    let space = Space::new();
+    let _first = space.holder("/a --identity first");
+    let mut watch = space.zklock("watch --interval 20ms --most 1 --json").err_to_out().start();
+    assert!(watch.line().contains(r#""change":"holds""#));
+    let _second = space.waiter("/a --identity second");
+    assert_eq!(left_out(&watch.line())["participants"], 1);
+    let _third = space.waiter("/a --identity third");
+    assert_eq!(left_out(&watch.line())["participants"], 2);
+    let who = space.zklock("who /a --most 1").run();
+    assert!(who.out.contains("first") && !who.out.contains("second"), "{}", who.out);
+    assert!(who.err.contains("left out: 2 participants; "), "{}", who.err);
+    let who = space.zklock("who /a --most 1 --json").run();
+    assert_eq!(left_out(&who.err), json!({"nodes": 0, "participants": 2, "locks": 0, "waiters": 0}));
+    assert_eq!(space.zklock("who /a --most 3").run().err, "");
+    let mut terminal = on_screen(&space, "top --interval 20ms --most 1").start();
+    let mut screen = Parser::new(ROWS, COLUMNS, 0);
+    terminal.until_shown(&mut screen, |text| text.contains("left out: 2 participants"));
 }

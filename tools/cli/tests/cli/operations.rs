@@ -25,8 +25,7 @@ fn yaml(path: &str) -> Value {
 #[track_caller]
 fn assert_accepted(arguments: &[&str]) {
     let zklock = Zklock::new("").env("ZKLOCK_CONFIG", "/nonexistent/zklock.toml");
-    let ended = arguments.iter().fold(zklock, |zklock, argument| zklock.arg(argument)).run();
-    assert_eq!(ended.code, 78, "{arguments:?}: {}", ended.err);
+    arguments.iter().fold(zklock, |zklock, argument| zklock.arg(argument)).ends(78);
 }
 
 /// The command lines in the consoles and in the pieces of code of a document, without their first word.

@@ -59,8 +59,7 @@ impl Secure {
     /// Checks that a client without the login is denied.
     #[track_caller]
     fn assert_denied(&self, arguments: &str, reason: &str) {
-        let denied = self.encrypted(arguments, "ca.pem").run();
-        assert_eq!(denied.code, 77, "{arguments}: {} {}", denied.out, denied.err);
+        let denied = self.encrypted(arguments, "ca.pem").ends(77);
         assert!(denied.err.contains(reason), "{arguments}: {}", denied.err);
     }
 }
@@ -73,8 +72,7 @@ fn a_program_runs_under_a_lock_at_an_encrypted_port() {
     assert_eq!((ended.code, ended.out.lines().last()), (0, Some("ran")), "{}", ended.err);
     assert!(!ended.out.contains("topsecret"));
     // A client without the login may look, and do nothing else.
-    let listed = secure.encrypted("ls --json", "ca.pem").run();
-    assert_eq!(listed.code, 0, "{}", listed.err);
+    secure.encrypted("ls --json", "ca.pem").ends(0);
     secure.assert_denied("exec /a --no-wait -- true", "may not create nodes there");
 }
 
@@ -107,8 +105,7 @@ fn participants_that_may_not_be_seen_are_a_refusal() {
 fn a_connection_that_is_not_trusted_is_refused_with_its_reason() {
     let secure = Secure::start();
     for (arguments, code) in [("exec /a -- true", 77), ("doctor", 69)] {
-        let refused = secure.encrypted(arguments, "other.pem").run();
-        assert_eq!(refused.code, code, "{} {}", refused.out, refused.err);
+        let refused = secure.encrypted(arguments, "other.pem").ends(code);
         let told = [refused.out, refused.err].concat();
         assert!(told.contains("invalid peer certificate"), "{told}");
     }
@@ -141,8 +138,7 @@ fn a_doctor_says_whether_the_servers_accept_the_credentials() {
 fn a_wrong_login_and_files_that_cannot_be_used_are_refused() {
     let secure = Secure::start();
     for (login, code) in [("login", 0), ("wrong", 77), ("digests", 78)] {
-        let ended = secure.plain("exec /a", login).shell("exit 0").run();
-        assert_eq!(ended.code, code, "{login}: {}", ended.err);
+        let ended = secure.plain("exec /a", login).shell("exit 0").ends(code);
         assert!(!ended.err.contains("topsecret"), "{}", ended.err);
         assert_eq!(
             ended.err.contains("`sasl_digest`: there are several"),
@@ -153,6 +149,5 @@ fn a_wrong_login_and_files_that_cannot_be_used_are_refused() {
     }
     let digests = Zklock::new("exec /a --acl creator_all");
     let digests = digests.env("ZKLOCK_CONNECT", secure.zookeeper.connect_string());
-    let digests = digests.env("ZKLOCK_DIGEST_FILE", secure.file("digests")).shell("exit 0").run();
-    assert_eq!(digests.code, 0, "{}", digests.err);
+    digests.env("ZKLOCK_DIGEST_FILE", secure.file("digests")).shell("exit 0").ends(0);
 }

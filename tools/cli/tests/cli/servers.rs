@@ -77,8 +77,7 @@ async fn a_doctor_says_which_permissions_the_namespace_lacks() {
         let acl = [zk::Acl::new(permission, zk::AuthId::anyone())];
         let options = zk::CreateMode::Persistent.with_acls(acl.as_slice().into());
         space.outsider().await.create(&node, b"", &options).await.unwrap();
-        let ended = space.zklock("doctor --namespace").arg(format!("{node}/app")).run();
-        assert_eq!(ended.code, 78, "{permission:?}: {}", ended.out);
+        let ended = space.zklock("doctor --namespace").arg(format!("{node}/app")).ends(78);
         assert!(ended.out.contains(&format!("{advice} {node}\n")), "{}", ended.out);
     }
 }
@@ -102,8 +101,7 @@ async fn a_doctor_names_the_question_that_a_server_does_not_answer() {
     let space = Space::new();
     let proxy = space.proxy();
     let _unheard = proxy.on_request(Opcode::GET_CHILDREN).always().discard();
-    let ended = space.zklock_at(proxy.connect_string(), "doctor --default-wait 3s").run();
-    assert_eq!(ended.code, 78, "{}", ended.out);
+    let ended = space.zklock_at(proxy.connect_string(), "doctor --default-wait 3s").ends(78);
     assert!(ended.out.contains("find out why nodes cannot be looked at: no answer in time"), "{}", ended.out);
 }
 
@@ -120,8 +118,7 @@ async fn a_signal_ends_a_doctor_at_a_silent_server() {
 
 #[test]
 fn a_doctor_names_the_reason_why_there_is_no_session() {
-    let ended = Zklock::new("doctor --json --connect-timeout 2s --connect 127.0.0.1:1").run();
-    assert_eq!(ended.code, 69, "{}", ended.err);
+    let ended = Zklock::new("doctor --json --connect-timeout 2s --connect 127.0.0.1:1").ends(69);
     let report: Value = serde_json::from_str(&ended.out).unwrap();
     assert_eq!((&report["server"], &report["advice"]), (&"127.0.0.1:1".into(), &json!([])));
     assert!(report["error"].as_str().unwrap_or_default().contains("refuses connections"), "{report}");

@@ -1,10 +1,9 @@
 //! The signals that processes catch and ignore.
 
-use std::sync::Once;
+use std::sync::{Arc, Once};
 
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
-use tokio::signal::unix::{SignalKind, signal};
 
 /// Returns whether a process catches a signal.
 pub(crate) fn catches(process: Pid, signal: Signal) -> bool {
@@ -24,11 +23,9 @@ fn has(process: Pid, mask: &str, signal: Signal) -> bool {
     mask & (1 << (signal as u32 - 1)) != 0
 }
 
-/// Catches a signal from now on, and does nothing: the runtime never lets a signal have its default effect again.
+/// Catches a signal from now on, and does nothing.
 pub(crate) fn catch(caught: Signal) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
-    let _inside = runtime.enter();
-    drop(signal(SignalKind::from_raw(caught as i32)).unwrap());
+    signal_hook::flag::register(caught as i32, Arc::default()).expect("it can be caught");
 }
 
 /// Catches the signals that this process ignores, as under nohup(1) or in the background of a script. Commands that

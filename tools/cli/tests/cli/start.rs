@@ -38,7 +38,6 @@ impl Gate {
     async fn start(&self, zklock: Zklock) -> Running {
         let running = zklock.env("LD_PRELOAD", self.pipe()).shell("echo ran; exec sleep 1000").start();
         until(async || writer(self.pipe()).is_ok(), "the command stands, and is let go on").await;
-        // It is started last.
         helper(&running, "__program").await;
         running
     }

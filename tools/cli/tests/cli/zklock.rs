@@ -115,6 +115,15 @@ impl Zklock {
         self.run_with("")
     }
 
+    /// Runs the command to its end, which must have this code.
+    #[track_caller]
+    pub(crate) fn ends(self, code: i32) -> Ended {
+        let command = format!("{:?}", self.command);
+        let ended = self.run();
+        assert_eq!(ended.code, code, "{command}: {ended:?}");
+        ended
+    }
+
     /// Runs the command to its end, with this text as its input.
     pub(crate) fn run_with(mut self, input: &str) -> Ended {
         let (out, err) = (tempfile().expect("a file is made"), tempfile().expect("a file is made"));

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, sink};
 use tokio::net::TcpStream;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::unbounded_channel;
 
-use super::rule::{Fault, How, Kind};
+use super::rule::{Answer, Fault, How, Kind};
 use super::state::{Cut, State};
-use super::stream::{Inlet, Outlet, Parcel, Sent, codec};
+use super::stream::{Inlet, Outlet, Parcel, codec};
 use crate::wire::{
     ConnectRequest, ConnectResponse, ErrorCode, Malformed, Opcode, Reader, Record, ReplyHeader,
     RequestHeader, xid,
@@ -41,17 +41,54 @@ impl Connection {
             how = self.cut.wait() => Err(*how),
             opened = self.open(&mut client) => opened,
         };
-        let (server, early) = match opened {
+        let (mut server, early) = match opened {
             Ok(opened) => opened,
             Err(how) => return close(client, how).await,
         };
         let is_raw = self.state.is_raw || is_word(&early);
-        let (to_server, requests) = unbounded_channel();
-        let (to_client, replies) = unbounded_channel();
-        tokio::join!(
-            self.client_side(client, (is_raw, early), to_server, replies),
-            self.server_side(server, is_raw, to_client, requests),
-        );
+        let (to_server, mut requests) = unbounded_channel();
+        let (to_client, mut replies) = unbounded_channel();
+        let client_side = async move {
+            let (reader, writer) = client.split();
+            let inlet = Inlet { stream: reader, codec: codec(is_raw), buffer: early };
+            let link = self.state.link.subscribe();
+            let outlet = Outlet { stream: writer, is_raw, link, lane: |link| link.to_client };
+            let judge = |body: &Bytes| if is_raw { Ok(None) } else { self.judge_request(body) };
+            let receive = async {
+                inlet.receive(&to_server, judge).await;
+                self.state.attach(self.number, None);
+                Ok(())
+            };
+            let ended = tokio::select! {
+                biased;
+                how = self.cut.wait() => Err(*how),
+                ended = async { tokio::try_join!(receive, outlet.deliver(&mut replies)) } => ended,
+            };
+            self.state.leave(self.number);
+            if let Err(how) = ended {
+                // Frames on their way to the server still arrive, followed by this end.
+                let _ = to_server.send((tokio::time::Instant::now(), Parcel::end(how)));
+                close(client, how).await;
+            }
+        };
+        let server_side = async move {
+            let (reader, writer) = server.split();
+            let inlet = Inlet { stream: reader, codec: codec(is_raw), buffer: BytesMut::new() };
+            let link = self.state.link.subscribe();
+            let outlet = Outlet { stream: writer, is_raw, link, lane: |link| link.to_server };
+            let judge = |body: &Bytes| if is_raw { Ok(None) } else { self.judge_answer(body) };
+            let receive = async {
+                inlet.receive(&to_client, judge).await;
+                Ok(())
+            };
+            let ended = tokio::try_join!(receive, outlet.deliver(&mut requests));
+            if let Err(how) = ended {
+                // The client may have been cut off before.
+                let _ = self.cut.set(how);
+                close(server, how).await;
+            }
+        };
+        tokio::join!(client_side, server_side);
     }
 
     /// Waits until the link is not blackholed, connects to the server, and waits for enough bytes to
@@ -74,60 +111,6 @@ impl Connection {
             some(client.read_buf(&mut early).await)?;
         }
         Ok((server, early))
-    }
-
-    async fn client_side(
-        &self,
-        mut client: TcpStream,
-        (is_raw, early): (bool, BytesMut),
-        to_server: UnboundedSender<Sent>,
-        mut replies: UnboundedReceiver<Sent>,
-    ) {
-        let (reader, writer) = client.split();
-        let inlet = Inlet { stream: reader, codec: codec(is_raw), buffer: early };
-        let link = self.state.link.subscribe();
-        let outlet = Outlet { stream: writer, is_raw, link, lane: |link| link.to_client };
-        let judge = |body: &Bytes| if is_raw { Ok(None) } else { self.judge_request(body) };
-        let receive = async {
-            inlet.receive(&to_server, judge).await;
-            self.state.attach(self.number, None);
-            Ok(())
-        };
-        let ended = tokio::select! {
-            biased;
-            how = self.cut.wait() => Err(*how),
-            ended = async { tokio::try_join!(receive, outlet.deliver(&mut replies)) } => ended,
-        };
-        self.state.leave(self.number);
-        if let Err(how) = ended {
-            // Frames on their way to the server still arrive, followed by this end.
-            let _ = to_server.send((tokio::time::Instant::now(), Parcel::end(how)));
-            close(client, how).await;
-        }
-    }
-
-    async fn server_side(
-        &self,
-        mut server: TcpStream,
-        is_raw: bool,
-        to_client: UnboundedSender<Sent>,
-        mut requests: UnboundedReceiver<Sent>,
-    ) {
-        let (reader, writer) = server.split();
-        let inlet = Inlet { stream: reader, codec: codec(is_raw), buffer: BytesMut::new() };
-        let link = self.state.link.subscribe();
-        let outlet = Outlet { stream: writer, is_raw, link, lane: |link| link.to_server };
-        let judge = |body: &Bytes| if is_raw { Ok(None) } else { self.judge_answer(body) };
-        let receive = async {
-            inlet.receive(&to_client, judge).await;
-            Ok(())
-        };
-        let ended = tokio::try_join!(receive, outlet.deliver(&mut requests));
-        if let Err(how) = ended {
-            // The client may have been cut off before.
-            let _ = self.cut.set(how);
-            close(server, how).await;
-        }
     }
 
     fn judge_request(&self, body: &Bytes) -> Result<Option<Fault>, Malformed> {
@@ -218,15 +201,15 @@ impl Conversation {
         if let Some(Asked { opcode, xid: None }) = self.pending.front().copied() {
             let response = ConnectResponse::from_bytes(body.clone())?;
             self.pending.pop_front();
-            return Ok((Kind::Reply(opcode), Some(response.session_id)));
+            return Ok((Kind::Reply(opcode, Answer::Other), Some(response.session_id)));
         }
         let header = ReplyHeader::read(&mut Reader::new(body.clone()))?;
         let kind = match header.xid {
             xid::NOTIFICATION => Kind::Notification,
             xid => match self.answered(xid) {
-                Some(opcode) if header.error != ErrorCode::OK => Kind::Refusal(opcode),
-                Some(opcode) if tells_of_a_node(opcode, body) => Kind::Created(opcode),
-                Some(opcode) => Kind::Reply(opcode),
+                Some(opcode) if header.error != ErrorCode::OK => Kind::Reply(opcode, Answer::Refusal),
+                Some(opcode) if tells_of_a_node(opcode, body) => Kind::Reply(opcode, Answer::Created),
+                Some(opcode) => Kind::Reply(opcode, Answer::Other),
                 None => Kind::Unasked,
             },
         };

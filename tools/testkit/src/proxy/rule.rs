@@ -23,8 +23,8 @@ pub struct RuleBuilder<'a> {
 
 impl<'a> RuleBuilder<'a> {
     /// Creates the builder of a rule that strikes only the next frame.
-    pub(super) fn new(state: &'a State, matcher: Matcher) -> Self {
-        Self { state, trigger: Trigger { matcher, skip: 0, times: Some(1) } }
+    pub(super) fn new(state: &'a State, matches: impl Fn(Kind) -> bool + Send + Sync + 'static) -> Self {
+        Self { state, trigger: Trigger { matches: Arc::new(Function(matches)), skip: 0, times: Some(1) } }
     }
 
     /// Makes the n-th frame, counted from one, the first that the rule strikes.
@@ -93,7 +93,7 @@ impl<'a> RuleBuilder<'a> {
 
     /// Replaces the frame's body by the one that `rewriter` returns.
     pub fn rewrite(self, rewriter: impl Fn(&[u8]) -> Vec<u8> + Send + Sync + 'static) -> Rule {
-        self.arm(Fault::Rewrite(Rewriter(Arc::new(rewriter))))
+        self.arm(Fault::Rewrite(Arc::new(Function(rewriter))))
     }
 
     /// Passes on the frame's length and the first `keep` bytes of its body, and ends the connection in order.
@@ -180,19 +180,19 @@ pub(super) enum Fault {
     Delay(Duration),
     /// Holds frames until this is cancelled.
     Hold(CancellationToken),
-    Rewrite(Rewriter),
+    /// Replaces the body by the one that this returns.
+    Rewrite(Arc<Function<Rewrite>>),
     Truncate(usize),
 }
 
-/// A function that returns the body that replaces another one.
-#[derive(Clone)]
-pub(super) struct Rewriter(pub(super) Arc<Rewrite>);
-
 type Rewrite = dyn Fn(&[u8]) -> Vec<u8> + Send + Sync;
 
-impl fmt::Debug for Rewriter {
+/// A function, which has no text.
+pub(super) struct Function<F: ?Sized>(pub(super) F);
+
+impl<F: ?Sized> fmt::Debug for Function<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Rewriter")
+        f.write_str("Function")
     }
 }
 
@@ -200,50 +200,26 @@ impl fmt::Debug for Rewriter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Request(Opcode),
-    Reply(Opcode),
-    /// A reply that tells of a new node: to `create2`, or to a transaction that begins with a create.
-    Created(Opcode),
-    /// A reply with the reason why the request failed.
-    Refusal(Opcode),
+    Reply(Opcode, Answer),
     /// A reply to no known request, for example because the number of the request was rewritten.
     Unasked,
     Notification,
 }
 
-/// The kinds of frames that a rule applies to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Matcher {
-    Request(Opcode),
-    AnyRequest,
-    Reply(Opcode),
-    Success(Opcode),
+/// What a reply tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Answer {
+    /// The reason why the request failed.
+    Refusal,
+    /// A new node: the answer to `create2`, or to a transaction that begins with a create.
     Created,
-    AnyReply,
-    Notification,
-}
-
-impl Matcher {
-    pub(super) fn matches(self, kind: Kind) -> bool {
-        match self {
-            Self::Request(opcode) => kind == Kind::Request(opcode),
-            Self::AnyRequest => matches!(kind, Kind::Request(_)),
-            Self::Reply(opcode) => {
-                [Kind::Reply(opcode), Kind::Created(opcode), Kind::Refusal(opcode)].contains(&kind)
-            }
-            Self::Success(opcode) => [Kind::Reply(opcode), Kind::Created(opcode)].contains(&kind),
-            Self::Created => matches!(kind, Kind::Created(_)),
-            Self::AnyReply => {
-                matches!(kind, Kind::Reply(_) | Kind::Created(_) | Kind::Refusal(_) | Kind::Unasked)
-            }
-            Self::Notification => kind == Kind::Notification,
-        }
-    }
+    Other,
 }
 
 /// A counter of the frames that a rule applies to, which decides which of them it strikes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Trigger {
-    matcher: Matcher,
+    matches: Arc<Function<dyn Fn(Kind) -> bool + Send + Sync>>,
     /// The number of frames that pass before the first one is struck.
     skip: u64,
     /// The number of frames that are struck then; `None` for all that follow.
@@ -253,7 +229,7 @@ pub(super) struct Trigger {
 impl Trigger {
     /// Counts the next frame, and returns whether it is struck.
     pub(super) fn strikes(&mut self, kind: Kind) -> bool {
-        if !self.matcher.matches(kind) {
+        if !(self.matches.0)(kind) {
             return false;
         }
         if self.skip > 0 {

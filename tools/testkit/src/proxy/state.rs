@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::{SetOnce, watch};
 use tokio::time::Instant;
 
-use super::rule::{Fault, How, Kind, Matcher, Trigger};
+use super::rule::{Fault, How, Kind, Trigger};
 use crate::wire::Opcode;
 
 /// The state that a proxy and its connections share.
@@ -149,27 +149,27 @@ pub struct Counts {
 impl Counts {
     /// Returns the number of requests with this opcode.
     pub fn requests(&self, opcode: Opcode) -> u64 {
-        self.sum(Matcher::Request(opcode))
+        self.sum(|kind| kind == Kind::Request(opcode))
     }
 
     /// Returns the number of requests, including pings and the first frames of connections.
     pub fn requests_total(&self) -> u64 {
-        self.sum(Matcher::AnyRequest)
+        self.sum(|kind| matches!(kind, Kind::Request(_)))
     }
 
     /// Returns the number of replies to requests with this opcode.
     pub fn replies(&self, opcode: Opcode) -> u64 {
-        self.sum(Matcher::Reply(opcode))
+        self.sum(|kind| matches!(kind, Kind::Reply(of, _) if of == opcode))
     }
 
     /// Returns the number of replies, including those to pings and the first frames of connections.
     pub fn replies_total(&self) -> u64 {
-        self.sum(Matcher::AnyReply)
+        self.sum(|kind| matches!(kind, Kind::Reply(..) | Kind::Unasked))
     }
 
     /// Returns the number of watch events.
     pub fn notifications(&self) -> u64 {
-        self.sum(Matcher::Notification)
+        self.sum(|kind| kind == Kind::Notification)
     }
 
     /// Returns the number of accepted connections, including ended ones but not refused ones.
@@ -177,8 +177,8 @@ impl Counts {
         self.connections
     }
 
-    fn sum(&self, matcher: Matcher) -> u64 {
-        self.frames.iter().filter(|(kind, _)| matcher.matches(**kind)).map(|(_, count)| count).sum()
+    fn sum(&self, matches: impl Fn(Kind) -> bool) -> u64 {
+        self.frames.iter().filter(|(kind, _)| matches(**kind)).map(|(_, count)| count).sum()
     }
 }
 

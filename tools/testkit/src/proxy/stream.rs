@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::codec::Decoder;
 
-use super::rule::{Fault, How, Rewriter};
+use super::rule::{Fault, How};
 use super::state::{Lane, Link};
 use crate::wire::{Frames, Malformed, frames};
 
@@ -81,9 +81,7 @@ impl<R: AsyncRead + Unpin> Inlet<R> {
             let parcel = match self.next().await {
                 Ok(Some(body)) => match judge(&body) {
                     Ok(Some(Fault::Discard)) => continue,
-                    Ok(Some(Fault::Rewrite(Rewriter(rewriter)))) => {
-                        Parcel::Frame(rewriter(&body).into(), None)
-                    }
+                    Ok(Some(Fault::Rewrite(rewriter))) => Parcel::Frame((rewriter.0)(&body).into(), None),
                     Ok(fault) => Parcel::Frame(body, fault),
                     Err(_) => Parcel::Cut(How::Fin),
                 },

@@ -1,6 +1,4 @@
 //! An ensemble of real ZooKeeper servers.
-//!
-//! This module may use only `error`, `eventually`, `installation`, `proxy`, `supervisor` and `zookeeper`.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -42,10 +40,6 @@ struct Link {
 
 impl Ensemble {
     /// Starts an ensemble with the default options.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`EnsembleBuilder::start`].
     pub fn start() -> Result<Self, Error> {
         Self::builder().start()
     }
@@ -72,10 +66,6 @@ impl Ensemble {
     }
 
     /// Returns one of the servers, counted from zero.
-    ///
-    /// # Panics
-    ///
-    /// Panics if there is no such server.
     pub fn server(&self, index: usize) -> &ZooKeeper {
         &self.servers[index]
     }
@@ -92,10 +82,6 @@ impl Ensemble {
     /// Waits until a majority of the servers is serving, and returns the followers of their leader.
     ///
     /// A server that does not answer within 250 ms, such as a paused one, is not included.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`leader`](Self::leader).
     pub fn followers(&self) -> Result<Vec<&ZooKeeper>, Error> {
         Ok(self.quorum()?.1)
     }
@@ -104,10 +90,6 @@ impl Ensemble {
     /// still reach it, and votes still pass.
     ///
     /// A follower that is cut off answers reads until it gives its leader up.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the ensemble was built without [`EnsembleBuilder::separable`], or if the server is not one of it.
     pub fn separate(&self, server: &ZooKeeper) {
         self.links_of(server).for_each(|proxy| proxy.blackhole(Direction::Both));
     }
@@ -116,19 +98,11 @@ impl Ensemble {
     /// one follows it. Votes are not delayed, and neither are its clients.
     ///
     /// A follower that is delayed answers reads from a state that the leader has left behind.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the ensemble was built without [`EnsembleBuilder::separable`], or if the server is not one of it.
     pub fn delay(&self, server: &ZooKeeper, delay: Duration) {
         self.links_of(server).for_each(|proxy| proxy.delay(Direction::Both, delay));
     }
 
     /// Ends the effect of [`separate`](Self::separate) and [`delay`](Self::delay). Data that was kept passes first.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the ensemble was built without [`EnsembleBuilder::separable`], or if the server is not one of it.
     pub fn join(&self, server: &ZooKeeper) {
         self.links_of(server).for_each(Proxy::heal);
     }
@@ -144,10 +118,6 @@ impl Ensemble {
     ///
     /// It waits until all servers are ready. Unlike [`ZooKeeper::restart`], it can restart an ensemble
     /// without any running server.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`EnsembleBuilder::start`].
     pub fn restart(&self) -> Result<(), Error> {
         thread::scope(|scope| {
             let restarts: Vec<_> =
@@ -157,10 +127,6 @@ impl Ensemble {
     }
 
     /// Ends the servers and removes their directories, as dropping the ensemble does.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Io`] if waiting for the end fails.
     pub fn stop(self) -> Result<(), Error> {
         self.servers.into_iter().try_for_each(ZooKeeper::stop)
     }
@@ -246,18 +212,14 @@ impl EnsembleBuilder {
         self
     }
 
-    /// Lets [`Ensemble::separate`] cut servers off, and [`Ensemble::delay`] delay them (default: they reach each other
-    /// directly).
+    /// Lets [`Ensemble::separate`] cut servers off, and [`Ensemble::delay`] delay them, which both panic otherwise (default:
+    /// they reach each other directly).
     pub fn separable(mut self) -> Self {
         self.is_separable = true;
         self
     }
 
     /// Starts the servers and waits until all are ready; this blocks the thread.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`ZooKeeperBuilder::start`].
     pub fn start(self) -> Result<Ensemble, Error> {
         let servers = self.servers;
         self.start_at(|| Places::find(servers))

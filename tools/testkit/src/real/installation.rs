@@ -3,8 +3,6 @@
 //! Each search looks at the places that environment variables name, and then where Debian's packages put the files. A
 //! variable that is set but points to a place without the expected files is never skipped silently: it is an
 //! [`Error::BadLocation`].
-//!
-//! This module may use only `error`, and `tail` of `real`.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -22,10 +20,6 @@ macro_rules! search {
     ($($type:ident)*) => {$(
         impl $type {
             /// Searches as [`find_with`](Self::find_with) does, with the environment variables of this process.
-            ///
-            /// # Errors
-            ///
-            /// Returns the errors of [`find_with`](Self::find_with).
             pub fn find() -> Result<Self, Error> {
                 Self::find_with(|variable| env::var_os(variable))
             }
@@ -61,10 +55,6 @@ impl Installation {
     ///
     /// ZooKeeper is searched for at `ZOOKEEPER_HOME` (an unpacked release), then at `ZOOKEEPER_CLASSPATH`,
     /// then where Debian's package puts it. Java is searched for at `JAVA_HOME`, then on the `PATH`.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Missing`] or [`Error::BadLocation`].
     pub fn find_with(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
         let classpath = match (set(&lookup, "ZOOKEEPER_HOME"), set(&lookup, "ZOOKEEPER_CLASSPATH")) {
             (Some(home), _) => release_classpath(&home)?,
@@ -100,10 +90,6 @@ impl Curator {
     ///
     /// Curator is searched for at `CURATOR_CLASSPATH`, which names its jars and those that they need, and
     /// then where Debian's package puts it. Java is searched for at `JAVA_HOME`, then on the `PATH`.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Missing`] or [`Error::BadLocation`].
     pub fn find_with(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
         let classpath = match set(&lookup, CURATOR) {
             Some(classpath) => given_classpath(CURATOR, &classpath)?,
@@ -136,10 +122,6 @@ impl PostgreSql {
     ///
     /// Its programs are searched for in the directory `POSTGRESQL_BIN`, then where Debian's packages put them,
     /// the latest version first, and then on the `PATH`.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Missing`] or [`Error::BadLocation`].
     pub fn find_with(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
         let has_programs = |directory: &PathBuf| {
             ["initdb", "postgres"].iter().all(|program| directory.join(program).is_file())
@@ -177,10 +159,6 @@ impl Kerberos {
     ///
     /// They are searched for in the directories of `KERBEROS_PATH`, which has the form of `PATH`, or else on the `PATH`,
     /// and then in `/usr/sbin`.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Missing`] or [`Error::BadLocation`].
     pub fn find_with(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
         let given = set(&lookup, KERBEROS);
         let directories: Vec<_> = match &given {

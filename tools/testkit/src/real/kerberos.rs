@@ -1,6 +1,4 @@
 //! A key distribution center of Kerberos as a child process.
-//!
-//! This module may use only `error`, `installation`, `supervisor`, and `tail` of `real`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -96,10 +94,6 @@ impl Kdc {
 
     /// Creates a user such as `worker`, or a service such as `zookeeper/localhost`, with a random key.
     ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Io`] if it exists, or a program fails.
-    ///
     /// # Panics
     ///
     /// Panics if the name has a character other than letters, digits, `.`, `-` and `/`.
@@ -123,19 +117,11 @@ impl Kdc {
     }
 
     /// Stops the process (SIGSTOP), so that requests get no answer.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Io`] if the shell that supervises the process has gone.
     pub fn pause(&self) -> Result<(), Error> {
         self.supervise(Supervisor::pause)
     }
 
     /// Continues the process (SIGCONT) after a [`pause`](Self::pause).
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`pause`](Self::pause).
     pub fn resume(&self) -> Result<(), Error> {
         self.supervise(|supervisor| supervisor.signal("CONT"))
     }
@@ -178,10 +164,6 @@ impl Principal {
 
     /// Gets a ticket, with options of `kinit` such as `-l 1s` or `-f`, and returns a new cache for the variable
     /// `KRB5CCNAME`.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Io`] if `kinit` fails.
     pub fn ticket(&self, options: &[&str]) -> Result<PathBuf, Error> {
         let cache = self.files.next_file("cache");
         let mut arguments: Vec<&OsStr> = options.iter().map(OsStr::new).collect();

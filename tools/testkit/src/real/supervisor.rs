@@ -1,6 +1,4 @@
 //! The shell that supervises a server for its owner, and free ports for servers.
-//!
-//! This module may use only `error`, `eventually`, `listener`, and `tail` of `real`.
 
 use std::ffi::OsString;
 use std::fs;

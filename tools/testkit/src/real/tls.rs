@@ -1,6 +1,6 @@
 //! Certificates for tests, and the TLS of real servers.
 //!
-//! This module needs the feature `tls`. It may use no other module of the crate.
+//! This module needs the feature `tls`.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -143,13 +143,6 @@ impl Authority {
     /// It is valid for each of `names`, which are host names or IP addresses. Its subject is `CN=NAME` with the first
     /// name. ZooKeeper knows a client with this certificate as that subject, in the scheme `x509`.
     ///
-    /// ```
-    /// use zklock_testkit::{Authority, Validity};
-    ///
-    /// let authority = Authority::new();
-    /// let outdated = authority.identity(["localhost", "127.0.0.1"], Validity::Expired);
-    /// ```
-    ///
     /// # Panics
     ///
     /// Panics if there is no name, if a name is not ASCII, or if the system has no random numbers for a key.
@@ -178,15 +171,6 @@ impl Authority {
     /// Returns a revocation list of the authority as PEM, with the certificates that it has revoked so far.
     ///
     /// It is valid from yesterday until tomorrow.
-    ///
-    /// ```
-    /// use zklock_testkit::{Authority, Validity};
-    ///
-    /// let authority = Authority::new();
-    /// let stolen = authority.identity(["worker"], Validity::Now);
-    /// let list = authority.revocation_list([&stolen]);
-    /// assert!(list.starts_with("-----BEGIN X509 CRL-----"));
-    /// ```
     pub fn revocation_list<'a>(&self, revoked: impl IntoIterator<Item = &'a Identity>) -> String {
         let revoked = revoked.into_iter().map(|identity| RevokedCertParams {
             serial_number: identity.serial.into(),

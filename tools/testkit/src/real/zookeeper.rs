@@ -1,6 +1,4 @@
 //! A real ZooKeeper server as a child process.
-//!
-//! This module may use only `error`, `four_letter`, `installation`, `kerberos`, `supervisor` and `tls`.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -81,56 +79,33 @@ impl ZooKeeper {
     }
 
     /// Returns the server's log since its last start.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the log cannot be read.
     pub fn log(&self) -> io::Result<String> {
         let log = fs::read(self.directory().join("server.log"))?;
         Ok(String::from_utf8_lossy(&log).into_owned())
     }
 
     /// Sends a four-letter word such as `mntr` or `srvr` to the server, and returns its answer.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the server cannot be reached, or does not answer within 5 s because it is paused.
     pub fn four_letter(&self, word: &str) -> io::Result<String> {
         four_letter::ask(self.address, word, ANSWER_WITHIN)
     }
 
-    /// Returns how many packets clients have sent to the server, including the one that this method sends.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the server does not answer.
+    /// Returns how many packets clients have sent to the server, including the one that this method sends. The server must
+    /// answer.
     pub fn packets_received(&self) -> u64 {
         four_letter::monitored(self.address, "zk_packets_received", ANSWER_WITHIN)
     }
 
-    /// Returns how many watches clients have set on the server.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the server does not answer.
+    /// Returns how many watches clients have set on the server, which must answer.
     pub fn watch_count(&self) -> u64 {
         four_letter::monitored(self.address, "zk_watch_count", ANSWER_WITHIN)
     }
 
     /// Stops the server's process (SIGSTOP), which keeps its connections and sends nothing from then on.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::NotRunning`] after a [`kill`](Self::kill).
     pub fn pause(&self) -> Result<(), Error> {
         self.supervise(Supervisor::pause)
     }
 
     /// Continues the server's process (SIGCONT) after a [`pause`](Self::pause).
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::NotRunning`] after a [`kill`](Self::kill).
     pub fn resume(&self) -> Result<(), Error> {
         self.supervise(|supervisor| supervisor.signal("CONT"))
     }
@@ -138,20 +113,12 @@ impl ZooKeeper {
     /// Kills the server's process (SIGKILL) and waits until it has gone.
     ///
     /// The data remains, and a [`restart`](Self::restart) uses the same port.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Io`] if the shell that supervises the server has gone.
     pub fn kill(&self) -> Result<(), Error> {
         self.supervisor().end_server().map_err(Error::io("kill ZooKeeper"))
     }
 
     /// Starts the server again with the same port and data, after killing it if it is running, and waits
     /// until it is ready. A server of an ensemble is ready only with a quorum.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`ZooKeeperBuilder::start`].
     pub fn restart(&self) -> Result<(), Error> {
         let mut supervisor = self.supervisor();
         supervisor.end_server().map_err(Error::io("kill ZooKeeper"))?;
@@ -160,10 +127,6 @@ impl ZooKeeper {
     }
 
     /// Ends the server and removes its directory, as dropping it does.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Io`] if waiting for the end fails.
     pub fn stop(self) -> Result<(), Error> {
         self.supervisor().close().map_err(Error::io("stop ZooKeeper"))
     }

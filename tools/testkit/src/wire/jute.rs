@@ -16,12 +16,7 @@ pub enum Malformed {
 
     /// A value is not one of those that the protocol defines.
     #[error("{value} is not a known {what}")]
-    Value {
-        /// The kind of value that was expected.
-        what: &'static str,
-        /// The value that was found.
-        value: i32,
-    },
+    Value { what: &'static str, value: i32 },
 
     /// Bytes are left over after the last record.
     #[error("{0} bytes are left over")]
@@ -31,10 +26,6 @@ pub enum Malformed {
 /// A record of the protocol, which has one encoding.
 pub trait Record: Sized {
     /// Decodes the record.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Malformed`] if the bytes do not encode such a record.
     fn read(reader: &mut Reader) -> Result<Self, Malformed>;
 
     /// Encodes the record.
@@ -48,10 +39,6 @@ pub trait Record: Sized {
     }
 
     /// Decodes a record that takes up all of the bytes.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Malformed`] if the bytes do not encode such a record, or if bytes are left over.
     fn from_bytes(bytes: Bytes) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes);
         let record = Self::read(&mut reader)?;
@@ -179,10 +166,6 @@ impl Reader {
     }
 
     /// Checks that all bytes have been read.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Malformed::Trailing`] if bytes are left.
     pub fn end(&self) -> Result<(), Malformed> {
         if self.bytes.is_empty() { Ok(()) } else { Err(Malformed::Trailing(self.bytes.len())) }
     }
@@ -232,7 +215,7 @@ impl Reader {
     }
 }
 
-/// A writer of records and of values in the jute encoding.
+/// A writer of records and of values in the jute encoding. It panics at lengths of 2 GiB and more.
 #[derive(Clone, Debug, Default)]
 pub struct Writer {
     bytes: BytesMut,
@@ -245,10 +228,6 @@ impl Writer {
     }
 
     /// Writes a `buffer`, which is null for `None`.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the value is 2 GiB or longer.
     pub fn buffer(&mut self, value: Option<&[u8]>) {
         match value {
             None => self.int(-1),
@@ -260,19 +239,11 @@ impl Writer {
     }
 
     /// Writes a `ustring`.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the value is 2 GiB or longer.
     pub fn string(&mut self, value: &str) {
         self.buffer(Some(value.as_bytes()));
     }
 
     /// Writes a `vector`.
-    ///
-    /// # Panics
-    ///
-    /// Panics if there are 2³¹ elements or more.
     pub fn vector<T>(&mut self, values: &[T], mut element: impl FnMut(&mut Self, &T)) {
         self.length(values.len());
         values.iter().for_each(|value| element(self, value));

@@ -38,7 +38,6 @@ pub mod permissions {
 pub struct RequestHeader {
     /// The number of the request, assigned by the client.
     pub xid: i32,
-    /// The requested operation.
     pub opcode: Opcode,
 }
 
@@ -75,9 +74,7 @@ pub struct Stat {
     pub aversion: i32,
     /// The session that an ephemeral node belongs to, or zero.
     pub ephemeral_owner: i64,
-    /// The length of its data in bytes.
     pub data_length: i32,
-    /// The number of its children.
     pub num_children: i32,
     /// The transaction that last created or deleted a child.
     pub pzxid: i64,
@@ -105,7 +102,6 @@ impl Id {
 pub struct Acl {
     /// A sum of [`permissions`].
     pub permissions: i32,
-    /// The identity that has these permissions.
     pub id: Id,
 }
 
@@ -124,7 +120,6 @@ impl Acl {
 /// An identity of a connection, as `whoAmI` returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientInfo {
-    /// The scheme of the identity.
     pub scheme: String,
     /// The user's name, or the address.
     pub user: String,
@@ -163,9 +158,7 @@ impl Record for EventType {
 /// A watch event, sent with the number [`xid::NOTIFICATION`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WatchEvent {
-    /// The type of the event.
     pub event: EventType,
-    /// The path of the node that the event is about.
     pub path: String,
 }
 
@@ -247,7 +240,6 @@ pub struct ConnectResponse {
     pub timeout: i32,
     /// The id of the session; zero when the session has expired.
     pub session_id: i64,
-    /// The session's password.
     pub password: Option<Bytes>,
     /// Whether the server has no quorum; present only if the request has its `read_only` field.
     pub read_only: Option<bool>,
@@ -279,11 +271,8 @@ impl CreateFlags {
 pub struct Create {
     /// The path, to which the server appends a counter if the flags ask for one.
     pub path: String,
-    /// The data.
     pub data: Option<Bytes>,
-    /// The ACL.
     pub acl: Vec<Acl>,
-    /// The flags.
     pub flags: CreateFlags,
 }
 
@@ -294,43 +283,33 @@ impl Create {
     }
 }
 
-/// A node to delete.
+/// A node to delete, which must have this version, or any if that is -1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delete {
-    /// The path of the node.
     pub path: String,
-    /// The version that the node must have, or -1 for any.
     pub version: i32,
 }
 
-/// A node whose version is to be checked.
+/// A node whose version is to be checked, where -1 stands for any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckVersion {
-    /// The path of the node.
     pub path: String,
-    /// The version that the node must have, or -1 for any.
     pub version: i32,
 }
 
-/// New data for a node.
+/// New data for a node, which must have this version, or any if that is -1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetData {
-    /// The path of the node.
     pub path: String,
-    /// The new data.
     pub data: Option<Bytes>,
-    /// The version that the node must have, or -1 for any.
     pub version: i32,
 }
 
-/// A new ACL for a node.
+/// A new ACL for a node, whose ACL must have this version, or any if that is -1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetAcl {
-    /// The path of the node.
     pub path: String,
-    /// The new ACL.
     pub acl: Vec<Acl>,
-    /// The version that the node's ACL must have, or -1 for any.
     pub version: i32,
 }
 
@@ -339,15 +318,10 @@ pub struct SetAcl {
 pub struct SetWatches {
     /// The last transaction that the client has seen; the server reports later changes at once.
     pub relative_zxid: i64,
-    /// Paths with data watches.
     pub data: Vec<String>,
-    /// Paths with exist watches.
     pub exist: Vec<String>,
-    /// Paths with child watches.
     pub child: Vec<String>,
-    /// Paths with persistent watches.
     pub persistent: Vec<String>,
-    /// Paths with persistent recursive watches.
     pub persistent_recursive: Vec<String>,
 }
 
@@ -373,7 +347,6 @@ impl SetWatches {
 /// A persistent watch to set, on a node or on its whole subtree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddWatch {
-    /// The path of the node.
     pub path: String,
     /// Zero for the node and its children, one for the whole subtree: `AddWatchMode`.
     pub mode: i32,

@@ -18,57 +18,26 @@ pub enum Request {
     Create2(Create),
     /// [`Opcode::CREATE_CONTAINER`].
     CreateContainer(Create),
-    /// [`Opcode::CREATE_TTL`].
-    CreateTtl {
-        /// The node.
-        create: Create,
-        /// The time to live after the last change, in milliseconds.
-        ttl: i64,
-    },
+    /// [`Opcode::CREATE_TTL`], with the time to live after the last change, in milliseconds.
+    CreateTtl { create: Create, ttl: i64 },
     /// [`Opcode::DELETE`].
     Delete(Delete),
-    /// [`Opcode::EXISTS`].
-    Exists {
-        /// The node.
-        path: String,
-        /// Whether to set a data watch, or an exist watch if the node does not exist.
-        watch: bool,
-    },
-    /// [`Opcode::GET_DATA`].
-    GetData {
-        /// The node.
-        path: String,
-        /// Whether to set a data watch.
-        watch: bool,
-    },
+    /// [`Opcode::EXISTS`]. Its watch is a data watch, or an exist watch if the node does not exist.
+    Exists { path: String, watch: bool },
+    /// [`Opcode::GET_DATA`], with a data watch.
+    GetData { path: String, watch: bool },
     /// [`Opcode::SET_DATA`].
     SetData(SetData),
     /// [`Opcode::GET_ACL`].
-    GetAcl {
-        /// The node.
-        path: String,
-    },
+    GetAcl { path: String },
     /// [`Opcode::SET_ACL`].
     SetAcl(SetAcl),
-    /// [`Opcode::GET_CHILDREN`].
-    GetChildren {
-        /// The node.
-        path: String,
-        /// Whether to set a child watch.
-        watch: bool,
-    },
-    /// [`Opcode::GET_CHILDREN2`].
-    GetChildren2 {
-        /// The node.
-        path: String,
-        /// Whether to set a child watch.
-        watch: bool,
-    },
-    /// [`Opcode::SYNC`].
-    Sync {
-        /// Any path; the server only returns it.
-        path: String,
-    },
+    /// [`Opcode::GET_CHILDREN`], with a child watch.
+    GetChildren { path: String, watch: bool },
+    /// [`Opcode::GET_CHILDREN2`], with a child watch.
+    GetChildren2 { path: String, watch: bool },
+    /// [`Opcode::SYNC`]. A server only returns the path, which may be any.
+    Sync { path: String },
     /// [`Opcode::CHECK`], which servers support only within a multi.
     Check(CheckVersion),
     /// [`Opcode::MULTI`], with an [`Op`](super::Op) for each change.
@@ -78,12 +47,7 @@ pub enum Request {
     /// [`Opcode::PING`].
     Ping,
     /// [`Opcode::AUTH`].
-    Auth {
-        /// The scheme of the identity.
-        scheme: String,
-        /// The proof of the identity.
-        auth: Option<Bytes>,
-    },
+    Auth { scheme: String, auth: Option<Bytes> },
     /// [`Opcode::SET_WATCHES`], without persistent watches.
     SetWatches(SetWatches),
     /// [`Opcode::SET_WATCHES2`].
@@ -91,40 +55,19 @@ pub enum Request {
     /// [`Opcode::ADD_WATCH`].
     AddWatch(AddWatch),
     /// [`Opcode::CHECK_WATCHES`].
-    CheckWatches {
-        /// The node.
-        path: String,
-        /// The kind of the watches.
-        kind: WatcherType,
-    },
+    CheckWatches { path: String, kind: WatcherType },
     /// [`Opcode::REMOVE_WATCHES`].
-    RemoveWatches {
-        /// The node.
-        path: String,
-        /// The kind of the watches.
-        kind: WatcherType,
-    },
-    /// [`Opcode::GET_EPHEMERALS`].
-    GetEphemerals {
-        /// The prefix of the paths to return.
-        prefix: String,
-    },
+    RemoveWatches { path: String, kind: WatcherType },
+    /// [`Opcode::GET_EPHEMERALS`] whose paths begin with the prefix.
+    GetEphemerals { prefix: String },
     /// [`Opcode::GET_ALL_CHILDREN_NUMBER`].
-    GetAllChildrenNumber {
-        /// The node.
-        path: String,
-    },
+    GetAllChildrenNumber { path: String },
     /// [`Opcode::WHO_AM_I`].
     WhoAmI,
     /// [`Opcode::CLOSE_SESSION`].
     CloseSession,
-    /// A request with any other opcode.
-    Unknown {
-        /// The opcode.
-        opcode: Opcode,
-        /// The rest of the frame.
-        body: Bytes,
-    },
+    /// A request with any other opcode, and the rest of its frame.
+    Unknown { opcode: Opcode, body: Bytes },
 }
 
 variants!(Request {
@@ -167,10 +110,6 @@ impl Request {
     }
 
     /// Decodes a request after its header. Like a server, it ignores any bytes that follow the request.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Malformed`] if the bytes do not encode such a request.
     pub fn read(opcode: Opcode, reader: &mut Reader) -> Result<Self, Malformed> {
         if let Some(request) = Self::read_listed(opcode, reader)? {
             return Ok(request);

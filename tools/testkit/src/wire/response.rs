@@ -14,37 +14,17 @@ pub enum Response {
     /// A path: the response to a create and a sync.
     Path(String),
     /// A path and a stat: the response to the newer creates.
-    Created {
-        /// The path, including any counter.
-        path: String,
-        /// The node's stat.
-        stat: Stat,
-    },
+    Created { path: String, stat: Stat },
     /// A stat: the response to an exists and to changes of data and ACLs.
     Stat(Stat),
     /// Data and a stat.
-    Data {
-        /// The data.
-        data: Option<Bytes>,
-        /// The node's stat.
-        stat: Stat,
-    },
+    Data { data: Option<Bytes>, stat: Stat },
     /// An ACL and a stat.
-    Acl {
-        /// The ACL.
-        acl: Vec<Acl>,
-        /// The node's stat.
-        stat: Stat,
-    },
+    Acl { acl: Vec<Acl>, stat: Stat },
     /// The names of children.
     Children(Vec<String>),
-    /// The names of children and a stat.
-    Children2 {
-        /// The names of the children, in no particular order.
-        children: Vec<String>,
-        /// The node's stat.
-        stat: Stat,
-    },
+    /// The names of children, in no particular order, and a stat.
+    Children2 { children: Vec<String>, stat: Stat },
     /// The results of a multi or a multi-read. This is the only response that can report failures.
     Multi(Vec<OpResult>),
     /// Zero: the response to setting a persistent watch.
@@ -76,10 +56,6 @@ variants!(Response {
 
 impl Response {
     /// Decodes the response to a request with the opcode `to`, from the bytes after the reply's header.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Malformed`] if the bytes do not encode such a response, or if bytes are left over.
     pub fn from_bytes(to: Opcode, body: Bytes) -> Result<Self, Malformed> {
         let mut reader = Reader::new(body);
         let response = Self::read(to, &mut reader)?;

@@ -1,10 +1,52 @@
-//! The medians and their ratios, as a table in Markdown.
+//! The figures of measurements: their medians and ratios, as a table in Markdown.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 
-use super::figures::Figures;
 use super::scenarios::{CURATOR, RAW, ZKLOCK};
 use crate::step::Outcome;
+
+/// The figures of a line that a benchmark prints, by their names.
+pub(crate) type Figures = BTreeMap<String, f64>;
+
+/// Reads the words of the form `NAME=VALUE`.
+///
+/// A figure may have the value `-`, such as the longest run where sessions do not share a lock. It is left out.
+pub(crate) fn parse(line: &str) -> Outcome<Figures> {
+    let words = line.split_whitespace().filter_map(|word| word.split_once('='));
+    let figures = words.filter(|(_, text)| *text != "-").map(|(name, text)| {
+        let number = text.parse().ok().filter(|number: &f64| number.is_finite());
+        let number = number.ok_or_else(|| format!("`{text}` is not a number in `{line}`"))?;
+        Ok((name.to_owned(), number))
+    });
+    let figures: Figures = figures.collect::<Outcome<_>>()?;
+    if figures.is_empty() { Err(format!("there are no figures in `{line}`").into()) } else { Ok(figures) }
+}
+
+/// Returns a figure that has a value.
+pub(crate) fn get(figures: &Figures, name: &str) -> Outcome<f64> {
+    figures.get(name).copied().ok_or_else(|| format!("there is no {name} in {figures:?}").into())
+}
+
+/// Returns the median of each figure, of those measurements that have it.
+pub(crate) fn medians(all: &[Figures]) -> Figures {
+    let mut values = BTreeMap::<_, Vec<_>>::new();
+    for (name, value) in all.iter().flatten() {
+        values.entry(name.clone()).or_default().push(*value);
+    }
+    values.into_iter().map(|(name, values)| (name, median(values))).collect()
+}
+
+/// Returns the median of values, of which there is one at least.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len().is_multiple_of(2) {
+        f64::midpoint(values[middle - 1], values[middle])
+    } else {
+        values[middle]
+    }
+}
 
 /// The rows of all scenarios.
 #[derive(Default)]
@@ -20,20 +62,20 @@ impl Table {
         for (client, figures) in medians {
             let ratio = |other: Option<&Figures>, name| -> Outcome<String> {
                 match other.filter(|_| client.starts_with(ZKLOCK.0)) {
-                    Some(other) => Ok(shortened(figures.get(name)? / other.get(name)?)),
+                    Some(other) => Ok(shortened(get(figures, name)? / get(other, name)?)),
                     None => Ok(String::new()),
                 }
             };
             let or_nothing = |name, digits| {
-                figures.find(name).map_or_else(String::new, |value| format!("{value:.digits$}"))
+                figures.get(name).map_or_else(String::new, |value| format!("{value:.digits$}"))
             };
             self.rows.push([
                 scenario.to_owned(),
                 (*client).to_owned(),
-                format!("{:.0}", figures.get("ops_per_s")?),
-                short(figures.get("p50_us")?),
-                short(figures.get("p99_us")?),
-                format!("{:.2}", figures.get("requests_per_op")?),
+                format!("{:.0}", get(figures, "ops_per_s")?),
+                short(get(figures, "p50_us")?),
+                short(get(figures, "p99_us")?),
+                format!("{:.2}", get(figures, "requests_per_op")?),
                 or_nothing("events_per_op", 2),
                 or_nothing("longest_run", 0),
                 or_nothing("longest_wait_ms", 1),
@@ -57,13 +99,14 @@ impl Display for Table {
 
 /// Formats a ratio with at least two of its digits, and with all digits in front of the point.
 fn shortened(ratio: f64) -> String {
-    if ratio >= 100.0 {
-        format!("{ratio:.0}")
+    let digits = if ratio >= 100.0 {
+        0
     } else if ratio >= 0.1 {
-        format!("{ratio:.2}")
+        2
     } else {
-        format!("{ratio:.4}")
-    }
+        4
+    };
+    format!("{ratio:.digits$}")
 }
 
 /// Formats microseconds with three digits, or with all digits in front of the point.
@@ -98,7 +141,7 @@ mod tests {
                 "ops_per_s={ops_per_s} p50_us={p50_us} p99_us=900 requests_per_op=3 events_per_op=0.5 \
                  longest_run=- longest_wait_ms=4.25"
             );
-            (*client, Figures::parse(&line).unwrap())
+            (*client, parse(&line).unwrap())
         });
         let mut table = Table::default();
         table.add(scenario, &medians.collect::<Vec<_>>()).unwrap();
@@ -122,5 +165,19 @@ mod tests {
         assert_eq!(rows("mutex", &clients), expected);
         let row = "| rw | zklock | 300000 | 500 | 900 | 3.00 | 0.50 |  | 4.2 | 300 | 1.00 |  |  |";
         assert_eq!(rows("rw", &[clients[1], ("zklock", 300_000.0, 500.0)])[1], row);
+    }
+
+    #[test]
+    fn a_line_with_another_word_for_a_number_is_refused() {
+        for line in ["zklock mutex", "a=NaN", "a=1 b=x", "a="] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_median_is_the_middle_of_each_figure() {
+        let figures = |line| parse(line).unwrap();
+        let all = [figures("zklock mutex a=10 b=1"), figures("a=1000 b=-"), figures("a=20.5 b=3")];
+        assert_eq!(medians(&all), figures("a=20.5 b=2"));
     }
 }

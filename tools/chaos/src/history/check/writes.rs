@@ -1,16 +1,14 @@
-//! Guarded writes, and resources that know tokens. The accesses to each resource come with the holds that they were made under.
+//! Guarded writes, and resources that refuse some. The accesses to each resource come with the holds that they were made under.
 
 use std::collections::BTreeMap;
 
 use super::told::successions;
 use crate::history::{
-    CallId, Ending, Event, History, Hold, Outcome, Record, Rule, Source, Token, Violation, Way, both, life,
-    millis,
+    CallId, Ending, Event, History, Hold, Outcome, Record, Rule, Source, Violation, Way, both, life, millis,
 };
 
-/// Checks that no guarded write is applied after the next grant, that a fenced resource accepts no older token, that
-/// neither refuses a holder that is valid until its release, that nobody reads a value that was refused, and that no
-/// update of a valid holder is lost.
+/// Checks that no guarded write is applied after the next grant, that no resource refuses a holder that is valid until
+/// its release, that nobody reads a value that was refused, and that no update of a valid holder is lost.
 ///
 /// A guarded write is late if it began after the next grant. Nothing is excused.
 pub(crate) fn writes(history: &History) -> Vec<Violation> {
@@ -21,10 +19,8 @@ pub(crate) fn writes(history: &History) -> Vec<Violation> {
         violations.extend(refused(name, &resource));
         violations.extend(phantoms(name, &resource));
         violations.extend(lost_updates(name, &resource));
-        match resource.way {
-            Some(Way::Guarded) => violations.extend(begun_late(history, name, &resource, &next)),
-            Some(Way::Fenced) => violations.extend(old_tokens(name, &resource)),
-            _ => {}
+        if resource.way == Some(Way::Guarded) {
+            violations.extend(begun_late(history, name, &resource, &next));
         }
     }
     violations
@@ -45,27 +41,6 @@ fn begun_late(
         Some(Violation::new(Rule::LateWrite, text, [access.record.clone()].into_iter().chain(grants)))
     });
     late.collect()
-}
-
-/// Finds writes that were applied although a write with a greater token had been applied before they began.
-fn old_tokens(name: &str, resource: &Resource<'_>) -> Vec<Violation> {
-    let tokened = |access: &&Access<'_>| access.is_applied() && access.token.is_some();
-    let by_end: Vec<_> = resource.accesses.iter().filter(tokened).collect();
-    let mut by_beginning = by_end.clone();
-    by_beginning.sort_by_key(|access| access.began);
-    let (mut ended, mut violations) = (by_end.into_iter().peekable(), Vec::new());
-    let mut greatest: Option<&Access<'_>> = None;
-    for write in by_beginning {
-        while let Some(before) = ended.next_if(|before| before.ended <= write.began) {
-            greatest = greatest.filter(|greatest| greatest.token >= before.token).or(Some(before));
-        }
-        if let Some(before) = greatest.filter(|before| before.token > write.token) {
-            let text = format!("{name} took the older token of {} after that of {}", write.call, before.call);
-            let records = [before.record.clone(), write.record.clone()];
-            violations.push(Violation::new(Rule::OldToken, text, records));
-        }
-    }
-    violations
 }
 
 /// Finds reads of values whose writes were all refused.
@@ -160,7 +135,6 @@ struct Access<'a> {
     value: Option<u64>,
     /// The outcome of a write.
     wrote: Option<Outcome>,
-    token: Option<Token>,
     hold: Option<&'a Hold>,
     record: &'a Record,
 }
@@ -178,15 +152,15 @@ impl<'a> Access<'a> {
 
     fn of(record: &'a Record, holds: &BTreeMap<CallId, &'a Hold>) -> Option<(&'a str, Option<Way>, Self)> {
         let Source::Call(call) = record.by else { return None };
-        let (resource, way, began, value, wrote, token) = match &record.event {
-            Event::Read { resource, began, value } => (resource, None, *began, *value, None, None),
-            Event::Wrote { resource, way, began, value, token, outcome } => {
-                (resource, Some(*way), *began, Some(*value), Some(*outcome), *token)
+        let (resource, way, began, value, wrote) = match &record.event {
+            Event::Read { resource, began, value } => (resource, None, *began, *value, None),
+            Event::Wrote { resource, way, began, value, outcome } => {
+                (resource, Some(*way), *began, Some(*value), Some(*outcome))
             }
             _ => return None,
         };
         let hold = holds.get(&call).copied();
-        Some((resource, way, Self { call, began, ended: record.at, value, wrote, token, hold, record }))
+        Some((resource, way, Self { call, began, ended: record.at, value, wrote, hold, record }))
     }
 }
 
@@ -252,27 +226,12 @@ mod tests {
     #[test]
     fn an_older_token_whose_grant_is_known_late_makes_no_write_late() {
         let late = |token| two().holds("3.0/0/0", Kind::Mutex, 95, 99, token);
-        let write = |story: Story| story.writes_with(SECOND, 97, Way::Guarded, 7, Outcome::Applied, Some(2));
+        let write = |story: Story| story.writes(SECOND, 97, Way::Guarded, 7, Outcome::Applied);
         assert_eq!(found(write(late(1))), []);
         assert_eq!(found(write(late(3))), [Rule::LateWrite]);
         // The write is late for the hold behind it.
         let third = write(late(1).holds("1.0/0/1", Kind::Mutex, 96, 99, 3));
         assert_eq!(found(third), [Rule::LateWrite]);
-    }
-
-    #[test]
-    fn a_fenced_resource_that_takes_an_older_token_is_found() {
-        let writes = |first: u64, outcome| {
-            let second = two().writes_with(SECOND, 70, Way::Fenced, 8, Outcome::Applied, Some(2));
-            second.writes_with(FIRST, first, Way::Fenced, 7, outcome, Some(1))
-        };
-        assert_eq!(found(writes(69, Outcome::Applied)), []);
-        // The two writes overlap, and may have any order.
-        assert_eq!(found(writes(70, Outcome::Applied)), []);
-        assert_eq!(found(writes(71, Outcome::Applied)), [Rule::OldToken]);
-        assert_eq!(found(writes(71, Outcome::Refused)), []);
-        let equal = two().writes_with(SECOND, 70, Way::Fenced, 8, Outcome::Applied, Some(2));
-        assert_eq!(found(equal.writes_with(SECOND, 72, Way::Fenced, 9, Outcome::Applied, Some(2))), []);
     }
 
     #[test]

@@ -92,15 +92,6 @@ impl ZooKeeperBuilder {
     ///
     /// Both ports of such a server are served by Netty, and not by the code that serves the port of other servers. This
     /// needs the feature `tls`.
-    ///
-    /// ```no_run
-    /// use zklock_testkit::{Authority, Tls, ZooKeeper};
-    ///
-    /// let authority = Authority::new();
-    /// let zookeeper = ZooKeeper::builder().tls(Tls::new(&authority)).start()?;
-    /// println!("trust {} at {}", authority.certificate_pem(), zookeeper.secure_connect_string());
-    /// # Ok::<(), zklock_testkit::Error>(())
-    /// ```
     #[cfg(feature = "tls")]
     pub fn tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
@@ -111,13 +102,6 @@ impl ZooKeeperBuilder {
     ///
     /// A server without any user accepts every login and ignores it. ZooKeeper 3.8.0 also accepts an unknown name with
     /// the password of the user who logged in last, so a test of a refused login needs a wrong password.
-    ///
-    /// ```no_run
-    /// use zklock_testkit::ZooKeeper;
-    ///
-    /// let zookeeper = ZooKeeper::builder().user("worker", "secret").start()?;
-    /// # Ok::<(), zklock_testkit::Error>(())
-    /// ```
     ///
     /// # Panics
     ///
@@ -132,14 +116,6 @@ impl ZooKeeperBuilder {
     ///
     /// The server is this service, such as `zookeeper/localhost`. ACLs name a user as `sasl:NAME@REALM`.
     ///
-    /// ```no_run
-    /// use zklock_testkit::{Kdc, ZooKeeper};
-    ///
-    /// let kdc = Kdc::start()?;
-    /// let zookeeper = ZooKeeper::builder().kerberos(&kdc.principal("zookeeper/localhost")?).start()?;
-    /// # Ok::<(), zklock_testkit::Error>(())
-    /// ```
-    ///
     /// # Panics
     ///
     /// Panics if the server has [users](Self::user): a server has one mechanism.
@@ -152,15 +128,6 @@ impl ZooKeeperBuilder {
     /// `zookeeper.DigestAuthenticationProvider.superDigest` does (default: there is no superuser).
     ///
     /// ACLs do not bind a superuser. A digest is `USER:BASE64(SHA1(USER:PASSWORD))`.
-    ///
-    /// ```no_run
-    /// use zklock_testkit::ZooKeeper;
-    ///
-    /// // The password is `admin`.
-    /// let digest = "super:xQJmxLMiHGwaqBvst5y6rkB6HQs=";
-    /// let zookeeper = ZooKeeper::builder().superuser(digest).start()?;
-    /// # Ok::<(), zklock_testkit::Error>(())
-    /// ```
     ///
     /// # Panics
     ///
@@ -290,10 +257,6 @@ impl ZooKeeperBuilder {
 
 impl ZooKeeper {
     /// Starts a server with the default options.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`ZooKeeperBuilder::start`].
     pub fn start() -> Result<Self, Error> {
         Self::builder().start()
     }

@@ -84,10 +84,6 @@ impl ZooKeeper {
     /// The server must have been started with a user. Without any, it becomes a server that accepts every login and
     /// ignores it.
     ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Io`] if the file cannot be written.
-    ///
     /// # Panics
     ///
     /// Panics as [`ZooKeeperBuilder::user`](crate::ZooKeeperBuilder::user) does.

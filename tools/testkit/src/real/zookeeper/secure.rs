@@ -1,6 +1,4 @@
 //! The port with TLS of a real server, and the files for it.
-//!
-//! This module may use only `error` and `tls`.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -46,25 +44,18 @@ impl SecurePort {
     }
 }
 
-/// The port with TLS, of servers that were started with [`ZooKeeperBuilder::tls`](crate::ZooKeeperBuilder::tls).
+/// The port with TLS, of servers that were started with [`ZooKeeperBuilder::tls`](crate::ZooKeeperBuilder::tls). For other
+/// servers, these methods panic.
 impl ZooKeeper {
     /// Returns the address of the port with TLS as `tcp+tls://ADDRESS:PORT`, which the crate `zookeeper-client`
     /// connects to.
     ///
     /// The port without TLS, at [`connect_string`](Self::connect_string), is open as well.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the server was started without TLS.
     pub fn secure_connect_string(&self) -> &str {
         &self.secure_port().connect_string
     }
 
     /// Returns the address of the port with TLS, for clients that are told in another way to use TLS.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the server was started without TLS.
     pub fn secure_address(&self) -> SocketAddr {
         self.secure_port().address
     }
@@ -76,25 +67,6 @@ impl ZooKeeper {
     /// Replaces the certificate and the key of the port with TLS, as of the next [`restart`](Self::restart).
     ///
     /// ZooKeeper 3.8.0 does not reload certificates, so clients get the old one until then.
-    ///
-    /// ```no_run
-    /// use zklock_testkit::{Authority, Tls, Validity, ZooKeeper};
-    ///
-    /// let authority = Authority::new();
-    /// let zookeeper = ZooKeeper::builder().tls(Tls::new(&authority)).start()?;
-    /// let address = zookeeper.secure_address().ip().to_string();
-    /// zookeeper.replace_certificate(&authority.identity([address], Validity::Expired))?;
-    /// zookeeper.restart()?;
-    /// # Ok::<(), zklock_testkit::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Io`] if the file cannot be written.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the server was started without TLS.
     pub fn replace_certificate(&self, identity: &Identity) -> Result<(), Error> {
         self.secure_port();
         write_identity(identity, self.directory())
@@ -102,14 +74,6 @@ impl ZooKeeper {
 
     /// Replaces the authority whose client certificates the server accepts, as of the next
     /// [`restart`](Self::restart). The certificate of the server stays.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Io`] if the file cannot be written.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the server was started without TLS.
     pub fn replace_authority(&self, authority: &Authority) -> Result<(), Error> {
         self.secure_port();
         write_authority(authority, self.directory())
