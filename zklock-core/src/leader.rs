@@ -24,9 +24,7 @@ use std::time::Duration;
 use crate::change::Mutex;
 use crate::client::Client;
 use crate::error::LockError;
-use crate::hold::UNNAMED;
 use crate::participant::Participant;
-use crate::path::NodePath;
 
 pub use self::election::{Election, Policy};
 pub use self::latch::{LeaderChanges, LeaderLatch};
@@ -96,7 +94,7 @@ impl Client {
     ///
     /// The same as [`mutex`](Self::mutex).
     pub fn leader(&self, path: impl AsRef<str>) -> Result<Leader, LockError> {
-        Ok(Leader { client: self.clone(), path: self.path(path)?, label: UNNAMED })
+        Ok(Leader { client: self.clone(), election: self.election(path)?.without_client() })
     }
 }
 
@@ -121,21 +119,20 @@ impl Client {
 #[derive(Clone)]
 pub struct Leader {
     client: Client,
-    path: NodePath,
-    label: Cow<'static, str>,
+    election: Election,
 }
 
 impl Leader {
     /// The path of the election below the client's namespace.
     pub fn path(&self) -> &str {
-        self.path.relative()
+        self.election.path()
     }
 
     /// Names the candidate in events and metrics; see [`Mutex::named`](crate::Mutex::named). The name counts if this
     /// handle is the first one to join the election.
     #[must_use]
     pub fn named(self, name: impl Into<Cow<'static, str>>) -> Self {
-        Self { label: name.into(), ..self }
+        Self { election: self.election.named(name), ..self }
     }
 
     /// Joins the election, waits up to two seconds for its first answer, and returns whether this client
@@ -240,24 +237,23 @@ impl Leader {
     ///
     /// Nothing is lost.
     pub async fn participants(&self) -> Result<Vec<Participant>, LockError> {
-        Election::new(self.client.clone(), self.path.clone()).participants().await
+        self.election.participants().await
     }
 
     /// Returns the candidate if this client has joined. A forked child has none, and takes no lock that another thread may
     /// have had.
     fn joined(&self) -> Option<Arc<LeaderLatch>> {
-        self.client.worker().check_process(&self.path).ok()?;
+        self.election.check().ok()?;
         self.candidates().lock().get(self.path()).cloned()
     }
 
     fn enter(&self) -> Result<Arc<LeaderLatch>, LockError> {
-        self.client.worker().check_process(&self.path)?;
+        self.election.check()?;
         let mut candidates = self.candidates().lock();
         let join = || {
-            let election = Election::new(self.client.clone(), self.path.clone()).named(self.label.clone());
             let close = self.client.worker().closing.child_token();
             // Its own task tells the listeners, so that none of them is woken under this lock.
-            Arc::new(LeaderLatch::join(election.without_client(), close))
+            Arc::new(LeaderLatch::join(self.election.clone(), close))
         };
         Ok(candidates.entry(self.path().to_owned()).or_insert_with(join).clone())
     }
