@@ -98,17 +98,17 @@ impl Held {
     /// # }
     /// ```
     pub async fn upsert(&self, path: &str, data: impl Into<Vec<u8>>) -> Result<(), LockError> {
-        let (data, started, within) = (data.into(), Instant::now(), self.worker().default_wait());
-        let mut step = Step::Set;
+        let (started, within) = (Instant::now(), self.worker().default_wait());
+        let mut write = Write::SetData(data.into());
         loop {
             let left = within.saturating_sub(started.elapsed());
             if left.is_zero() {
                 let (path, phase) = (path.to_owned(), Phase::Requesting);
                 return Err(LockError::Timeout { path, waited: within, phase, holder: None });
             }
-            match self.write_within(self.permit()?, left, (path, step.write(data.clone()))).await {
-                Err(LockError::Refused { path, refusal }) => match step.after(&refusal) {
-                    Some(next) => step = next,
+            match self.write_within(self.permit()?, left, (path, write.clone())).await {
+                Err(LockError::Refused { path, refusal }) => match next_write(write, &refusal) {
+                    Some(next) => write = next,
                     None => return Err(LockError::Refused { path, refusal }),
                 },
                 // No request is sent after one whose outcome is unknown.
@@ -222,32 +222,16 @@ pub(crate) fn failed(shares: &[Arc<Share>], path: &NodePath, error: RequestError
     }
 }
 
-/// One request of an upsert.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    /// Replaces the data.
-    Set,
-    /// Creates the node, and this many of its parents.
-    Create { parents: usize },
-}
-
-impl Step {
-    fn write(self, data: Vec<u8>) -> Write {
-        match self {
-            Self::Set => Write::SetData(data),
-            Self::Create { parents } => Write::CreateBelow { parents, data },
+/// Returns the write of an upsert that may succeed after the refusal of this one, or `None` if there is none.
+fn next_write(refused: Write, refusal: &Refusal) -> Option<Write> {
+    match (refused, refusal) {
+        (Write::SetData(data), Refusal::NoNode) => Some(Write::CreateBelow { parents: 0, data }),
+        (Write::CreateBelow { parents, data }, Refusal::NoNode) => {
+            Some(Write::CreateBelow { parents: parents + 1, data })
         }
-    }
-
-    /// Returns the request that may succeed after this refusal, or `None` if there is none.
-    fn after(self, refusal: &Refusal) -> Option<Self> {
-        match (self, refusal) {
-            (Self::Set, Refusal::NoNode) => Some(Self::Create { parents: 0 }),
-            (Self::Create { parents }, Refusal::NoNode) => Some(Self::Create { parents: parents + 1 }),
-            // The node exists, or one of the parents does.
-            (Self::Create { .. }, Refusal::NodeExists) => Some(Self::Set),
-            _ => None,
-        }
+        // The node exists, or one of the parents does.
+        (Write::CreateBelow { data, .. }, Refusal::NodeExists) => Some(Write::SetData(data)),
+        _ => None,
     }
 }
 

@@ -113,16 +113,17 @@ async fn a_write_of_a_term_that_ends_while_it_waits_for_a_connection_is_not_appl
 
 #[test]
 fn the_answer_to_a_request_decides_the_next_one() {
-    let create = |parents| Step::Create { parents };
-    assert_eq!(Step::Set.after(&Refusal::NoNode), Some(create(0)));
-    assert_eq!(create(0).after(&Refusal::NoNode), Some(create(1)));
-    assert_eq!(create(1).after(&Refusal::NoNode), Some(create(2)));
-    assert_eq!(create(2).after(&Refusal::NodeExists), Some(Step::Set));
-    for step in [Step::Set, create(0)] {
-        assert_eq!(step.after(&Refusal::BadVersion), None);
-        assert_eq!(step.after(&Refusal::Other("no children for ephemerals".into())), None);
+    let set = || Write::SetData(b"x".to_vec());
+    let create = |parents| Write::CreateBelow { parents, data: b"x".to_vec() };
+    assert_eq!(next_write(set(), &Refusal::NoNode), Some(create(0)));
+    assert_eq!(next_write(create(0), &Refusal::NoNode), Some(create(1)));
+    assert_eq!(next_write(create(1), &Refusal::NoNode), Some(create(2)));
+    assert_eq!(next_write(create(2), &Refusal::NodeExists), Some(set()));
+    for write in [set(), create(0)] {
+        assert_eq!(next_write(write.clone(), &Refusal::BadVersion), None);
+        assert_eq!(next_write(write, &Refusal::Other("no children for ephemerals".into())), None);
     }
-    assert_eq!(Step::Set.after(&Refusal::NodeExists), None);
+    assert_eq!(next_write(set(), &Refusal::NodeExists), None);
 }
 
 #[tokio::test]

@@ -39,7 +39,7 @@ impl Guards {
 }
 
 /// A write that is applied only if all of its guard nodes exist.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Write {
     SetData(Vec<u8>),
     /// Sets the data of a node that has this version.
