@@ -331,21 +331,17 @@ impl Callbacks {
                 (is_asked, ..) = asked => is_asked,
             };
             if is_asked {
-                // The guard drops a callback whose thread comes too late.
-                let call = move || called.upgrade().iter().for_each(|callback| call(callback));
-                let started = thread::Builder::new().name("zklock-revoked".into()).spawn(call);
-                if let Err(error) = started {
+                let call = move || {
+                    // The guard drops a callback whose thread comes too late.
+                    if let Some(callback) = called.upgrade().and_then(|callback| callback.lock().take()) {
+                        callback();
+                    }
+                };
+                if let Err(error) = thread::Builder::new().name("zklock-revoked".into()).spawn(call) {
                     tracing::warn!(%error, "cannot start the thread of a revocation callback");
                 }
             }
         }
-    }
-}
-
-fn call(callback: &Callback) {
-    let callback = callback.lock().take();
-    if let Some(callback) = callback {
-        callback();
     }
 }
 
