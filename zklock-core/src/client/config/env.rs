@@ -1,5 +1,6 @@
 //! Reads a configuration from environment variables.
 
+use std::cell::RefCell;
 use std::env::VarError;
 use std::time::Duration;
 
@@ -39,12 +40,16 @@ impl Config {
     ///
     /// [`LockError::InvalidConfig`] names the variable that is missing, malformed or not UTF-8.
     pub fn from_env() -> Result<Self, LockError> {
-        let config = Self::from_variables(&|name| match std::env::var(name) {
-            Ok(value) => Ok(Some(value)),
-            Err(VarError::NotPresent) => Ok(None),
-            Err(VarError::NotUnicode(_)) => Err(invalid(name, "it is not UTF-8")),
+        let known = RefCell::new(Vec::new());
+        let config = Self::from_variables(&|name| {
+            known.borrow_mut().push(name);
+            match std::env::var(name) {
+                Ok(value) => Ok(Some(value)),
+                Err(VarError::NotPresent) => Ok(None),
+                Err(VarError::NotUnicode(_)) => Err(invalid(name, "it is not UTF-8")),
+            }
         })?;
-        warn_of_unknown(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()));
+        warn_of_unknown(&known.into_inner());
         Ok(config)
     }
 
@@ -118,16 +123,6 @@ const FEATURES: [(&str, bool, &[&str]); 3] = [
     ("tls", cfg!(feature = "tls"), &["ZKLOCK_TLS_CA", "ZKLOCK_TLS_CERTIFICATE", "ZKLOCK_TLS_KEY"]),
 ];
 
-/// Returns the names of all variables.
-fn known() -> Vec<&'static str> {
-    let settings = SETTINGS.iter().map(|(name, _)| *name);
-    [CONNECT]
-        .into_iter()
-        .chain(settings)
-        .chain(FEATURES.iter().flat_map(|(.., names)| *names).copied())
-        .collect()
-}
-
 #[cfg(feature = "tls")]
 fn tls(value: Values<'_>) -> Result<Option<Tls>, LockError> {
     let file = |name| Ok(value(name)?.map(Into::into));
@@ -164,10 +159,10 @@ fn queueing(text: &str) -> Result<Queueing, String> {
 }
 
 /// Logs a warning about each variable with the prefix of the settings that is neither known nor another program's.
-fn warn_of_unknown(present: impl Iterator<Item = String>) {
-    let known = known();
-    for variable in present.filter(|variable| is_unknown(variable, &known)) {
-        let nearest = nearest(&variable, &known);
+fn warn_of_unknown(known: &[&str]) {
+    let present = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for variable in present.filter(|variable| is_unknown(variable, known)) {
+        let nearest = nearest(&variable, known);
         tracing::warn!(variable, nearest, "a variable of the environment is not known");
     }
 }
