@@ -144,6 +144,23 @@ async fn only_the_nodes_above_locks_ticks_numbers_and_data_have_the_acl_of_paren
 }
 
 #[tokio::test]
+async fn parents_without_an_acl_of_their_own_have_that_of_the_other_nodes() {
+    for (acl, scheme) in [(Acl::CreatorAll, "digest"), (Acl::Open, "world")] {
+        let space = Space::new();
+        let client = space.config().digest("owner", "secret").acl(acl).connect().await.unwrap();
+        let guard = lock(&client, PATH).await;
+        let owner = space.outsider().await;
+        owner.auth("digest", b"owner:secret").await.unwrap();
+        for node in ["", "/shop", "/shop/orders", PATH] {
+            let (acls, _) = owner.get_acl(&space.full(node)).await.unwrap();
+            assert!(acls.len() == 1 && acls[0].scheme() == scheme, "{node}: {acls:?}");
+            assert_eq!(acls[0].permission(), zk::Permission::ALL);
+        }
+        guard.release().await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn ancestors_that_exist_need_no_permission() {
     let space = Space::new();
     space.restrict("/shop", zk::Permission::ALL).await;
