@@ -34,8 +34,7 @@ impl Role {
 
     /// Tells whether both roles belong to one recipe, so that they can share a queue.
     pub(crate) fn is_akin_to(self, other: Self) -> bool {
-        use Role::{Read, Write};
-        self == other || matches!((self, other), (Read, Write) | (Write, Read))
+        self == other || matches!((self, other), (Self::Read, Self::Write) | (Self::Write, Self::Read))
     }
 }
 
