@@ -212,6 +212,15 @@ fn a_writer_behind_local_readers_enters_at_once_and_never_gets_their_node() {
 }
 
 #[test]
+fn a_node_at_the_head_replaces_the_one_before_although_its_end_is_not_known_yet() {
+    let mut scene = Scene::held(Shared);
+    scene.wait(Exclusive);
+    scene.enter(Exclusive);
+    assert_eq!((scene.head(), scene.left()), (vec![(2, 0)], 1));
+    assert_eq!(scene.wait(Shared), []);
+}
+
+#[test]
 fn no_writer_is_granted_after_a_downgrade_was_ordered() {
     let mut scene = Scene::held(Exclusive);
     scene.wait(Exclusive);
@@ -330,6 +339,25 @@ fn a_set_is_passed_on_when_all_of_it_is_back() {
     assert_eq!(scene.give_back(), (vec![(2, 1)], 0));
     assert_eq!(scene.give_back(), (vec![], 0));
     assert_eq!(scene.give_back(), (vec![], 1));
+}
+
+#[test]
+fn sets_of_permits_are_passed_on_one_by_one_as_each_is_ready() {
+    let kind = Kind::Permits { each: 1, most: Some(2) };
+    let mut scene = Scene { state: State::new(Queueing::new(64, WITHIN), kind), ..Scene::new() };
+    (0..4).for_each(|_| assert_eq!(scene.wait(Exclusive), []));
+    let mut claims = Vec::new();
+    for id in [1, 2] {
+        scene.enter(Exclusive);
+        assert_eq!(scene.head(), [(id, 0)]);
+        scene.claim.becomes(Readiness::Pending);
+        claims.push((scene.node, scene.claim.clone()));
+    }
+    for (node, _) in &claims {
+        assert_eq!(grants(&scene.state.given_back(*node, scene.now)), []);
+    }
+    claims[0].1.becomes(Readiness::Ready);
+    assert_eq!(grants(&scene.state.serve(scene.now)), [(3, 1)]);
 }
 
 #[test]

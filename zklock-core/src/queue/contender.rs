@@ -34,8 +34,7 @@ impl ContenderId {
 
     /// Tells whether both are attempts of one acquisition.
     pub(crate) fn same_acquisition(self, other: Self) -> bool {
-        let ((high, low), (other_high, other_low)) = (self.0.as_u64_pair(), other.0.as_u64_pair());
-        high == other_high && (low ^ other_low) & !ATTEMPTS == 0
+        Self::new(self.0) == Self::new(other.0)
     }
 
     /// Returns the name to create, to which the server appends the sequence.
