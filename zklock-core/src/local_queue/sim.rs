@@ -86,7 +86,7 @@ scenes! {
         Setup {
             calls: [&[LOCK, READ, READ], &[LOCK, READ, READ]],
             ..PLAIN
-        }, 300_000;
+        }, 250_000;
         small Setup {
             calls: [&[LOCK, READ], &[LOCK, READ]],
             ..PLAIN
