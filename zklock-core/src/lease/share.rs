@@ -98,6 +98,10 @@ impl Share {
     /// Waits until another holder has the lock, or the request that releases it has been handed to the connection.
     /// Does not wait for a connection that is broken.
     pub(crate) async fn handed_over(&self) {
+        // Looked at first, because a forked child takes no lock that another thread may have had.
+        if self.outcome().is_some() {
+            return;
+        }
         tokio::select! {
             _ = self.released() => {}
             () = self.lease.handed_over() => {}

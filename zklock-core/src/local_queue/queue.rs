@@ -81,20 +81,27 @@ impl LocalQueue {
             Wake::Task => self.changed.notify_one(),
             Wake::NewTask => self.start(),
         }
-        grants.into_iter().for_each(|granted| self.grant(granted));
+        // Readers that are let in together know of each other.
+        let made: Vec<_> = grants.into_iter().map(|granted| self.grants(granted)).collect();
+        made.into_iter().for_each(|(caller, grants)| self.send(caller, grants));
     }
 
-    /// Sends the grants of a call to its caller. If the caller is gone, they are dropped, and so go to the next one in line.
-    fn grant(self: &Arc<Self>, granted: Granted<Caller, Claims>) {
+    /// Makes the grants of a call.
+    fn grants(self: &Arc<Self>, granted: Granted<Caller, Claims>) -> (Caller, Grants) {
         let Granted { call, claim: claims, node, handoff } = granted;
-        let grants: Grants =
-            claims.into_iter().map(|claim| Grant::new(claim, handoff, (self.clone(), node))).collect();
-        let shares: Vec<_> = grants.iter().map(|grant| grant.share().clone()).collect();
         if handoff > 0 && matches!(self.key, Wanted::Place(_)) {
             // The turn of this client is bounded while others wait.
-            shares.iter().for_each(|share| share.lease().look_for_others());
+            claims.iter().for_each(|claim| claim.lease().look_for_others());
         }
-        if call.caller.reply.send(Ok(Some(grants))).is_ok() {
+        let grant = |claim| Grant::new(claim, handoff, (self.clone(), node));
+        (call.caller, claims.into_iter().map(grant).collect())
+    }
+
+    /// Sends the grants of a call to its caller. If the caller is gone, they are dropped, and so go to the next one in line. This
+    /// ends after a few, because only a caller that is just being dropped is gone and still in line.
+    fn send(&self, caller: Caller, grants: Grants) {
+        let shares: Vec<_> = grants.iter().map(|grant| grant.share().clone()).collect();
+        if caller.reply.send(Ok(Some(grants))).is_ok() {
             shares.iter().for_each(|share| share.report_handoff());
         }
     }

@@ -119,7 +119,7 @@ pub(super) struct State<C, L> {
     kind: Kind,
     queueing: Queueing,
     last_call: CallId,
-    /// The last call whose listeners were told that it waits.
+    /// The last call whose listeners were told that it waits. One that comes back to an earlier place is not told again.
     told: CallId,
     waiting: BTreeMap<CallId, Call<C>>,
     /// Not later than the earliest deadline of a call.
@@ -350,7 +350,8 @@ impl<C, L: Handle> State<C, L> {
     pub(super) fn wake(&mut self, now: Instant) -> Wake {
         let wake = match self.task {
             Task::Absent if self.need() != Need::Nothing => Wake::NewTask,
-            Task::Asleep(_) if self.has_news(now) => Wake::Task,
+            // One that waits for a node that was in use has looked at its lease before.
+            Task::Asleep(_) if self.has_news(now) || self.is_open_to_first() => Wake::Task,
             _ => return Wake::Nobody,
         };
         self.task = Task::Awake;
@@ -369,6 +370,11 @@ impl<C, L: Handle> State<C, L> {
             Need::Nothing => self.held.is_empty(),
             Need::Contend(_) | Need::Withdraw | Need::Leave(..) => true,
         }
+    }
+
+    /// Returns whether the first call in line waits for the lease of a node, and not for its holders.
+    fn is_open_to_first(&self) -> bool {
+        self.first().is_some_and(|call| self.held.iter().any(|held| held.is_open_to(call.mode)))
     }
 
     /// Returns whether a node admits the first call in line, or has to leave because it never will.

@@ -1,7 +1,7 @@
 //! The events that are possible in a state.
 
 use crate::deadline::Contention;
-use crate::local_queue::held::Mode;
+use crate::local_queue::held::{Handle, Mode};
 
 use super::node::{Downgrade, Node, Owner, Watch};
 use super::setup::Choice;
@@ -141,11 +141,11 @@ impl World {
         match &process.task {
             Task::Absent => false,
             Task::Awake => true,
-            Task::Asleep(until) => {
+            Task::Asleep(until, looks) => {
                 self.show(index);
                 process.is_roused
                     || until.is_some_and(|until| until <= self.now)
-                    || process.state.has_news(self.now)
+                    || looks.iter().any(|(claim, look)| claim.is_known() && claim.look() != *look)
             }
         }
     }

@@ -137,6 +137,13 @@ impl Handle for Claim {
     }
 }
 
+impl Claim {
+    /// Returns whether the lease is not forgotten.
+    pub(super) fn is_known(&self) -> bool {
+        self.screen.borrow().iter().any(|(zxid, _)| *zxid == self.zxid)
+    }
+}
+
 impl PartialEq for Claim {
     fn eq(&self, other: &Self) -> bool {
         self.zxid == other.zxid

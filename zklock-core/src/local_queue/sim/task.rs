@@ -2,6 +2,8 @@
 
 use crate::deadline::Contention;
 
+use crate::local_queue::held::Handle;
+
 use super::node::{Claim, Lease, Node, Owner};
 use super::world::{Contender, Task, World};
 use crate::local_queue::state::Need;
@@ -106,7 +108,11 @@ impl World {
                 state.leave();
                 Vec::new()
             }),
-            Need::Wait(until) => process.task = Task::Asleep(until),
+            Need::Wait(until) => {
+                let claims = process.state.held.iter().map(|held| held.claim.clone());
+                let looks = claims.map(|claim| (claim.clone(), claim.look())).collect();
+                process.task = Task::Asleep(until, looks);
+            }
             Need::Nothing => {
                 assert_eq!(process.contender, None, "the task leaves a contender alone");
                 process.task = Task::Absent;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::trail::Trail;
 use crate::client::settings::Queueing;
 use crate::deadline::{Contention, Deadline};
+use crate::lease::Look;
 use crate::local_queue::held::{Mode, NodeId};
 use crate::local_queue::state::{Call, CallId, Entry, Granted, State, Wake};
 
@@ -88,7 +89,8 @@ pub(super) struct Contender {
 pub(super) enum Task {
     Absent,
     Awake,
-    Asleep(Option<Instant>),
+    /// Until this instant, or until the state of a lease is not what it was.
+    Asleep(Option<Instant>, Vec<(Claim, Look)>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
