@@ -7,7 +7,7 @@ use std::future::pending;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
-use futures_util::future::{Fuse, FutureExt};
+use futures_util::future::{Fuse, FutureExt, OptionFuture};
 use tokio::task::yield_now;
 
 use crate::error::{LockError, LossReason};
@@ -81,7 +81,8 @@ impl Task {
                 }
                 // Polled behind `gone`, whose request confirms the lease, so that its holders are told at once.
                 order = lease.changed().until(|| lease.next_order()) => return order,
-                () = lease.confirmed(), if is_suspended => {}
+                // Boxed, so that a held lock has no room for it.
+                Some(()) = OptionFuture::from(is_suspended.then(|| Box::pin(lease.confirmed()))) => {}
                 _ = links.changed() => {}
             }
         }

@@ -288,10 +288,11 @@ const RENEW_WITHIN: Duration = Duration::from_secs(2);
 /// The longest file in bytes. The authorities of a system take a quarter of it.
 const LONGEST_FILE: u64 = 1024 * 1024;
 
-#[cfg(all(test, feature = "serde"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
+    #[cfg(feature = "serde")]
     #[test]
     fn the_files_are_read_from_what_serde_reads() {
         let read = |text: &str| serde_json::from_str::<Tls>(text).map_err(|error| error.to_string());
