@@ -86,7 +86,7 @@ scenes! {
         Setup {
             calls: [&[LOCK, READ, READ], &[LOCK, READ, READ]],
             ..PLAIN
-        }, 250_000;
+        }, 300_000;
         small Setup {
             calls: [&[LOCK, READ], &[LOCK, READ]],
             ..PLAIN
@@ -249,6 +249,7 @@ fn three_calls_of_each_of_two_processes_take_turns() {
 
 #[test]
 fn calls_of_one_process_leave_and_write_whenever_tasks_run() {
-    const SETUP: &Setup = &Setup { calls: [&[LOCK, BOUNDED], &[]], pace: Pace::Any, choices: MUTEX, ..PLAIN };
-    check(SETUP, 3_000);
+    const SETUP: &Setup =
+        &Setup { calls: [&[LOCK, BOUNDED], &[]], pace: Pace::Any, choices: MUTEX, faults: 1, ..PLAIN };
+    check(SETUP, 4_000);
 }

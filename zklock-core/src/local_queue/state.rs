@@ -191,16 +191,17 @@ impl<C, L: Handle> State<C, L> {
         let is_over = |until: Option<Instant>| until.is_some_and(|until| until <= now);
         let leaves = |held: &mut HeldNode<L>| is_over(held.shuts_out_until(self.queueing));
         self.left.extend(self.held.extract_if(.., leaves));
-        let (mut grants, mut index) = (Vec::new(), 0);
+        // Readers that are let in together under a node that nobody holds count as one grant.
+        let (mut grants, mut is_batch, mut index) = (Vec::new(), false, 0);
         while let (Some(first), Some(held)) = (self.waiting.first_entry(), self.held.get_mut(index)) {
             let mode = first.get().mode;
-            // Readers that are let in together count as one grant.
-            let is_batch = mode == Mode::Shared && !grants.is_empty();
             match held.admits(mode, is_batch, limits) {
                 Admission::Later => index += 1,
                 Admission::Never => self.left.push(self.held.remove(index)),
                 Admission::Now => {
+                    let begins_batch = mode == Mode::Shared && held.is_vacant();
                     let (call, handoff) = (first.remove(), held.grant(mode, is_batch, now));
+                    is_batch |= begins_batch;
                     grants.push(Granted { call, claim: held.claim.clone(), node: held.id, handoff });
                 }
             }

@@ -18,7 +18,10 @@ impl World {
             let (zxid, node) = (granted.claim.zxid, granted.node);
             let index = granted.call.caller;
             assert!(!self.processes[process].is_closed, "a closed line grants");
-            let is_batch = position > 0 && mode == Mode::Shared;
+            let is_shared = |granted: &Granted<usize, Claim>| granted.call.mode == Mode::Shared;
+            let is_batch = position > 0
+                && grants[..=position].iter().all(is_shared)
+                && self.is_vacant(process, zxid, &grants[..position]);
             self.check_order(process, index, &grants[..position]);
             self.check_passing(process, zxid, mode);
             let others = grants[..position].iter().map(|other| other.call.mode);
@@ -28,6 +31,12 @@ impl World {
             self.check_token((zxid, granted.handoff), mode);
             self.check_beside(process, Share { zxid, node, mode });
         }
+    }
+
+    /// Tells whether nobody had the node before these grants.
+    fn is_vacant(&self, process: usize, zxid: usize, before: &[Granted<usize, Claim>]) -> bool {
+        let calls = &self.processes[process].calls;
+        !before.is_empty() && !calls.iter().any(|call| call.share().is_some_and(|share| share.zxid == zxid))
     }
 
     /// Calls that wait are granted in the order of their ids.
