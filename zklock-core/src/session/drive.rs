@@ -106,8 +106,6 @@ pub(crate) struct Driver {
     way: Way,
     /// The watch on the queue's node under which the own node exists.
     watch: Option<WatchId>,
-    /// The version of the data of the contender's node, unless others have written to it.
-    version: i32,
     /// Whether the contender may be first without a list.
     may_skip_list: bool,
     /// Whether the path has been checked for a semaphore in use, which happens once.
@@ -141,7 +139,6 @@ impl Driver {
             counted: 0,
             way: Way::List,
             watch: None,
-            version: 0,
             may_skip_list,
             is_settled: false,
             connection,

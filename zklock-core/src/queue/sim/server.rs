@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use zklock_testkit::model::{ConnectionId, Message, Model, Output, Settings};
-use zklock_testkit::wire::{Create, CreateFlags, Delete, ErrorCode, Op, Request, Response, SetData};
+use zklock_testkit::wire::{Create, CreateFlags, Delete, ErrorCode, Op, Request, Response};
 
 use crate::queue::acquisition::{Node, Replacement};
 use crate::queue::contender::{Contender, ContenderId};
@@ -130,12 +130,11 @@ impl Server {
         let prefix = format!("{PARENT}/{}", id.node_prefix(role));
         let parent = Create::new(PARENT, "", CreateFlags::CONTAINER);
         let contender = Create::new(&prefix, "", CreateFlags::EPHEMERAL_SEQUENTIAL);
-        let data = SetData { path: format!("{prefix}0000000000"), data: None, version: -1 };
-        let transaction = vec![Op::CreateContainer(parent), Op::Create2(contender), Op::SetData(data)];
+        let transaction = vec![Op::CreateContainer(parent), Op::Create2(contender)];
         let Ok(Response::Multi(results)) = self.request(index, Request::Multi(transaction)) else {
             panic!("a transaction is answered");
         };
-        let [_, (_, Ok(Response::Created { path, .. })), (_, Ok(Response::Stat(stat)))] = &results[..] else {
+        let [_, (_, Ok(Response::Created { path, stat }))] = &results[..] else {
             panic!("a queue is created with its contender: {results:?}");
         };
         self.births.push(stat.czxid);

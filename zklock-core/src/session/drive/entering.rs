@@ -88,7 +88,7 @@ impl Driver {
 
     /// Prepares to create a contender.
     pub(super) fn set_out(&mut self) {
-        (self.has_others, self.version, self.watch) = (false, 0, None);
+        (self.has_others, self.watch) = (false, None);
         self.own_node = Arc::default();
         self.renew_connection();
     }
@@ -107,7 +107,7 @@ impl Driver {
         match created {
             Ok(node) => {
                 queues.queue_created(path, self.connection);
-                (self.is_settled, self.version) = (true, 1);
+                self.is_settled = true;
                 Event::Entered(node, Sight::Alone)
             }
             Err(NotCreated::Exists) => {

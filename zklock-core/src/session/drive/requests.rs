@@ -126,7 +126,7 @@ impl Driver {
         let Replacement { old, new } = replacement;
         let (from, to) = (self.path.child(&old.name), self.path.child(&new));
         let session = self.session.clone();
-        let (mut data, mut version) = (self.data.as_bytes().to_vec(), self.version);
+        let (mut data, mut version) = (self.data.as_bytes().to_vec(), 0);
         loop {
             let error = match session.requests().replace(&from, version, (&to, &data)).await {
                 Ok(()) => return Event::Downgraded(new),

@@ -3,6 +3,7 @@
 use futures_util::future::OptionFuture;
 use tokio::join;
 use zookeeper_client as zk;
+use zookeeper_client::MultiWriteResult::Create as Created;
 
 use crate::error::Permission;
 use crate::queue::acquisition::Node;
@@ -72,18 +73,17 @@ impl Requests {
         Ok(Entry { node, children: listed.and_then(Result::ok), queue: watched.and_then(Result::ok) })
     }
 
-    /// Creates a queue and its first contender, whose data has the version 1 then.
+    /// Creates a queue and its first contender.
     ///
-    /// The first child of a new node has the number 0, so that the third step can name it. Its stat has the zxid and the
-    /// owner, which servers before 3.7.2 and 3.8.2 leave out of the answer to a create (ZOOKEEPER-4026, ZOOKEEPER-4667).
+    /// All nodes of a transaction have one zxid, and that of the queue is in the answer of any server. Servers before 3.7.2
+    /// and 3.8.2 leave the contender's stat out (ZOOKEEPER-4026).
     pub(crate) async fn create_queue(&self, new: NewNode<'_>) -> Result<Node, NotCreated> {
         let client = self.client().await.map_err(NotCreated::Failed)?;
-        let (acls, first) = (self.acls.own.acls(), [new.path, FIRST].concat());
+        let acls = self.acls.own.acls();
         let mut transaction = Transaction::new(&client);
-        let steps = transaction
-            .create(new.dir, b"", (zk::CreateMode::Container, acls))
-            .and_then(|()| transaction.create(new.path, b"", (zk::CreateMode::EphemeralSequential, acls)))
-            .and_then(|()| transaction.set_data(&first, new.data, None));
+        let steps = transaction.create(new.dir, b"", (zk::CreateMode::Container, acls)).and_then(|()| {
+            transaction.create(new.path, new.data, (zk::CreateMode::EphemeralSequential, acls))
+        });
         steps.map_err(|error| NotCreated::Failed(error.into()))?;
         let mut writer = transaction.checked().map_err(|_| NotCreated::Impossible)?;
         let sent = Instant::now();
@@ -95,9 +95,10 @@ impl Requests {
             (_, Some(refused)) => Err(refused),
             (Err(error), None) => Err(NotCreated::Failed(error)),
             (Ok(results), None) => match &results[..] {
-                [_, _, zk::MultiWriteResult::SetData { stat }] => {
-                    let name = first[new.dir.len() + 1..].to_owned();
-                    Ok(Node { name, zxid: stat.czxid, owner: stat.ephemeral_owner })
+                [Created { stat: queue, .. }, Created { path, stat }] => {
+                    let is_told = stat.czxid == queue.czxid;
+                    let owner = if is_told { stat.ephemeral_owner } else { client.session_id().0 };
+                    Ok(Node { name: path[new.dir.len() + 1..].to_owned(), zxid: queue.czxid, owner })
                 }
                 _ => Err(NotCreated::Failed(RequestError::Unknown(
                     "the server answered another transaction".into(),
@@ -118,6 +119,3 @@ fn refusal(error: &zk::MultiWriteError) -> Option<NotCreated> {
         _ => None,
     }
 }
-
-/// The number of the first child of a node.
-const FIRST: &str = "0000000000";
