@@ -1,15 +1,19 @@
 //! The speed of zklock beside that of Curator and kazoo.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
 use clap::Args;
 
 use crate::step::{Outcome, Step, announce, cargo, root};
 
+mod bars;
 mod scenarios;
 mod table;
 
+use bars::{Bars, Scale};
 use scenarios::{SCENARIOS, Scenario};
 use table::{Figures, Table, medians, parse};
 
@@ -26,6 +30,10 @@ pub(crate) struct Options {
     /// The length of one measurement.
     #[arg(long, default_value_t = 2.5)]
     seconds: f64,
+
+    /// Draws two columns of the table as pictures, in this directory.
+    #[arg(long, value_name = "DIR")]
+    pictures: Option<PathBuf>,
 }
 
 /// Measures each scenario in rounds, and prints a table.
@@ -44,8 +52,19 @@ pub(crate) fn run(options: &Options) -> Outcome {
         server.measure(arguments)?;
     }
     let mut table = Table::default();
+    let mut operations =
+        Bars::new("ops_per_s", "Operations per second, on a logarithmic scale", Scale::Logarithmic);
+    let mut requests = Bars::new("requests_per_op", "Requests per operation", Scale::Linear);
     for scenario in scenarios {
-        table.add(scenario.name, &server.medians(scenario, options)?)?;
+        let medians = server.medians(scenario, options)?;
+        table.add(scenario.name, &medians)?;
+        operations.add(scenario.name, &medians)?;
+        requests.add(scenario.name, &medians)?;
+    }
+    if let Some(directory) = &options.pictures {
+        fs::create_dir_all(directory)?;
+        fs::write(directory.join("operations.svg"), operations.svg()?)?;
+        fs::write(directory.join("requests.svg"), requests.svg()?)?;
     }
     announce(&format!("medians of {} rounds of {} s\n\n{table}", options.rounds, options.seconds));
     Ok(())

@@ -19,6 +19,7 @@ import java.util.function.Function;
 
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.recipes.leader.LeaderLatch;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMultiLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
@@ -354,6 +355,8 @@ public class Contention {
                     return shared(this::semaphore);
                 case "multi":
                     return shared(this::multi);
+                case "leader":
+                    return this::lead;
                 case "fresh":
                     return fresh(own, this::mutex);
                 case "fresh-multi":
@@ -388,6 +391,14 @@ public class Contention {
             Lock writer = simple(locks.writeLock());
             return (number, body, record) ->
                 (number % READS_AND_A_WRITE == 0 ? writer : reader).operate(number, body, record);
+        }
+
+        private void lead(long number, Body body, Record record) throws Exception {
+            LeaderLatch latch = new LeaderLatch(client, parent + "shared");
+            latch.start();
+            latch.await();
+            body.run(record);
+            latch.close();
         }
 
         private Lock semaphore(String name) {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use zklock::{Client, Config, Guard, MultiLock, Mutex, RwLock, Semaphore, distributed_lock};
+use zklock::{Client, Config, Guard, LeaderLatch, MultiLock, Mutex, RwLock, Semaphore, distributed_lock};
 
 use crate::Failure;
 use crate::entrant::{Body, Entered};
@@ -60,6 +60,8 @@ enum Kind {
     Rw(RwLock),
     Semaphore(Semaphore),
     Multi(MultiLock),
+    /// Candidates of one election, each of which leads once.
+    Leader(Client),
     /// Locks that are taken once each, at paths that have no node before, and the first part of their names.
     Fresh(Client, String),
     FreshMulti(Client, String),
@@ -80,6 +82,7 @@ impl Lock {
                 Scenario::Rw => Kind::Rw(client.rwlock(path(SHARED))?),
                 Scenario::Semaphore => Kind::Semaphore(client.semaphore(path(SHARED), PERMITS)?),
                 Scenario::Multi => Kind::Multi(client.multi([path("a"), path("b")])?),
+                Scenario::Leader => Kind::Leader(client.clone()),
                 Scenario::Fresh => Kind::Fresh(client.clone(), own.to_owned()),
                 Scenario::FreshMulti => Kind::FreshMulti(client.clone(), own.to_owned()),
             },
@@ -112,6 +115,7 @@ impl Lock {
             Kind::Rw(lock) => self.hold(lock.read().await?, body).await,
             Kind::Semaphore(semaphore) => self.hold(semaphore.acquire().await?, body).await,
             Kind::Multi(locks) => self.hold(locks.lock().await?, body).await,
+            Kind::Leader(client) => self.lead(client.leader_latch(path(SHARED))?, body).await,
             Kind::Fresh(client, own) => {
                 let name = format!("{own}-{}", next());
                 self.enter(&client.mutex(path(&name))?, &name, body).await
@@ -136,6 +140,16 @@ impl Lock {
     async fn hold<K>(&self, guard: Guard<K>, body: &Body) -> Result<Entered, Failure> {
         let entered = body.run().await;
         self.release(guard).await?;
+        Ok(entered)
+    }
+
+    async fn lead(&self, latch: LeaderLatch, body: &Body) -> Result<Entered, Failure> {
+        latch.leadership().await?;
+        let entered = body.run().await;
+        match self.release {
+            Release::Awaited => latch.close().await?,
+            Release::Background => drop(latch),
+        }
         Ok(entered)
     }
 

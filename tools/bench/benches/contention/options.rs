@@ -82,6 +82,8 @@ pub(crate) enum Scenario {
     Semaphore,
     /// All tasks of all sessions take two locks together.
     Multi,
+    /// All tasks of all sessions enter one election, lead once, and leave it.
+    Leader,
     /// Each operation takes a mutex at a path of its own, which has no node before.
     Fresh,
     /// Each operation takes two locks together, at paths of their own, which have no nodes before.

@@ -62,5 +62,6 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     scenario("rw 8×4, 9 reads to 1 write", ("rw", "--sessions 8 --tasks 4"), USUAL),
     scenario("semaphore 8×16, 3 permits", ("semaphore", "--sessions 8 --tasks 16"), USUAL),
     scenario("multi 8×1, 2 locks", ("multi", "--sessions 8"), USUAL),
+    scenario("leader 8×1", ("leader", "--sessions 8"), USUAL),
     scenario("reentrant 1×1", ("reentrant", ""), USUAL),
 ];
