@@ -1,6 +1,4 @@
 //! The client: a handle on the locks and elections of one ensemble.
-//!
-//! Uses the layers below: `lease`, `session`, `last_start`, `events`, `path`, `mode` and `error`.
 
 pub(crate) mod config;
 mod connect_string;

@@ -17,8 +17,6 @@
 //! 1. A contender ends with claims to all that it was asked for, or with none. Nodes that it does not need are withdrawn.
 //! 2. It knows no deadline of its callers. Each wait for others ends with the cancellation, or with the session.
 //! 3. It begins to take no more permits once its gate is lost, because another client may be behind it then.
-//!
-//! Uses the layers below: `client`, `lease`, `session`, `queue`, `events`, `path`, `deadline` and `error`.
 
 use std::sync::Arc;
 

@@ -168,8 +168,7 @@ pub enum LockError {
         phase: Phase,
         /// The contender in the way, if the client knew one without a request of its own.
         ///
-        /// It is not known for the permits of a semaphore that other clients hold, for elections, and in queues so
-        /// long that they are not watched.
+        /// It is not known for the permits of a semaphore that other clients hold, and for elections.
         holder: Option<Holder>,
     },
 

@@ -1,6 +1,4 @@
 //! An event of a lock or a candidate, and what it is about.
-//!
-//! Uses the layers below: `path`, `mode`, `token` and `error`.
 
 use std::borrow::Cow;
 use std::time::Duration;

@@ -5,8 +5,6 @@
 //! end is told exactly once. Nothing is allocated if nobody listens at the beginning, and nothing is counted.
 //!
 //! * [`spans`]: the spans of calls for `tracing`, which are those of their callers' tasks.
-//!
-//! Uses the layers below: `metrics`, `event`, `path`, `mode`, `token` and `error`.
 
 mod spans;
 

@@ -1,7 +1,5 @@
 //! The guard of a held lock: one type, whose parameter is the kind of lock. It runs bodies under the lock, takes no step of
 //! them without it, and has the callbacks for requests to release it.
-//!
-//! Uses the layers below: `held`, `hold`, `deadline`, `client`, `lease`, `session` and `error`.
 
 use std::fmt;
 use std::future::{Future, poll_fn};

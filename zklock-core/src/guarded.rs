@@ -1,6 +1,4 @@
 //! Writes that are applied only while a lock is held or a term lasts, and reads as of a moment at which it was so.
-//!
-//! Uses the layers below: `held`, `client`, `lease`, `session`, `path` and `error`.
 
 #[cfg(test)]
 mod tests;

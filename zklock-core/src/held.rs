@@ -1,6 +1,4 @@
 //! The view of a holder on its lock or term: its state, its token and its end.
-//!
-//! Uses the layers below: `hold`, `client`, `lease`, `session`, `path`, `token` and `error`.
 
 use std::fmt;
 use std::sync::Arc;

@@ -25,9 +25,6 @@
 //! * [`mod@enter`]: enters a lock, again or by an acquisition.
 //! * [`release`]: ends holds, and waits for the servers.
 //!
-//! Uses the layers below: `local_queue`, `contend`, `deadline`, `client`, `lease`, `session`, `queue`, `events`, `event`,
-//! `path`, `mode`, `token` and `error`.
-//!
 //! # Invariants
 //!
 //! 1. Nested mutexes are locked in this order: that of an entry, those of the entries around it, and that of the owner. No

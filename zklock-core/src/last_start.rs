@@ -2,8 +2,6 @@
 //!
 //! It is a pure function of the node's data and of the server time at which the data was written. [`cache`] is a client's
 //! memory of it.
-//!
-//! Uses the layers below: `path` and `error`.
 
 mod cache;
 

@@ -1,8 +1,5 @@
 //! Elections: one leader among candidates, in the forms of Curator's `LeaderSelector` and `LeaderLatch`.
 //!
-//! Uses the layers below: `guard`, `held`, `participant`, `hold`, `contend`, `client`, `lease`, `session`,
-//! `queue`, `events`, `event`, `path`, `mode`, `token` and `error`.
-//!
 //! * [`election`]: the settings that users choose, and the list of the candidates.
 //! * [`latch`]: a candidate that leads from its election until it is closed, and its task.
 //! * [`selector`]: a candidate that leads while a callback runs: one latch after another.

@@ -21,8 +21,6 @@
 //! * [`writes`]: the guarded writes under way.
 //! * [`readiness`]: whether the servers have confirmed the lease, and whether it can go to the next holder.
 //!
-//! Uses the layers below: `session`, `queue`, `events`, `path`, `token`, `error` and `tasks`.
-//!
 //! # Invariants
 //!
 //! 1. The first loss counts, and nothing undoes it. Its holders are told once, after the state has changed.

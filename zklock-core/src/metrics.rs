@@ -2,8 +2,6 @@
 //!
 //! A recorder is code of users, so it runs on a thread of its own, `zklock-metrics`, once a second and at the client's
 //! end, and never on the client's thread or on that of a call.
-//!
-//! Uses the layers below: `event`, `session`, `mode` and `error`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem;

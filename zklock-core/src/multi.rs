@@ -1,7 +1,4 @@
 //! The multi-lock: several locks acquired as one, all or none.
-//!
-//! Uses the layers below: `guard`, `hold`, `deadline`, `client`, `session`, `events`, `token` and
-//! `error`.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -222,7 +219,7 @@ impl MultiGuard {
     /// Returns the number by which the resource behind the lock at `path` can tell this holder from earlier
     /// ones.
     ///
-    /// The result is `None` if that lock is not a member. Tokens of different locks must not be compared.
+    /// The result is `None` if that lock is not a member. Tokens of different locks say nothing about each other.
     pub fn fencing_token(&self, path: &str) -> Option<FencingToken> {
         let mut holds = self.holds().iter();
         holds.find(|hold| hold.lease().path().relative() == path).map(|hold| hold.token())

@@ -1,6 +1,4 @@
 //! The mutex: an exclusive lock, reentrant or not.
-//!
-//! Uses the layers below: `guard`, `participant`, `hold`, `client` and `error`.
 
 use std::borrow::Cow;
 use std::time::Duration;

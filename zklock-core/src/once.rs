@@ -6,8 +6,6 @@
 //! nothing ([`LastStart`]). No client's clock has a part in that. A client only remembers for how long asking
 //! again cannot succeed ([`PeriodCache`](crate::last_start::PeriodCache)). Calls that wait for their lock share
 //! one poller.
-//!
-//! Uses the layers below: `guarded`, `held`, `client`, `lease`, `session`, `last_start`, `path` and `error`.
 
 use std::future::pending;
 use std::sync::Arc;

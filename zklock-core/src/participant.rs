@@ -1,7 +1,4 @@
 //! Lists the holders and waiters of a lock, and asks them to leave.
-//!
-//! Uses the layers below: `hold`, `local_queue`, `contend`, `client`, `lease`, `session`, `queue`, `path`, `mode`, `token`
-//! and `error`.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -268,9 +265,9 @@ impl Client {
     ///
     /// The lock passes to the next contender at once. A holder that uses zklock learns of its loss only
     /// afterwards: until then, only the fencing token and guarded writes distinguish it from the next holder.
-    /// A waiter enters the queue again, at its tail. One that has waited for less than a second does so when
-    /// the contender in front of it leaves; later it watches its own node, and does so at once. It is not an
-    /// error if the participant is already gone.
+    /// A waiter enters the queue again, at its tail. One behind a single contender watches its own node, and does
+    /// so at once. Another one does so when the contender in front of it leaves. It is not an error if the
+    /// participant is already gone.
     ///
     /// # Errors
     ///

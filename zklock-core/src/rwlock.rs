@@ -1,6 +1,4 @@
 //! The read-write lock: shared by readers, exclusive for a writer.
-//!
-//! Uses the layers below: `guard`, `participant`, `hold`, `deadline`, `client`, `session` and `error`.
 
 use std::borrow::Cow;
 use std::time::Duration;

@@ -1,6 +1,4 @@
 //! The semaphore: a lock with a fixed or shared number of permits.
-//!
-//! Uses the layers below: `guard`, `participant`, `hold`, `contend`, `client`, `session`, `path` and `error`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,9 +16,9 @@ use crate::session::{Session, counter};
 /// A number of permits at one path, shared by all processes that use the ensemble.
 ///
 /// Waiters are served in the order in which they entered the queue, regardless of the number of permits that they
-/// want. The calls of one client for one permit share places in it, and are served in the order in which they came.
-/// A client passes a permit on to its own calls for at most 64 grants and 50 ms, unless it is configured otherwise;
-/// see [`Queueing`](crate::Queueing). A call for several permits has a place of its own.
+/// want. The calls of one client for the same number of permits share a place in it, and are served in the order in
+/// which they came. A client passes its permits on to its own calls for at most 64 grants and 50 ms, unless it is
+/// configured otherwise; see [`Queueing`](crate::Queueing).
 ///
 /// A semaphore is not reentrant: each call acquires its own permits. On the wire it is Curator's
 /// `InterProcessSemaphoreV2`.

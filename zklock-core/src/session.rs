@@ -1,7 +1,5 @@
 //! Manages one ZooKeeper session, which is opened once, ends once, and never comes back.
 //!
-//! Uses the layers below: `queue`, `path` and `error`.
-//!
 //! A session lives on its client's own thread, so heartbeats and withdrawals
 //! continue while the user's runtimes are blocked, shut down or absent.
 //!

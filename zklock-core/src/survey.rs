@@ -1,7 +1,5 @@
 //! Lists the locks below a path, whoever uses them.
 //!
-//! Uses the layers below: `participant`, `client`, `session`, `queue`, `path`, `mode` and `error`.
-//!
 //! A survey is for people and dashboards. It never takes part in a lock, sets no watch, and has only few requests under
 //! way at a time. They are not counted among those of acquisitions, and do not wait for them.
 

@@ -70,10 +70,10 @@ pub(crate) enum Command {
     /// Takes the leadership away from a leader, who enters the election again as the last candidate
     Resign(Force),
 
-    /// Looks at each server: version, timeouts, round trips, permissions, clock, and what to change
+    /// Looks at each server: version, timeouts, round trips, permissions, and what to change
     ///
-    /// Exits with 0 if nothing is to be changed, with 69 if a server cannot be reached, and with 78 if a setting, a
-    /// permission or a clock does not fit.
+    /// Exits with 0 if nothing is to be changed, with 69 if a server cannot be reached, and with 78 if a setting or a
+    /// permission does not fit.
     Doctor,
 
     /// Runs a server for development, which keeps nothing

@@ -306,8 +306,8 @@ impl Config {
     /// Sets the bounds within which the client keeps a lock for its own calls while other clients wait for it, by
     /// default 64 grants and 50 ms.
     ///
-    /// They apply to mutexes, read-write locks, and calls for one permit of a semaphore. Other clients may have other
-    /// bounds. Zero turns are invalid.
+    /// They apply to mutexes, read-write locks and semaphores. Other clients may have other bounds. Zero turns are
+    /// invalid.
     #[must_use]
     pub fn queueing(self, queueing: Queueing) -> Self {
         Self { queueing, ..self }
