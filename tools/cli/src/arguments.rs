@@ -73,7 +73,7 @@ pub(crate) enum Command {
     /// Looks at each server: version, timeouts, round trips, permissions, and what to change
     ///
     /// Exits with 0 if nothing is to be changed, with 69 if a server cannot be reached, and with 78 if a setting or a
-    /// permission does not fit.
+    /// permission does not fit, or writes are slow.
     Doctor,
 
     /// Runs a server for development, which keeps nothing

@@ -18,7 +18,7 @@ pub(crate) struct Bars {
 #[derive(Clone, Copy)]
 pub(crate) enum Scale {
     Linear,
-    /// Each tenth of the width multiplies the value by the same factor. Values are 1 at least.
+    /// Of the value plus one, so that zero has no bar.
     Logarithmic,
 }
 
@@ -70,11 +70,11 @@ impl Bars {
 
     fn width(&self, value: f64) -> f64 {
         let largest = self.groups.iter().flat_map(|(_, values)| *values).fold(1.0, f64::max);
-        LONGEST
-            * match self.scale {
-                Scale::Linear => value / largest,
-                Scale::Logarithmic => (value.max(1.0).ln() / largest.ln()).max(0.0),
-            }
+        let share = match self.scale {
+            Scale::Linear => value / largest,
+            Scale::Logarithmic => value.ln_1p() / largest.ln_1p(),
+        };
+        LONGEST * share
     }
 }
 
@@ -96,12 +96,15 @@ mod tests {
 
     #[test]
     fn a_bar_is_as_long_as_its_value_or_the_logarithm_of_it() {
-        for (scale, half) in [(Scale::Linear, 50.0), (Scale::Logarithmic, 10.0)] {
+        for (scale, half) in [(Scale::Linear, 49.5), (Scale::Logarithmic, 9.0)] {
             let mut bars = Bars::new("ops_per_s", "operations per second", scale);
             let row = |value: f64| parse(&format!("ops_per_s={value}")).unwrap();
-            bars.add("rw", &[("Curator", row(half)), ("zklock", row(100.0))]).unwrap();
+            bars.add("rw", &[("Curator", row(half)), ("zklock", row(99.0))]).unwrap();
             bars.add("reentrant", &[("zklock", row(1.0))]).unwrap();
-            assert_eq!([100.0, half].map(|value| bars.width(value)), [LONGEST, LONGEST / 2.0]);
+            assert_eq!(
+                [99.0, half, 0.0].map(|value| bars.width(value).round()),
+                [LONGEST, LONGEST / 2.0, 0.0]
+            );
             let svg = bars.svg().unwrap();
             assert!(svg.contains(">rw<") && !svg.contains(">reentrant<"), "{svg}");
         }

@@ -78,7 +78,7 @@ impl Requests {
     /// Writes to `path` in one transaction with a check that all of `guards` exist.
     ///
     /// Returns the server time at which data was set, in milliseconds. That of a create is not known, because servers
-    /// before 3.7.1 do not return it for one in a transaction (ZOOKEEPER-4026).
+    /// before 3.7.2 and 3.8.2 do not return it for one in a transaction (ZOOKEEPER-4026).
     pub(crate) async fn guarded(
         &self,
         guards: Guards,
