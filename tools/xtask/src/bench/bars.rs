@@ -82,7 +82,7 @@ impl Bars {
 const CLIENTS: [(&str, &str); 2] = [("zklock", "#1f77b4"), ("Curator", "#b0b0b0")];
 const FONT: &str = r#"font-family="sans-serif" font-size="12""#;
 /// In pixels.
-const WIDTH: usize = 760;
+const WIDTH: usize = 780;
 const LEFT: usize = 210;
 const LONGEST: f64 = 480.0;
 const TOP: usize = 52;
