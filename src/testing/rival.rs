@@ -17,7 +17,7 @@ use super::server::TestServer;
 /// # });
 /// ```
 #[derive(Debug)]
-#[must_use = "if unused the lock is released immediately"]
+#[must_use = "an unused guard releases the lock at once: bind it to a name such as `_guard`, and not to `_`"]
 pub struct Rival {
     server: TestServer,
     client: Client,

@@ -4,18 +4,19 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use zklock::Config;
 use zklock_testkit::impostor::Impostor;
 
 use crate::support::diagnosis::assert_told;
-use crate::support::logs::Loud;
+use crate::support::logs::{Loud, logged};
 
 const WITHIN: Duration = Duration::from_secs(2);
 
 /// An address that does not answer: the connections that its system still takes are all used up.
 struct BlackHole {
     address: SocketAddr,
-    _listener: tokio::net::TcpListener,
+    _listener: TcpListener,
     _taken: Vec<TcpStream>,
 }
 
@@ -61,4 +62,19 @@ async fn each_wrong_address_has_its_reason_in_the_error_the_readiness_and_the_lo
         (format!("127.0.0.1:1,{}", closing.connect_string()), &several),
     ];
     join_all(cases.iter().map(|(servers, reason)| assert_told(reason, servers, WITHIN))).await;
+}
+
+#[tokio::test]
+async fn a_failure_with_the_same_reason_is_logged_once() {
+    Loud::listen();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let servers = listener.local_addr().unwrap().to_string();
+    let _client = Config::new(&servers).start().unwrap();
+    // An attempt is followed by a look for the reason.
+    for _ in 0..2 * 4 {
+        drop(listener.accept().await.unwrap());
+    }
+    // The library of the protocol logs every attempt.
+    let lines: Vec<_> = logged(&servers).into_iter().filter(|line| line.starts_with("zklock_core")).collect();
+    assert!(lines.len() == 1 && lines[0].contains("closes connections at once"), "{lines:?}");
 }

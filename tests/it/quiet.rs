@@ -77,6 +77,23 @@ async fn a_session_timeout_that_is_not_granted_is_logged_once_with_both_times() 
     }
 }
 
+#[tokio::test]
+async fn the_end_of_a_session_is_a_warning_unless_the_client_is_shut_down() {
+    Loud::listen();
+    let (space, client) = Space::with_client().await;
+    let ended = client.session_id().unwrap();
+    let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+    space.end_session_of(&client);
+    soon(guard.lost()).await;
+    let warnings = logged(&format!("session={ended:#x}"));
+    assert!(warnings.iter().any(|line| line.contains("health=Lost")), "{warnings:?}");
+    drop(guard);
+    client.mutex("/a").unwrap().lock().await.unwrap().release().await.unwrap();
+    let closed = client.session_id().unwrap();
+    client.shutdown(Duration::from_secs(5)).await;
+    assert_eq!(logged(&format!("session={closed:#x}")), [""; 0]);
+}
+
 /// Runs itself again in a process with other variables.
 #[test]
 fn a_variable_with_a_wrong_name_is_logged_with_the_nearest_one() {

@@ -85,7 +85,7 @@ pub enum LockError {
     },
 
     /// The path is in use by locks of another kind, which this lock would not exclude.
-    #[error("lock {path} is {own} here, but {other} for other clients")]
+    #[error("lock {path} is {own} here, but {other} elsewhere")]
     #[non_exhaustive]
     MixedRecipes {
         /// The lock's path.
@@ -157,7 +157,7 @@ pub enum LockError {
     },
 
     /// The deadline passed before the operation was done. A contender that is left behind is being withdrawn.
-    #[error("timed out after {waited:?} {phase} {path}{}", behind(.holder.as_ref()))]
+    #[error("{}{}", timed_out(.path, *.waited, *.phase), behind(.holder.as_ref()))]
     #[non_exhaustive]
     Timeout {
         /// The lock's path.
@@ -367,6 +367,13 @@ impl fmt::Debug for LockError {
     }
 }
 
+fn timed_out(path: &str, waited: Duration, phase: Phase) -> String {
+    match phase {
+        Phase::Queued if waited.is_zero() => format!("lock {path} is in use, and the call does not wait"),
+        _ => format!("timed out after {waited:?} {phase} {path}"),
+    }
+}
+
 fn behind(holder: Option<&Holder>) -> String {
     holder.map(|holder| format!(": {holder}")).unwrap_or_default()
 }
@@ -412,7 +419,8 @@ mod tests {
         let error = timeout(Some(Holder::this_client(1)));
         assert_eq!(
             error.to_string(),
-            "timed out after 5s waiting behind others for lock /orders/7: held by another call of this process"
+            "timed out after 5s waiting behind others for lock /orders/7: \
+             held by another call of this process, or this one outside of its guard's `scope`"
         );
         assert!(error.is_contended());
     }

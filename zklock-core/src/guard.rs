@@ -33,7 +33,7 @@ use crate::lease::Lease;
 /// [`WriteGuard`](crate::WriteGuard), [`SemaphoreGuard`](crate::SemaphoreGuard) and
 /// [`MultiGuard`](crate::MultiGuard). Guards of the last two kinds can have several nodes; such a guard is
 /// held while all of its nodes are.
-#[must_use = "if unused the lock is released immediately"]
+#[must_use = "an unused guard releases the lock at once: bind it to a name such as `_guard`, and not to `_`"]
 #[clippy::has_significant_drop]
 pub struct Guard<K> {
     /// Dropped before the holds, so that none is called after the release has begun.

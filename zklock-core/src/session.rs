@@ -189,7 +189,8 @@ impl Session {
     /// Its leases are lost first, and their guards get up to `within` to be released. The session
     /// is closed then, and the server deletes its remaining nodes; this also takes up to `within`.
     pub(crate) async fn close(&self, within: Duration) {
-        self.tell_lost();
+        tracing::info!(session = format_args!("{:#x}", self.id), "closing the session");
+        self.tell(|link| link.health = Health::Lost);
         let mut leases = self.leases.subscribe();
         if timeout(within, leases.wait_for(|leases| *leases == 0)).await.is_err() {
             tracing::warn!("closing the session although guards of lost locks still exist");
@@ -208,7 +209,7 @@ impl Session {
     /// Takes note that the connection is over.
     fn disconnect(&self) {
         self.requests.set_channel(Channel::Broken);
-        self.tell(|link| link.health = Health::Suspended);
+        self.warn(|link| link.health = Health::Suspended);
     }
 
     /// Goes on with another connection, after an answer to a request that was sent on it at this time.
@@ -216,11 +217,11 @@ impl Session {
         self.requests.note_fence(fenced);
         self.requests.set_channel(Channel::Open(connection.clone()));
         self.requests.tally().reconnects.add_one();
-        self.tell(|link| *link = Link { connection: connection.number, health: Health::Connected });
+        self.warn(|link| *link = Link { connection: connection.number, health: Health::Connected });
     }
 
     fn tell_lost(&self) {
-        self.tell(|link| link.health = Health::Lost);
+        self.warn(|link| link.health = Health::Lost);
     }
 
     /// Performs work until the session has ended.
@@ -228,18 +229,23 @@ impl Session {
         or(self.over(), work).await;
     }
 
-    /// Publishes a change of the connection, unless the session has ended.
-    fn tell(&self, change: impl FnOnce(&mut Link)) {
-        let is_told = self.link.send_if_modified(|link| {
+    /// Publishes a change of the connection that nobody has asked for, and logs it.
+    fn warn(&self, change: impl FnOnce(&mut Link)) {
+        if self.tell(change) {
+            let (session, health) = (format_args!("{:#x}", self.id), self.link().health);
+            tracing::warn!(session, ?health, "connection changed");
+        }
+    }
+
+    /// Publishes a change of the connection. Returns `false` if the session has ended, which nothing changes.
+    fn tell(&self, change: impl FnOnce(&mut Link)) -> bool {
+        self.link.send_if_modified(|link| {
             let is_open = link.health != Health::Lost;
             if is_open {
                 change(link);
             }
             is_open
-        });
-        if is_told {
-            tracing::warn!(health = ?self.link().health, "connection changed");
-        }
+        })
     }
 
     /// Logs a warning about a child that is not a contender, once per path.

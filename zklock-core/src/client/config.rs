@@ -441,6 +441,8 @@ const LONGEST_IDENTITY: usize = 1024;
 mod tests {
     #[cfg(feature = "serde")]
     use super::*;
+    #[cfg(feature = "serde")]
+    use crate::client::connect_string::UNSET;
 
     #[cfg(feature = "serde")]
     #[test]
@@ -458,7 +460,7 @@ mod tests {
     #[test]
     fn a_configuration_without_servers_is_refused_when_the_client_starts() {
         let config: Config = serde_json::from_str(r#"{"identity": "me"}"#).unwrap();
-        assert_eq!(config.start().unwrap_err().to_string(), "invalid setting `connect`: it is not set");
+        assert_eq!(config.start().unwrap_err().to_string(), format!("invalid setting `connect`: {UNSET}"));
     }
 
     #[cfg(feature = "serde")]

@@ -14,6 +14,9 @@ pub(super) struct ConnectString {
     pub(super) chroot: String,
 }
 
+/// The reason for a refusal of a connect string that names no server.
+pub(super) const UNSET: &str = "it is not set: name the servers, such as `zk1:2181,zk2:2181,zk3:2181`";
+
 impl ConnectString {
     /// Parses a connect string; the error names the part that is invalid, and the cause.
     ///
@@ -23,7 +26,7 @@ impl ConnectString {
     /// paths, and is created with them.
     pub(super) fn parse(text: &str, scheme: Scheme) -> Result<Self, String> {
         if text.trim().is_empty() {
-            return Err("it is not set".to_owned());
+            return Err(UNSET.to_owned());
         }
         let entries: Vec<_> = text.split(',').map(|entry| split(entry.trim())).collect();
         let servers = entries.iter().map(|(server, _)| {
@@ -112,8 +115,8 @@ mod tests {
     #[test]
     fn wrong_part_of_a_connect_string_is_named() {
         for (text, named) in [
-            ("", "it is not set"),
-            (" ", "it is not set"),
+            ("", UNSET),
+            (" ", UNSET),
             ("a:1,,b", "the server \"\" has no host"),
             ("a:1,b,", "the server \"\" has no host"),
             ("a:1/x,", "the server \"\" has no host"),

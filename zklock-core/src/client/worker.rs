@@ -360,9 +360,16 @@ impl Worker {
         self.current.send_replace(Current::Connecting(is_failure.then(reason)));
     }
 
+    /// Takes note of a failure. It is logged, but not again while the reason stays the same.
     fn tell_failure(&self, error: OpenError) {
-        tracing::warn!(%error, servers = self.settings.opening.servers, "cannot open a session");
-        self.current.send_replace(Current::Connecting(Some(error)));
+        let servers = &self.settings.opening.servers;
+        let before = self.current.send_replace(Current::Connecting(Some(error.clone())));
+        match before {
+            Current::Connecting(Some(before)) if before.to_string() == error.to_string() => {
+                tracing::debug!(%error, servers, "cannot open a session");
+            }
+            _ => tracing::warn!(%error, servers, "cannot open a session"),
+        }
     }
 
     /// Waits until the session is over. Closes it if the client is stopped.

@@ -216,6 +216,9 @@ impl Holder {
     }
 }
 
+/// A task that the holder has spawned, or a call beside its guard, is not known to be the holder's.
+const OF_THIS_PROCESS: &str = "another call of this process, or this one outside of its guard's `scope`";
+
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.ahead() {
@@ -223,7 +226,7 @@ impl fmt::Display for Holder {
             ahead => write!(f, "the nearest of {ahead} in front is ")?,
         }
         match self {
-            Self::ThisClient { .. } => f.write_str("another call of this process"),
+            Self::ThisClient { .. } => f.write_str(OF_THIS_PROCESS),
             Self::Other { identity, session_id, entered, .. } => {
                 let since = shown(*entered);
                 match identity.as_str() {
@@ -270,7 +273,7 @@ mod tests {
         let nameless = Holder::other(b"", 7, 0, 1).to_string();
         assert_eq!(nameless, "held by session 0x7, in the queue since 1970-01-01T00:00:00Z");
         let nearest = Holder::this_client(2).to_string();
-        assert_eq!(nearest, "the nearest of 2 in front is another call of this process");
+        assert_eq!(nearest, format!("the nearest of 2 in front is {OF_THIS_PROCESS}"));
     }
 
     #[test]

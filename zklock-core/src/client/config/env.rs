@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::env::VarError;
 use std::time::Duration;
 
+use crate::client::connect_string::UNSET;
 use crate::client::settings::{Queueing, Release};
 use crate::error::LockError;
 use crate::session::Heartbeat;
@@ -54,7 +55,7 @@ impl Config {
     }
 
     fn from_variables(value: Values<'_>) -> Result<Self, LockError> {
-        let connect = value(CONNECT)?.ok_or_else(|| invalid(CONNECT, "it is not set"))?;
+        let connect = value(CONNECT)?.ok_or_else(|| invalid(CONNECT, UNSET))?;
         let mut config = Self::new(connect);
         for (name, set) in SETTINGS {
             if let Some(text) = value(name)? {
@@ -240,7 +241,7 @@ mod tests {
     #[test]
     fn missing_or_malformed_variable_is_named() {
         for (name, text, message) in [
-            ("PATH", "", "`ZKLOCK_CONNECT`: it is not set"),
+            ("PATH", "", "`ZKLOCK_CONNECT`: it is not set: name the servers, such as `zk1:2181"),
             ("ZKLOCK_DEFAULT_WAIT", "5", "`ZKLOCK_DEFAULT_WAIT`: \"5\" is not a duration such as `30s`"),
             (
                 "ZKLOCK_QUEUEING",
