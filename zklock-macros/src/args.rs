@@ -200,7 +200,12 @@ mod tests {
             ("otherwise = skip, otherwise = wait", "`otherwise` is given twice"),
             (r#""/a""#, "expected an argument, for example `path = \"/leader\"`"),
             ("mode = read", &*format!("unknown argument `mode`\n{known}")),
-            ("skip", &*format!("unknown argument `skip`\n{known}")),
+            (
+                "skip",
+                "there is no argument `skip`\n\
+                 a call of a replica that does not lead returns at once, without the body\n\
+                 `otherwise` gives its result, and `otherwise = wait` waits for the term",
+            ),
         ] {
             check(Kind::LeaderOnly, input, &[expected]);
         }

@@ -15,6 +15,7 @@ use crate::args::{Args, Client, OnLost, Otherwise, Wait};
 use crate::arguments::{Arguments, Expressions, Variable};
 use crate::boxed;
 use crate::names::Kind;
+use crate::patterns;
 use crate::syntax::{Errors, braced, erased_output, mixed, output_span, private, returns_nothing};
 use crate::target::{Form, Reports, Target};
 
@@ -73,6 +74,7 @@ impl<'a> Call<'a> {
     /// Generates the function.
     fn function(&self) -> Result<TokenStream> {
         let Self { args, target, private, .. } = self;
+        self.check_guard()?;
         self.check_on_lost()?;
         self.check_map_err()?;
         let variables = self.variables()?;
@@ -104,6 +106,18 @@ impl<'a> Call<'a> {
             }
         };
         Ok(function(target, &arguments.sig, &statements))
+    }
+
+    fn check_guard(&self) -> Result<()> {
+        let names = patterns::names(&self.target.sig);
+        match self.args.guard.iter().find(|guard| names.contains(guard)) {
+            Some(guard) => {
+                let message =
+                    format!("`{guard}` is an argument of this function: give the guard another name");
+                Err(Error::new(guard.span(), message))
+            }
+            None => Ok(()),
+        }
     }
 
     fn check_on_lost(&self) -> Result<()> {

@@ -51,7 +51,7 @@ const SYNONYMS: [(&str, &[&str]); 11] = [
 ];
 
 /// Words, and the text about what zklock does instead.
-const INSTEAD: [(&[&str], &str); 9] = [
+const INSTEAD: [(&[&str], &str); 10] = [
     (
         &["lease", "lease_time", "lease_ms", "ttl", "expiry", "expires", "lock_at_most_for", "max_hold"],
         "nothing runs out while the body runs, however long that takes, so there is no lease to choose\n\
@@ -88,6 +88,12 @@ const INSTEAD: [(&[&str], &str); 9] = [
     (
         &["hosts", "servers", "connect", "connect_string", "url", "ensemble"],
         "the client has them: install it at start-up, or name one by `client = …`",
+    ),
+    (
+        // Arguments of the other attribute.
+        &["skip", "no_wait"],
+        "a call of a replica that does not lead returns at once, without the body\n\
+         `otherwise` gives its result, and `otherwise = wait` waits for the term",
     ),
     (
         &["session_timeout", "lock_timeout", "run_timeout", "max_duration", "deadline"],

@@ -25,6 +25,12 @@ fn mistakes_on_both_sides_are_reported() {
 }
 
 #[test]
+fn a_guard_does_not_hide_an_argument() {
+    let shown = lock(r#"path = "/a/{id}", guard = id"#, "async fn f((id, _): (u64, u8)) -> R {}");
+    assert!(shown.contains("`id` is an argument of this function: give the guard another name"), "{shown}");
+}
+
+#[test]
 fn a_body_that_is_still_typed_is_kept() {
     let shown = lock(r#"path = "/a""#, "async fn f(&self) -> R { self. }");
     assert!(shown.contains("{ self . }"), "{shown}");

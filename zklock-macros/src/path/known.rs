@@ -22,7 +22,15 @@ pub(super) fn look_at(text: &LitStr, pieces: &mut [Piece], sig: &Signature, erro
     for piece in pieces {
         // The compiler suggests another name where this one stands in the source, which is the whole template. It
         // suggests nothing in place of names of generated code.
-        let Piece::Expr(expr) = piece else { continue };
+        let expr = match piece {
+            Piece::Expr(expr) => expr,
+            Piece::Literal(literal) => {
+                if let Some(mistake) = placeholder(literal, sig) {
+                    errors.push(Error::new(text.span(), mistake));
+                }
+                continue;
+            }
+        };
         let Some(name) = start(expr, span).filter(|name| !is_known(name, sig)) else { continue };
         match mistake(name, sig) {
             Some(mistake) => errors.push(Error::new(text.span(), mistake)),
@@ -30,6 +38,17 @@ pub(super) fn look_at(text: &LitStr, pieces: &mut [Piece], sig: &Signature, erro
             None => name.set_span(span),
         }
     }
+}
+
+/// Explains an argument that is written as the routes of other libraries have it. Every call would lock the same path.
+fn placeholder(literal: &str, sig: &Signature) -> Option<String> {
+    let arguments = patterns::names(sig);
+    literal.split('/').find_map(|segment| {
+        let name = segment.strip_prefix([':', '$']);
+        let name = name.or_else(|| segment.strip_prefix('<')?.strip_suffix('>'))?;
+        let is_argument = arguments.iter().any(|argument| argument == name);
+        is_argument.then(|| format!("`{segment}` is text in a path\nwrite `{{{name}}}` for the argument"))
+    })
 }
 
 /// Returns the name with which a field, a call of a method or an index starts, and sets the span of the members behind it.
@@ -135,6 +154,16 @@ mod tests {
         check_names("/a/{shop}", "fn f()", Some(&none));
         let field = format!("`f` has no argument `shop`, did you mean `{{self.shop}}`?\n{constant}");
         check_names("/a/{shop}", "fn f(&self, order: &Order)", Some(&field));
+    }
+
+    #[test]
+    fn an_argument_in_the_syntax_of_routes_is_refused() {
+        for segment in [":id", "<id>", "$id"] {
+            let refusal = format!("`{segment}` is text in a path\nwrite `{{id}}` for the argument");
+            check_names(&format!("/a/{segment}/b"), "fn f(id: u64)", Some(&refusal));
+            check_names(&format!("/a/{segment}"), "fn f(ids: u64)", None);
+        }
+        check_names("/a/x:id", "fn f(id: u64)", None);
     }
 
     #[test]
