@@ -153,12 +153,15 @@ fn told_to_end() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
+/// The bounds of the histograms in seconds. Without bounds, the exporter makes summaries.
+const BUCKETS: [f64; 8] = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0];
+
 #[tokio::main]
 async fn serve(listen: SocketAddr) -> Result<(), Box<dyn Error + Send + Sync>> {
     tracing_subscriber::fmt::init();
     let told_to_end = told_to_end()?;
     // The recorder comes first, so that it gets the counts of the client.
-    let metrics = PrometheusBuilder::new().install_recorder()?;
+    let metrics = PrometheusBuilder::new().set_buckets(&BUCKETS)?.install_recorder()?;
     // `start` connects in the background. Until the session is open, `/readyz` says 503, and calls wait for it.
     zklock::install(Config::from_env()?.start()?)?;
     let job = tokio::spawn(sweep_in_time());
