@@ -49,10 +49,7 @@ fn names(kind: Kind) -> Vec<&'static str> {
 
 impl Args {
     pub(crate) fn read(kind: Kind, input: ParseStream<'_>) -> Result<Self> {
-        let example = match kind {
-            Kind::DistributedLock => "path = \"/orders/{order.id}\"",
-            Kind::LeaderOnly => "path = \"/leader\"",
-        };
+        let example = kind.choose("path = \"/orders/{order.id}\"", "path = \"/leader\"");
         let mut list = List::read(input, &names(kind), example)?;
         let mut args = Self {
             wait: list.value("wait", Wait::read),

@@ -73,10 +73,8 @@ pub(crate) fn output(sig: &Signature) -> Option<ReturnType> {
     let output = object.bounds.iter().find_map(|bound| match bound {
         TypeParamBound::Trait(bound) => arguments(&bound.path, "Future").find_map(assigned),
         _ => None,
-    });
-    output
-        .filter(|_| sig.asyncness.is_none())
-        .map(|output| ReturnType::Type(*arrow, Box::new(output.clone())))
+    })?;
+    sig.asyncness.is_none().then(|| ReturnType::Type(*arrow, Box::new(output.clone())))
 }
 
 /// Returns the `T` of `Name<T>`.
@@ -95,10 +93,8 @@ fn arguments<'a>(path: &'a Path, name: &str) -> impl Iterator<Item = &'a Generic
 
 /// Returns the `T` of `Output = T`.
 fn assigned(argument: &GenericArgument) -> Option<&Type> {
-    match argument {
-        GenericArgument::AssocType(assigned) if assigned.ident == "Output" => Some(&assigned.ty),
-        _ => None,
-    }
+    let GenericArgument::AssocType(assigned) = argument else { return None };
+    (assigned.ident == "Output").then_some(&assigned.ty)
 }
 
 #[cfg(test)]

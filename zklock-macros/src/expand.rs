@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use proc_macro2::{Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
@@ -74,9 +74,7 @@ impl<'a> Call<'a> {
     /// Generates the function.
     fn function(&self) -> Result<TokenStream> {
         let Self { args, target, private, .. } = self;
-        self.check_guard()?;
-        self.check_on_lost()?;
-        self.check_map_err()?;
+        self.check()?;
         let variables = self.variables()?;
         let expressions = Expressions {
             asked: variables.iter().map(|variable| variable.value.clone()).collect(),
@@ -108,23 +106,26 @@ impl<'a> Call<'a> {
         Ok(function(target, &arguments.sig, &statements))
     }
 
-    fn check_guard(&self) -> Result<()> {
-        let names = patterns::names(&self.target.sig);
-        match self.args.guard.iter().find(|guard| names.contains(guard)) {
-            Some(guard) => {
-                let message =
-                    format!("`{guard}` is an argument of this function: give the guard another name");
-                Err(Error::new(guard.span(), message))
-            }
-            None => Ok(()),
+    /// Refuses arguments that do not go with the function.
+    fn check(&self) -> Result<()> {
+        let Self { args, target: Target { sig, form, output, .. }, .. } = self;
+        let name = &sig.ident;
+        let hides = |guard: &&Ident| patterns::names(sig).contains(guard);
+        if let Some(guard) = args.guard.as_ref().filter(hides) {
+            let message = format!("`{guard}` is an argument of `{name}`: give the guard another name");
+            return Err(Error::new(guard.span(), message));
         }
-    }
-
-    fn check_on_lost(&self) -> Result<()> {
-        match (&self.target.form, self.args.on_lost) {
-            (Form::Sync, Some((OnLost::Cancel, span))) => Err(Error::new(span, NO_AWAIT)),
-            _ => Ok(()),
+        if let (Form::Sync, Some((OnLost::Cancel, span))) = (form, args.on_lost) {
+            return Err(Error::new(span, NO_AWAIT));
         }
+        // No type of an error is known.
+        if let Some(map) = args.map_err.as_ref().filter(|_| returns_nothing(output)) {
+            let message = format!(
+                "`map_err` needs a `Result`: `{name}` returns `()`\nreturn `Result<(), E>`, or remove `map_err`"
+            );
+            return Err(Error::new_spanned(map, message));
+        }
+        Ok(())
     }
 
     /// Returns the variables that are evaluated before the lock is asked for.
@@ -152,10 +153,8 @@ impl<'a> Call<'a> {
         let Self { args, private, .. } = self;
         let mut taken = args.recipe.take(&args.path, private);
         if args.once.is_some() {
-            taken = match self.kind {
-                Kind::DistributedLock => quote_spanned!(mixed()=> #private::begin(__once, #taken)),
-                Kind::LeaderOnly => quote_spanned!(mixed()=> #private::begin_term(__once, #taken)),
-            };
+            let begin = Ident::new(self.kind.choose("begin", "begin_term"), mixed());
+            taken = quote_spanned!(mixed()=> #private::#begin(__once, #taken));
         }
         match self.target.form {
             Form::Sync => quote_spanned!(mixed()=> #private::blocking::wait(#taken)),
@@ -231,20 +230,6 @@ impl<'a> Call<'a> {
 
 /// The results of calls whose body does not run, or does not run to its end.
 impl Call<'_> {
-    /// Refuses `map_err` where the function returns nothing, so that no type of an error is known.
-    fn check_map_err(&self) -> Result<()> {
-        match &self.args.map_err {
-            Some(map) if returns_nothing(&self.target.output) => {
-                let name = &self.target.sig.ident;
-                let message = format!(
-                    "`map_err` needs a `Result`: `{name}` returns `()`\nreturn `Result<(), E>`, or remove `map_err`"
-                );
-                Err(Error::new_spanned(map, message))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// Generates the arm with the result that `otherwise` says, of a call that does not get the lock or the term.
     fn not_run(&self, arguments: &Arguments) -> TokenStream {
         let value = match &self.args.otherwise {

@@ -10,28 +10,27 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// Returns that one of the values that belongs to the attribute.
+    pub(crate) fn choose<T>(self, lock: T, leader: T) -> T {
+        match self {
+            Self::DistributedLock => lock,
+            Self::LeaderOnly => leader,
+        }
+    }
+
     /// Returns the attribute as it is written.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::DistributedLock => "`#[distributed_lock]`",
-            Self::LeaderOnly => "`#[leader_only]`",
-        }
+        self.choose("`#[distributed_lock]`", "`#[leader_only]`")
     }
 
     /// Returns the verb phrase for the step before the body.
     pub(crate) fn first(self) -> &'static str {
-        match self {
-            Self::DistributedLock => "wait for a lock",
-            Self::LeaderOnly => "ask who leads",
-        }
+        self.choose("wait for a lock", "ask who leads")
     }
 
     /// Returns the verb phrase for running the body.
     pub(crate) fn then(self) -> &'static str {
-        match self {
-            Self::DistributedLock => "run under the lock",
-            Self::LeaderOnly => "run as the leader",
-        }
+        self.choose("run under the lock", "run as the leader")
     }
 }
 

@@ -11,10 +11,8 @@ use crate::syntax::{generics, ungroup_type};
 /// Refuses an output that holds futures, a stream, tasks or the handle of one, by its name.
 pub(super) fn check_output(output: &ReturnType, body: Body, kind: Kind) -> Result<()> {
     let ReturnType::Type(_, ty) = output else { return Ok(()) };
-    match work_in(ty) {
-        None => Ok(()),
-        Some((at, work)) => Err(Error::new_spanned(at, work.refusal(body, kind.then()))),
-    }
+    let refused = |(at, work): (&Type, Work)| Err(Error::new_spanned(at, work.refusal(body, kind.then())));
+    work_in(ty).map_or(Ok(()), refused)
 }
 
 /// Whether a function can await in its body.

@@ -60,26 +60,20 @@ pub(crate) fn ungroup_type(mut ty: &Type) -> &Type {
 
 /// Returns `expr` as a string literal, if it is one.
 pub(crate) fn string(expr: &Expr) -> Option<&LitStr> {
-    match ungroup(expr) {
-        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text),
-        _ => None,
-    }
+    let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = ungroup(expr) else { return None };
+    Some(text)
 }
 
 /// Returns `expr` as a number, if it is one that is known at expansion.
 pub(crate) fn number(expr: &Expr) -> Option<u64> {
-    match ungroup(expr) {
-        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => number.base10_parse().ok(),
-        _ => None,
-    }
+    let Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) = ungroup(expr) else { return None };
+    number.base10_parse().ok()
 }
 
 /// Returns `expr` as an identifier, if it is one.
 pub(crate) fn name_in(expr: &Expr) -> Option<&Ident> {
-    match ungroup(expr) {
-        Expr::Path(path) => path.path.get_ident(),
-        _ => None,
-    }
+    let Expr::Path(path) = ungroup(expr) else { return None };
+    path.path.get_ident()
 }
 
 /// Returns the tokens, with those in groups in place of the groups.

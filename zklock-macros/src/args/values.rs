@@ -43,10 +43,8 @@ fn choice<T>(
 ) -> Result<T> {
     let name = name_in(value).ok_or_else(|| Error::new_spanned(value, not_a_name))?;
     let hint = names::hint(name, &[choices[0].0, choices[1].0]);
-    let chosen = choices.into_iter().find(|(known, _)| name == known);
-    chosen
-        .map(|(_, choice)| choice)
-        .ok_or_else(|| Error::new(name.span(), format!("unknown {noun} `{name}`{hint}\n{explained}")))
+    let chosen = choices.into_iter().find_map(|(known, choice)| (name == known).then_some(choice));
+    chosen.ok_or_else(|| Error::new(name.span(), format!("unknown {noun} `{name}`{hint}\n{explained}")))
 }
 
 /// The wait of a call.

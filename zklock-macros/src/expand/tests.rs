@@ -27,7 +27,7 @@ fn mistakes_on_both_sides_are_reported() {
 #[test]
 fn a_guard_does_not_hide_an_argument() {
     let shown = lock(r#"path = "/a/{id}", guard = id"#, "async fn f((id, _): (u64, u8)) -> R {}");
-    assert!(shown.contains("`id` is an argument of this function: give the guard another name"), "{shown}");
+    assert!(shown.contains("`id` is an argument of `f`: give the guard another name"), "{shown}");
 }
 
 #[test]

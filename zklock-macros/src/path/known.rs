@@ -42,12 +42,11 @@ pub(super) fn look_at(text: &LitStr, pieces: &mut [Piece], sig: &Signature, erro
 
 /// Explains an argument that is written as the routes of other libraries have it. Every call would lock the same path.
 fn placeholder(literal: &str, sig: &Signature) -> Option<String> {
-    let arguments = patterns::names(sig);
     literal.split('/').find_map(|segment| {
         let name = segment.strip_prefix([':', '$']);
         let name = name.or_else(|| segment.strip_prefix('<')?.strip_suffix('>'))?;
-        let is_argument = arguments.iter().any(|argument| argument == name);
-        is_argument.then(|| format!("`{segment}` is text in a path\nwrite `{{{name}}}` for the argument"))
+        let argument = patterns::names(sig).into_iter().find(|argument| argument == name)?;
+        Some(format!("`{segment}` is text in a path\nwrite `{{{argument}}}` for the argument"))
     })
 }
 
