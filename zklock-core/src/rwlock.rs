@@ -14,7 +14,7 @@ use crate::participant::{self, Participant};
 ///
 /// The readers and writers of one client are served in the order in which they came, and clients in the order in
 /// which they entered the queue. A reader behind a waiting writer of its client waits too. While other clients wait, a
-/// client passes the lock on to its own calls for at most 64 grants and 50 ms, unless it is configured otherwise; see
+/// client passes the lock on to its own calls for at most 64 grants or 50 ms, unless it is configured otherwise; see
 /// [`Queueing`](crate::Queueing). No side starves. On the wire it is Curator's `InterProcessReadWriteLock`.
 ///
 /// Within one logical call (see [`run_read`](Self::run_read), [`run_write`](Self::run_write) and

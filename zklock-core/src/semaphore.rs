@@ -17,7 +17,7 @@ use crate::session::{Session, counter};
 ///
 /// Waiters are served in the order in which they entered the queue, regardless of the number of permits that they
 /// want. The calls of one client for the same number of permits share a place in it, and are served in the order in
-/// which they came. A client passes its permits on to its own calls for at most 64 grants and 50 ms, unless it is
+/// which they came. A client passes its permits on to its own calls for at most 64 grants or 50 ms, unless it is
 /// configured otherwise; see [`Queueing`](crate::Queueing).
 ///
 /// A semaphore is not reentrant: each call acquires its own permits. On the wire it is Curator's
