@@ -253,3 +253,10 @@ fn calls_of_one_process_leave_and_write_whenever_tasks_run() {
         &Setup { calls: [&[LOCK, BOUNDED], &[]], pace: Pace::Any, choices: MUTEX, faults: 1, ..PLAIN };
     check(SETUP, 4_000);
 }
+
+#[test]
+fn no_writer_of_one_process_follows_a_downgrade_under_its_node() {
+    const SETUP: &Setup =
+        &Setup { calls: [&[LOCK, LOCK], &[]], choices: &[Choice::Downgrade], faults: 1, ..PLAIN };
+    check(SETUP, 1_000);
+}

@@ -221,15 +221,6 @@ fn a_node_at_the_head_replaces_the_one_before_although_its_end_is_not_known_yet(
 }
 
 #[test]
-fn no_writer_is_granted_after_a_downgrade_was_ordered() {
-    let mut scene = Scene::held(Exclusive);
-    scene.wait(Exclusive);
-    assert_eq!(grants(&scene.state.downgraded(scene.node, scene.now)), []);
-    scene.enter(Exclusive);
-    assert_eq!(scene.give_back(), (vec![], 1));
-}
-
-#[test]
 fn a_bound_of_time_beyond_the_range_of_the_clock_is_none() {
     let mut scene = Scene::within(Duration::MAX);
     scene.wait(Exclusive);
