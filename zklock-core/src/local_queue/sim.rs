@@ -20,14 +20,9 @@ use std::collections::HashSet;
 use crate::local_queue::held::Mode;
 
 use recovery::LONGEST;
-use setup::{BOUNDED, Choice, LOCK, Pace, READ, Setup, TRY, TRY_READ};
+use setup::Choice::{Downgrade, Leave, Write};
+use setup::{BOUNDED, LOCK, Pace, READ, Setup, TRY, TRY_READ, lock, permits};
 use world::World;
-
-const MUTEX: &[Choice] = &[Choice::Leave, Choice::Write];
-const ALL_CHOICES: &[Choice] = &[Choice::Leave, Choice::Write, Choice::Downgrade];
-
-const PLAIN: Setup =
-    Setup { permits: None, calls: [&[], &[]], foreigner: None, faults: 0, pace: Pace::Prompt, choices: &[] };
 
 impl World {
     /// Performs what clients do promptly, if they are prompt.
@@ -52,7 +47,8 @@ fn explore(setup: &'static Setup) -> usize {
     let mut open = vec![start];
     while let Some(world) = open.pop() {
         for step in world.steps() {
-            let mut next = world.after(step);
+            let mut next = world.clone();
+            next.take(step);
             next.settle();
             if seen.insert(next.fingerprint()) {
                 open.push(next);
@@ -83,174 +79,52 @@ macro_rules! scenes {
 
 scenes! {
     calls_of_two_processes_share_a_read_write_lock:
-        Setup {
-            calls: [&[LOCK, READ, READ], &[LOCK, READ, READ]],
-            ..PLAIN
-        }, 300_000;
-        small Setup {
-            calls: [&[LOCK, READ], &[LOCK, READ]],
-            ..PLAIN
-        }, 5_000;
+        lock([&[LOCK, READ, READ], &[LOCK, READ, READ]]), 300_000;
+        small lock([&[LOCK, READ], &[LOCK, READ]]), 5_000;
     calls_that_wait_try_leave_and_write_exclude_each_other_whenever_tasks_run:
-        Setup {
-            calls: [&[LOCK, TRY], &[BOUNDED]],
-            pace: Pace::Any,
-            choices: MUTEX,
-            ..PLAIN
-        }, 300_000;
-        small Setup {
-            calls: [&[TRY], &[BOUNDED]],
-            pace: Pace::Any,
-            choices: &[Choice::Write],
-            ..PLAIN
-        }, 6_000;
+        lock([&[LOCK, TRY], &[BOUNDED]]).may(&[Leave, Write]).at_any_pace(), 300_000;
+        small lock([&[TRY], &[BOUNDED]]).may(&[Write]).at_any_pace(), 6_000;
     a_mutex_survives_any_fault_at_any_step:
-        Setup {
-            calls: [&[LOCK, LOCK, BOUNDED], &[LOCK]],
-            choices: MUTEX,
-            faults: 1,
-            ..PLAIN
-        }, 450_000;
-        small Setup {
-            calls: [&[LOCK, LOCK], &[LOCK]],
-            choices: &[Choice::Leave],
-            faults: 1,
-            ..PLAIN
-        }, 10_000;
+        lock([&[LOCK, LOCK, BOUNDED], &[LOCK]]).may(&[Leave, Write]).faults(1), 450_000;
+        small lock([&[LOCK, LOCK], &[LOCK]]).may(&[Leave]).faults(1), 10_000;
     a_mutex_survives_any_two_faults:
-        Setup {
-            calls: [&[LOCK, TRY], &[LOCK]],
-            choices: &[Choice::Write],
-            faults: 2,
-            ..PLAIN
-        }, 150_000;
-        small Setup {
-            calls: [&[LOCK, TRY], &[]],
-            choices: &[Choice::Write],
-            faults: 2,
-            ..PLAIN
-        }, 7_000;
+        lock([&[LOCK, TRY], &[LOCK]]).may(&[Write]).faults(2), 150_000;
+        small lock([&[LOCK, TRY], &[]]).may(&[Write]).faults(2), 7_000;
     readers_and_writers_leave_write_and_downgrade:
-        Setup {
-            calls: [&[LOCK, READ, READ], &[READ]],
-            choices: ALL_CHOICES,
-            ..PLAIN
-        }, 90_000;
-        small Setup {
-            calls: [&[LOCK, READ], &[READ]],
-            choices: ALL_CHOICES,
-            ..PLAIN
-        }, 8_000;
+        lock([&[LOCK, READ, READ], &[READ]]).may(&[Leave, Write, Downgrade]), 90_000;
+        small lock([&[LOCK, READ], &[READ]]).may(&[Leave, Write, Downgrade]), 8_000;
     a_read_write_lock_survives_any_fault_at_any_step:
-        Setup {
-            calls: [&[LOCK, READ], &[READ]],
-            choices: &[Choice::Write, Choice::Downgrade],
-            faults: 1,
-            ..PLAIN
-        }, 5_000;
-        small Setup {
-            calls: [&[LOCK], &[READ]],
-            choices: &[Choice::Write, Choice::Downgrade],
-            faults: 1,
-            ..PLAIN
-        }, 7_000;
+        lock([&[LOCK, READ], &[READ]]).may(&[Write, Downgrade]).faults(1), 5_000;
+        small lock([&[LOCK], &[READ]]).may(&[Write, Downgrade]).faults(1), 7_000;
     tries_and_downgrades_beside_readers_survive_any_fault:
-        Setup {
-            calls: [&[LOCK, READ, TRY_READ], &[]],
-            foreigner: Some(Mode::Exclusive),
-            choices: &[Choice::Write, Choice::Downgrade],
-            faults: 1,
-            ..PLAIN
-        }, 5_000;
-        small Setup {
-            calls: [&[LOCK, TRY_READ], &[]],
-            foreigner: Some(Mode::Exclusive),
-            choices: &[Choice::Downgrade],
-            faults: 1,
-            ..PLAIN
-        }, 7_000;
+        lock([&[LOCK, READ, TRY_READ], &[]]).beside(Mode::Exclusive).may(&[Write, Downgrade]).faults(1), 5_000;
+        small lock([&[LOCK, TRY_READ], &[]]).beside(Mode::Exclusive).may(&[Downgrade]).faults(1), 7_000;
     readers_of_another_library_are_let_in_whatever_fails:
-        Setup {
-            calls: [&[LOCK, READ, READ], &[]],
-            foreigner: Some(Mode::Shared),
-            choices: &[Choice::Leave, Choice::Downgrade],
-            faults: 1,
-            ..PLAIN
-        }, 200_000;
-        small Setup {
-            calls: [&[LOCK, READ], &[]],
-            foreigner: Some(Mode::Shared),
-            choices: &[Choice::Downgrade],
-            faults: 1,
-            ..PLAIN
-        }, 12_000;
+        lock([&[LOCK, READ, READ], &[]]).beside(Mode::Shared).may(&[Leave, Downgrade]).faults(1), 200_000;
+        small lock([&[LOCK, READ], &[]]).beside(Mode::Shared).may(&[Downgrade]).faults(1), 12_000;
     calls_of_two_processes_share_two_permits:
-        Setup {
-            permits: Some(2),
-            calls: [&[LOCK, LOCK, BOUNDED], &[LOCK, TRY]],
-            choices: &[Choice::Leave],
-            ..PLAIN
-        }, 5_000;
-        small Setup {
-            permits: Some(2),
-            calls: [&[LOCK, LOCK, LOCK], &[LOCK]],
-            ..PLAIN
-        }, 1_000;
+        permits(2, [&[LOCK, LOCK, BOUNDED], &[LOCK, TRY]]).may(&[Leave]), 5_000;
+        small permits(2, [&[LOCK, LOCK, LOCK], &[LOCK]]), 1_000;
     permits_survive_any_fault_at_any_step:
-        Setup {
-            permits: Some(2),
-            calls: [&[LOCK, LOCK, LOCK], &[LOCK]],
-            choices: MUTEX,
-            faults: 1,
-            ..PLAIN
-        }, 5_000;
-        small Setup {
-            permits: Some(2),
-            calls: [&[LOCK, LOCK, LOCK], &[]],
-            choices: &[Choice::Write],
-            faults: 1,
-            ..PLAIN
-        }, 15_000;
+        permits(2, [&[LOCK, LOCK, LOCK], &[LOCK]]).may(&[Leave, Write]).faults(1), 5_000;
+        small permits(2, [&[LOCK, LOCK, LOCK], &[]]).may(&[Write]).faults(1), 15_000;
     permits_are_taken_and_tried_whenever_tasks_run:
-        Setup {
-            permits: Some(2),
-            calls: [&[LOCK, LOCK, TRY], &[LOCK]],
-            pace: Pace::Any,
-            choices: &[Choice::Leave],
-            ..PLAIN
-        }, 5_000;
-        small Setup {
-            permits: Some(1),
-            calls: [&[LOCK, TRY], &[]],
-            pace: Pace::Any,
-            choices: &[Choice::Leave],
-            ..PLAIN
-        }, 100;
+        permits(2, [&[LOCK, LOCK, TRY], &[LOCK]]).may(&[Leave]).at_any_pace(), 5_000;
+        small permits(1, [&[LOCK, TRY], &[]]).may(&[Leave]).at_any_pace(), 100;
     a_read_write_lock_is_shared_whenever_tasks_run:
-        Setup {
-            calls: [&[LOCK, READ], &[READ]],
-            pace: Pace::Any,
-            choices: &[Choice::Downgrade],
-            ..PLAIN
-        }, 50_000;
-        small Setup {
-            calls: [&[LOCK], &[READ]],
-            pace: Pace::Any,
-            choices: &[Choice::Downgrade],
-            ..PLAIN
-        }, 5_000;
+        lock([&[LOCK, READ], &[READ]]).may(&[Downgrade]).at_any_pace(), 50_000;
+        small lock([&[LOCK], &[READ]]).may(&[Downgrade]).at_any_pace(), 5_000;
 }
 
 #[test]
 fn three_calls_of_each_of_two_processes_take_turns() {
-    const SETUP: &Setup = &Setup { calls: [&[LOCK, LOCK, LOCK], &[LOCK, LOCK, LOCK]], ..PLAIN };
+    const SETUP: &Setup = &lock([&[LOCK, LOCK, LOCK], &[LOCK, LOCK, LOCK]]);
     check(SETUP, 5_000);
 }
 
 #[test]
 fn calls_of_one_process_leave_and_write_whenever_tasks_run() {
-    const SETUP: &Setup =
-        &Setup { calls: [&[LOCK, BOUNDED], &[]], pace: Pace::Any, choices: MUTEX, faults: 1, ..PLAIN };
+    const SETUP: &Setup = &lock([&[LOCK, BOUNDED], &[]]).may(&[Leave, Write]).faults(1).at_any_pace();
     check(SETUP, 4_000);
 }
 

@@ -1,7 +1,7 @@
 //! The events that are possible in a state.
 
 use crate::deadline::Contention;
-use crate::local_queue::held::{Handle, Mode};
+use crate::local_queue::held::Mode;
 
 use super::node::{Downgrade, Node, Owner, Watch};
 use super::setup::Choice;
@@ -28,6 +28,7 @@ impl World {
         if self.now < self.begin + WITHIN {
             steps.push(Step::Tick);
         }
+        steps.retain(|step| self.faults_left > 0 || !step.is_fault());
         steps
     }
 
@@ -69,7 +70,7 @@ impl World {
     }
 
     fn add_node(&self, process: usize, node: &Node, steps: &mut Vec<Step>) {
-        if node.exists && self.faults_left > 0 {
+        if node.exists {
             steps.push(Step::Expel(process, node.zxid));
         }
         let Some(lease) = node.lease else { return };
@@ -79,11 +80,9 @@ impl World {
             if is_connected {
                 steps.push(Step::Answer(process, node.zxid));
             }
-            if self.faults_left > 0 {
-                steps.push(Step::Doubt(process, node.zxid));
-            }
+            steps.push(Step::Doubt(process, node.zxid));
         }
-        if !lease.is_asked && self.faults_left > 0 {
+        if !lease.is_asked {
             steps.push(Step::Ask(process, node.zxid));
         }
         if is_alive && lease.watch == Watch::Children && self.has_changed(node) {
@@ -110,9 +109,7 @@ impl World {
             if self.has_leftovers(index) {
                 steps.push(Step::Delete(index));
             }
-            if self.faults_left > 0 {
-                steps.push(Step::Suspend(index));
-            }
+            steps.push(Step::Suspend(index));
         } else {
             let is_held = |node: &Node| node.is_of(index) && node.lease.is_some_and(|lease| !lease.is_lost);
             steps.push(Step::Confirm(index));
@@ -121,7 +118,7 @@ impl World {
                 false => Step::EndSession(index),
             });
         }
-        if !process.is_closed && self.faults_left > 0 {
+        if !process.is_closed {
             steps.push(Step::Close(index));
         }
         if self.has_work(index) {
@@ -145,7 +142,7 @@ impl World {
                 self.show(index);
                 process.is_roused
                     || until.is_some_and(|until| until <= self.now)
-                    || looks.iter().any(|(claim, look)| claim.is_known() && claim.look() != *look)
+                    || looks.iter().any(|(claim, look)| claim.shown().is_some_and(|shown| shown != *look))
             }
         }
     }
@@ -160,9 +157,7 @@ impl World {
             if process.is_connected {
                 steps.push(Step::Create(index));
             }
-            if self.faults_left > 0 {
-                steps.push(Step::Refuse(index));
-            }
+            steps.push(Step::Refuse(index));
             return;
         };
         if !process.is_connected {

@@ -9,15 +9,9 @@ use crate::local_queue::state::Call;
 
 use super::node::{Downgrade, Node, Owner, Watch};
 use super::step::Step;
-use super::world::{CallState, Foreigner, Share, WITHIN, World};
+use super::world::{CallState, Foreigner, WITHIN, World};
 
 impl World {
-    pub(super) fn after(&self, step: Step) -> Self {
-        let mut world = self.clone();
-        world.take(step);
-        world
-    }
-
     pub(super) fn take(&mut self, step: Step) {
         self.trail.push(step);
         let _told = Told(self.trail.clone());
@@ -38,15 +32,6 @@ impl World {
             Step::Receive(process, call) => self.receive(process, call),
             Step::GiveBack(process, call) => self.give_back(process, call),
             Step::Downgrade(process, call) => self.order_downgrade(process, call),
-            Step::Write(..)
-            | Step::Answer(..)
-            | Step::Doubt(..)
-            | Step::Ask(..)
-            | Step::Fire(..)
-            | Step::Arm(..)
-            | Step::NoticeEnd(..)
-            | Step::ApplyDowngrade(..)
-            | Step::Expel(..) => self.change_node(step),
             Step::Delete(process) => self.delete_leftovers(process),
             Step::Create(process) => self.enter(process),
             Step::Tell(process) => self.tell(process),
@@ -70,6 +55,7 @@ impl World {
                 self.answer(process, calls);
                 self.rouse(process);
             }
+            step => self.change_node(step),
         }
         self.forget();
         self.check();
@@ -152,15 +138,10 @@ impl World {
     }
 
     fn give_back(&mut self, process: usize, index: usize) {
-        let share = self.end(process, index);
-        self.change(process, |state, now| state.given_back(share.node, now));
-    }
-
-    fn end(&mut self, process: usize, index: usize) -> Share {
         let call = &mut self.processes[process].calls[index];
         let share = call.share().expect("a holder has a share");
         call.state = CallState::Done;
-        share
+        self.change(process, |state, now| state.given_back(share.node, now));
     }
 
     fn order_downgrade(&mut self, process: usize, index: usize) {

@@ -1,7 +1,6 @@
 //! The nodes on the servers, and what a client knows of the leases that they prove.
 
 use std::cell::RefCell;
-use std::rc::Rc;
 use std::time::Instant;
 
 use crate::lease::{Look, Readiness};
@@ -29,7 +28,7 @@ pub(super) enum Owner {
 }
 
 /// The knowledge of a client about a node by which it holds the lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Lease {
     pub(super) is_lost: bool,
     pub(super) is_asked: bool,
@@ -44,16 +43,18 @@ pub(super) struct Lease {
 }
 
 /// The watch that would tell the end of the own node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Watch {
     /// That of the entry's list. It fires once.
+    #[default]
     Children,
     None,
     Own,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Downgrade {
+    #[default]
     No,
     Ordered,
     Applied,
@@ -83,20 +84,6 @@ impl Node {
 }
 
 impl Lease {
-    pub(super) fn new(contended_since: Option<Instant>) -> Self {
-        Self {
-            is_lost: false,
-            is_asked: false,
-            is_doubtful: false,
-            writing: None,
-            watch: Watch::Children,
-            contended_since,
-            must_know: false,
-            downgrade: Downgrade::No,
-            record: Record::default(),
-        }
-    }
-
     pub(super) fn look(&self, is_connected: bool) -> Look {
         let readiness = if self.is_lost {
             Readiness::Lost
@@ -119,41 +106,26 @@ impl Lease {
     }
 }
 
-/// The looks of all leases in the world that is being simulated at the moment.
-pub(super) type Screen = Rc<RefCell<Vec<(usize, Look)>>>;
+thread_local! {
+    /// The looks of all leases in the world that is being simulated at the moment.
+    pub(super) static SCREEN: RefCell<Vec<(usize, Look)>> = const { RefCell::new(Vec::new()) };
+}
 
 /// A lease as a line has it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Claim {
     pub(super) zxid: usize,
-    pub(super) screen: Screen,
 }
 
 impl Handle for Claim {
     fn look(&self) -> Look {
-        let screen = self.screen.borrow();
-        let shown = screen.iter().find(|(zxid, _)| *zxid == self.zxid);
-        shown.expect("a line has only claims that its client has").1
+        self.shown().expect("a line has only claims that its client has")
     }
 }
 
 impl Claim {
-    /// Returns whether the lease is not forgotten.
-    pub(super) fn is_known(&self) -> bool {
-        self.screen.borrow().iter().any(|(zxid, _)| *zxid == self.zxid)
-    }
-}
-
-impl PartialEq for Claim {
-    fn eq(&self, other: &Self) -> bool {
-        self.zxid == other.zxid
-    }
-}
-
-impl Eq for Claim {}
-
-impl std::hash::Hash for Claim {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.zxid.hash(state);
+    /// Returns the look of the lease, unless it is forgotten.
+    pub(super) fn shown(&self) -> Option<Look> {
+        SCREEN.with_borrow(|screen| screen.iter().find(|(zxid, _)| *zxid == self.zxid).map(|(_, look)| *look))
     }
 }

@@ -64,15 +64,7 @@ impl World {
             }
             _ => self.foreigner == Foreigner::Holding(Mode::Shared),
         };
-        !is_reader || self.is_writer_waiting() || !self.is_reader_waiting()
-    }
-
-    fn is_writer_waiting(&self) -> bool {
-        self.is_waiting(Mode::Exclusive)
-    }
-
-    fn is_reader_waiting(&self) -> bool {
-        self.is_waiting(Mode::Shared)
+        !is_reader || self.is_waiting(Mode::Exclusive) || !self.is_waiting(Mode::Shared)
     }
 
     /// Tells whether anybody waits in this mode, or holds it in the way of readers.

@@ -4,7 +4,7 @@ use crate::deadline::Contention;
 use crate::local_queue::held::{Kind, Mode};
 
 /// One scene: the calls of each process, and what may happen to them.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Setup {
     /// `None` for a lock, and else the permits of a semaphore.
     pub(super) permits: Option<usize>,
@@ -15,7 +15,33 @@ pub(super) struct Setup {
     pub(super) choices: &'static [Choice],
 }
 
+/// Calls for one lock, of clients that are prompt and have no faults.
+pub(super) const fn lock(calls: [&'static [Spec]; 2]) -> Setup {
+    Setup { permits: None, calls, foreigner: None, faults: 0, pace: Pace::Prompt, choices: &[] }
+}
+
+/// The same for so many permits.
+pub(super) const fn permits(permits: usize, calls: [&'static [Spec]; 2]) -> Setup {
+    Setup { permits: Some(permits), ..lock(calls) }
+}
+
 impl Setup {
+    pub(super) const fn may(self, choices: &'static [Choice]) -> Self {
+        Self { choices, ..self }
+    }
+
+    pub(super) const fn faults(self, faults: usize) -> Self {
+        Self { faults, ..self }
+    }
+
+    pub(super) const fn beside(self, mode: Mode) -> Self {
+        Self { foreigner: Some(mode), ..self }
+    }
+
+    pub(super) const fn at_any_pace(self) -> Self {
+        Self { pace: Pace::Any, ..self }
+    }
+
     pub(super) fn kind(&self) -> Kind {
         self.permits.map_or(Kind::Lock, |permits| Kind::Permits { each: 1, most: Some(permits) })
     }

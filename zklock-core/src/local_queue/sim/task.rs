@@ -44,9 +44,8 @@ impl World {
         let is_another = |node: &Node| node.exists && node.zxid != zxid && node.zxid <= seen;
         let is_contended = self.setup.permits.is_some() || self.nodes.iter().any(is_another);
         let contended_since = is_contended.then_some(self.now);
-        self.node(zxid).lease = Some(Lease::new(contended_since));
-        let claim = Claim { zxid, screen: self.screen.clone() };
-        self.change(process, |state, now| state.headed(claim, now));
+        self.node(zxid).lease = Some(Lease { contended_since, ..Lease::default() });
+        self.change(process, |state, now| state.headed(Claim { zxid }, now));
         self.wake(process);
     }
 

@@ -10,7 +10,7 @@ use crate::lease::Look;
 use crate::local_queue::held::{Mode, NodeId};
 use crate::local_queue::state::{Call, CallId, Entry, Granted, State, Wake};
 
-use super::node::{Claim, Downgrade, Node, Owner, Screen};
+use super::node::{Claim, Downgrade, Node, Owner, SCREEN};
 use super::setup::{Setup, Spec};
 use super::step::Step;
 
@@ -22,7 +22,6 @@ pub(super) const TURNS: u32 = 2;
 #[derive(Clone)]
 pub(super) struct World {
     pub(super) setup: &'static Setup,
-    pub(super) screen: Screen,
     pub(super) begin: Instant,
     pub(super) now: Instant,
     pub(super) processes: Vec<Process>,
@@ -129,7 +128,6 @@ impl World {
         };
         Self {
             setup,
-            screen: Screen::default(),
             begin,
             now: begin,
             processes: setup.calls.iter().map(process).collect(),
@@ -190,11 +188,8 @@ impl World {
     /// Shows the leases of a process to its line, which may look at them now.
     pub(super) fn show(&self, process: usize) {
         let is_connected = self.processes[process].is_connected;
-        let mut screen = self.screen.borrow_mut();
-        screen.clear();
-        for node in &self.nodes {
-            screen.extend(node.lease.map(|lease| (node.zxid, lease.look(is_connected))));
-        }
+        let look = |node: &Node| node.lease.map(|lease| (node.zxid, lease.look(is_connected)));
+        SCREEN.set(self.nodes.iter().filter_map(look).collect());
     }
 
     /// Performs a change of a line and its effects, and rouses the task.
