@@ -130,7 +130,6 @@ fn calls_of_one_process_leave_and_write_whenever_tasks_run() {
 
 #[test]
 fn no_writer_of_one_process_follows_a_downgrade_under_its_node() {
-    const SETUP: &Setup =
-        &Setup { calls: [&[LOCK, LOCK], &[]], choices: &[Choice::Downgrade], faults: 1, ..PLAIN };
+    const SETUP: &Setup = &lock([&[LOCK, LOCK], &[]]).may(&[Downgrade]).faults(1);
     check(SETUP, 1_000);
 }
