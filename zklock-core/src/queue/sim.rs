@@ -31,7 +31,7 @@ fn explore(predicates: &[Predicate], faults: usize) -> usize {
 
 /// Explores every reachable state of peers that make several acquisitions each, and returns their number.
 fn explore_rounds(predicates: &[&[Predicate]], faults: usize) -> usize {
-    explore_steps(&STEPS, predicates, faults)
+    explore_steps(STEPS, predicates, faults)
 }
 
 /// Explores every state of such peers that is reached by these steps.
@@ -73,7 +73,7 @@ fn two_contenders_exclude_each_other_although_servers_replace_their_sessions_unn
     // A node of a session that is not the own one does harm when that session expires as well.
     let is_of_sessions =
         |step: &Step| !step.is_fault() || matches!(step, Step::Expire | Step::ReplaceSession);
-    let steps: Vec<_> = STEPS.into_iter().filter(is_of_sessions).collect();
+    let steps: Vec<_> = STEPS.iter().copied().filter(is_of_sessions).collect();
     let predicate = places([Role::Exclusive]);
     let states = explore_steps(&steps, &[&predicate, &predicate], faults);
     check_states(states, least);

@@ -1,8 +1,18 @@
 //! The events that can happen next.
 
-/// An event that can happen to one peer next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+macro_rules! steps {
+    ($($(#[$doc:meta])* $step:ident,)*) => {
+        /// An event that can happen to one peer next.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum Step {
+            $($(#[$doc])* $step,)*
+        }
+
+        pub(super) const STEPS: &[Step] = &[$(Step::$step,)*];
+    };
+}
+
+steps! {
     Deliver,
     /// The queue's node is created together with the contender's.
     Found,
@@ -27,31 +37,6 @@ pub(super) enum Step {
     Downgrade,
     EnterAgain,
 }
-
-pub(super) const STEPS: [Step; 22] = [
-    Step::Deliver,
-    Step::Found,
-    Step::LoseRequest,
-    Step::DelayCreate,
-    Step::DelayFounding,
-    Step::LoseReply,
-    Step::LoseReplyToFounding,
-    Step::LoseListReply,
-    Step::ApplyLateCreate,
-    Step::SpuriousWatchEvent,
-    Step::OutsiderDeletes,
-    Step::NoticeDeletion,
-    Step::Expire,
-    Step::ReplaceSession,
-    Step::NoticeExpiry,
-    Step::Cancel,
-    Step::Skip,
-    Step::Refuse,
-    Step::LocateTooEarly,
-    Step::OutsiderDeletesParent,
-    Step::Downgrade,
-    Step::EnterAgain,
-];
 
 impl Step {
     /// Tells whether the peer's connection breaks, and another one takes its place.
