@@ -93,6 +93,9 @@ scenes! {
     readers_and_writers_leave_write_and_downgrade:
         lock([&[LOCK, READ, READ], &[READ]]).may(&[Leave, Write, Downgrade]), 90_000;
         small lock([&[LOCK, READ], &[READ]]).may(&[Leave, Write, Downgrade]), 8_000;
+    no_writer_follows_a_downgrade_under_one_node:
+        lock([&[LOCK, LOCK, READ], &[]]).may(&[Write, Downgrade]).faults(1), 30_000;
+        small lock([&[LOCK, LOCK], &[]]).may(&[Downgrade]).faults(1), 1_000;
     a_read_write_lock_survives_any_fault_at_any_step:
         lock([&[LOCK, READ], &[READ]]).may(&[Write, Downgrade]).faults(1), 5_000;
         small lock([&[LOCK], &[READ]]).may(&[Write, Downgrade]).faults(1), 7_000;

@@ -259,16 +259,6 @@ fn a_writer_is_behind_readers_of_its_client_alone_until_its_node_is_behind_other
 }
 
 #[test]
-fn a_node_whose_holder_was_asked_leaves_when_another_reader_comes_and_is_left_to_the_first() {
-    let mut scene = Scene::held(Shared);
-    scene.claim.becomes(Readiness::Over);
-    assert_eq!(scene.wait(Shared), []);
-    assert_eq!(scene.left(), 1);
-    assert_eq!(scene.give_back(), (vec![], 0));
-    scene.enter(Shared);
-}
-
-#[test]
 fn while_others_wait_a_turn_ends_after_the_bound_of_time_and_alone_never() {
     let mut scene = Scene::held(Exclusive);
     scene.now += 100 * WITHIN;
