@@ -292,24 +292,6 @@ async fn rewritten_frames_are_passed_on() {
 }
 
 #[tokio::test]
-async fn truncated_frames_end_their_connection() {
-    async fn is_cut(from: &mut End, to: &mut End, body: Bytes, keep: usize) {
-        from.send(body.clone()).await.unwrap();
-        let mut received = Vec::new();
-        soon(to.get_mut().read_to_end(&mut received)).await.unwrap();
-        assert_eq!(received, [&body.len().to_be_bytes()[4..], &body[..keep]].concat());
-        assert_eq!(end(from).await, IN_ORDER);
-    }
-    let Played { proxy, mut client, mut server } = Played::start().await;
-    proxy.on_request(Opcode::PING).truncate(3);
-    is_cut(&mut client, &mut server, ping(1), 3).await;
-    let mut played = Played::start().await;
-    played.proxy.on_reply(Opcode::PING).truncate(100);
-    played.sends(ping(1)).await;
-    is_cut(&mut played.server, &mut played.client, answer(1), 16).await;
-}
-
-#[tokio::test]
 async fn rules_strike_the_frames_they_count_to_and_the_first_wins() {
     let mut played = Played::start().await;
     let second = played.proxy.on_request(Opcode::PING).nth(2).times(2).discard();

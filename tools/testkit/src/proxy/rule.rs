@@ -96,11 +96,6 @@ impl<'a> RuleBuilder<'a> {
         self.arm(Fault::Rewrite(Arc::new(Function(rewriter))))
     }
 
-    /// Passes on the frame's length and the first `keep` bytes of its body, and ends the connection in order.
-    pub fn truncate(self, keep: usize) -> Rule {
-        self.arm(Fault::Truncate(keep))
-    }
-
     fn arm(self, fault: Fault) -> Rule {
         let hits = Arc::new(watch::Sender::default());
         self.state.arm(Armed { trigger: self.trigger, fault, hits: Arc::clone(&hits) });
@@ -182,7 +177,6 @@ pub(super) enum Fault {
     Hold(CancellationToken),
     /// Replaces the body by the one that this returns.
     Rewrite(Arc<Function<Rewrite>>),
-    Truncate(usize),
 }
 
 type Rewrite = dyn Fn(&[u8]) -> Vec<u8> + Send + Sync;

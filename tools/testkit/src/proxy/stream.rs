@@ -37,7 +37,7 @@ impl Parcel {
 
     fn is_last(&self) -> bool {
         let Self::Frame(_, fault) = self else { return true };
-        matches!(fault, Some(Fault::Cut(_) | Fault::CutAfter(_) | Fault::Truncate(_)))
+        matches!(fault, Some(Fault::Cut(_) | Fault::CutAfter(_)))
     }
 }
 
@@ -118,14 +118,13 @@ impl<W: AsyncWrite + Unpin> Outlet<W> {
                 _ => {}
             }
             self.wait_for_arrival(sent, delay).await;
-            let (body, keep, end) = match parcel {
+            let (body, end) = match parcel {
                 Parcel::End => return self.stream.shutdown().await.or(Ok(())),
                 Parcel::Cut(how) | Parcel::Frame(_, Some(Fault::Cut(how))) => return Err(how),
-                Parcel::Frame(body, Some(Fault::CutAfter(how))) => (body, usize::MAX, Some(how)),
-                Parcel::Frame(body, Some(Fault::Truncate(keep))) => (body, keep, Some(How::Fin)),
-                Parcel::Frame(body, _) => (body, usize::MAX, None),
+                Parcel::Frame(body, Some(Fault::CutAfter(how))) => (body, Some(how)),
+                Parcel::Frame(body, _) => (body, None),
             };
-            let written = self.write(&body, keep).await;
+            let written = self.write(&body).await;
             if let Some(how) = end {
                 // The end follows even if the write fails.
                 return Err(how);
@@ -153,13 +152,13 @@ impl<W: AsyncWrite + Unpin> Outlet<W> {
         }
     }
 
-    /// Writes a frame's full length, unless the connection has no frames, and the first `keep` bytes of its body.
-    async fn write(&mut self, body: &[u8], keep: usize) -> io::Result<()> {
+    /// Writes a frame's body, behind its length unless the connection has no frames.
+    async fn write(&mut self, body: &[u8]) -> io::Result<()> {
         let mut frame = BytesMut::with_capacity(4 + body.len());
         if !self.is_raw {
             frame.put_u32(u32::try_from(body.len()).map_err(io::Error::other)?);
         }
-        frame.put_slice(&body[..keep.min(body.len())]);
+        frame.put_slice(body);
         self.stream.write_all(&frame).await
     }
 }
