@@ -229,7 +229,7 @@ impl Session {
         or(self.over(), work).await;
     }
 
-    /// Publishes a change of the connection that nobody has asked for, and logs it.
+    /// Publishes a change of the connection, and logs it as a warning.
     fn warn(&self, change: impl FnOnce(&mut Link)) {
         if self.tell(change) {
             let (session, health) = (format_args!("{:#x}", self.id), self.link().health);

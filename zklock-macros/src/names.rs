@@ -10,7 +10,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Returns that one of the values that belongs to the attribute.
+    /// Returns the value for this attribute.
     pub(crate) fn choose<T>(self, lock: T, leader: T) -> T {
         match self {
             Self::DistributedLock => lock,

@@ -127,7 +127,7 @@ async fn readers_follow_a_downgraded_writer_under_its_node_while_no_other_client
     let mut reader = write(&client).await.downgrade().await.unwrap();
     let node = reader.fencing_token().zxid();
     until(|| async { proxy.replies(Opcode::GET_CHILDREN) > lists }, "the reader looks around").await;
-    // Its answer comes behind that of the list, which the client has therefore handled.
+    // The proxy sees the list before the client does. The answer to this request comes behind it.
     reader.verify().await.unwrap();
     for _ in 0..10 {
         let next = rwlock(&client).read().await.unwrap();
