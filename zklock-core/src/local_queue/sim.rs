@@ -130,3 +130,13 @@ fn calls_of_one_process_leave_and_write_whenever_tasks_run() {
     const SETUP: &Setup = &lock([&[LOCK, BOUNDED], &[]]).may(&[Leave, Write]).faults(1).at_any_pace();
     check(SETUP, 50_000);
 }
+
+#[test]
+fn tries_are_refused_behind_others_alone() {
+    const WRITERS: &Setup = &lock([&[LOCK, TRY], &[]]).beside(Mode::Shared).may(&[Leave]).at_any_pace();
+    check(WRITERS, 9_000);
+    const READERS: &Setup = &lock([&[READ, TRY_READ], &[LOCK]]).may(&[Leave]);
+    check(READERS, 1_500);
+    const PERMITS: &Setup = &permits(1, [&[TRY, TRY], &[LOCK]]).may(&[Leave]);
+    check(PERMITS, 600);
+}

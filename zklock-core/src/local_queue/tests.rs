@@ -212,15 +212,6 @@ fn a_writer_behind_local_readers_enters_at_once_and_never_gets_their_node() {
 }
 
 #[test]
-fn a_node_at_the_head_replaces_the_one_before_although_its_end_is_not_known_yet() {
-    let mut scene = Scene::held(Shared);
-    scene.wait(Exclusive);
-    scene.enter(Exclusive);
-    assert_eq!((scene.head(), scene.left()), (vec![(2, 0)], 1));
-    assert_eq!(scene.wait(Shared), []);
-}
-
-#[test]
 fn a_bound_of_time_beyond_the_range_of_the_clock_is_none() {
     let mut scene = Scene::within(Duration::MAX);
     scene.wait(Exclusive);
@@ -230,19 +221,6 @@ fn a_bound_of_time_beyond_the_range_of_the_clock_is_none() {
     scene.wait(Shared);
     scene.give_back();
     assert!(matches!(scene.state.next(), Need::Wait(None)));
-}
-
-#[test]
-fn a_reader_that_does_not_wait_is_refused_behind_a_writer_and_behind_a_contender_in_the_queue() {
-    let mut scene = Scene::new();
-    scene.wait(Shared);
-    scene.enter(Shared);
-    scene.wait(Exclusive);
-    assert_eq!(scene.attempt(Shared), None);
-    scene.gone(2);
-    assert_eq!(scene.attempt(Shared), Some(vec![]));
-    assert_eq!(scene.state.placed(Some(1)).len(), 1);
-    assert_eq!(scene.attempt(Shared), None);
 }
 
 #[test]

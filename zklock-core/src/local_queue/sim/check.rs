@@ -7,8 +7,8 @@ use crate::local_queue::held::Mode;
 
 use super::node::{Claim, Downgrade, Node};
 use super::setup::Spec;
-use super::world::{CallState, Caller, Foreigner, Share, TURNS, Task, WITHIN, World};
-use crate::local_queue::state::Granted;
+use super::world::{CallState, Caller, Foreigner, Process, Share, TURNS, Task, WITHIN, World};
+use crate::local_queue::state::{Contender, Granted};
 
 impl World {
     /// Checks grants that are made together, before they are sent.
@@ -134,6 +134,13 @@ impl World {
         })
     }
 
+    /// A writer keeps its node, unless that is gone.
+    pub(super) fn check_leaving(&self, held: &HeldNode<Claim>) {
+        let node = self.node_of(held.claim.zxid);
+        let is_free = held.is_vacant() || held.is_open_to(Mode::Shared);
+        assert!(is_free || node.is_lost() || !node.exists, "a node leaves its writer");
+    }
+
     /// Checks what holds in every state.
     pub(super) fn check(&self) {
         let foreign = match self.foreigner {
@@ -148,6 +155,10 @@ impl World {
             let line = &process.state;
             let in_line = process.calls.iter().filter(|call| call.is_in_line()).count();
             assert_eq!(line.waiting(), in_line, "a call is lost or doubled");
+            assert!(line.held.len() <= most, "a line has more than its client can hold");
+            let is_behind_others = self.setup.permits.is_none() && line.contender.is_some_and(is_queued);
+            let is_try = |call: &Caller| call.is_in_line() && call.spec.contention == Contention::Leave;
+            assert!(!is_behind_others || !process.calls.iter().any(is_try), "a try waits behind others");
             if process.task == Task::Absent {
                 assert_eq!(process.contender, None);
                 assert_eq!(in_line, 0, "calls wait without a task");
@@ -161,31 +172,30 @@ impl World {
         }
     }
 
-    /// A call is turned away only where others hold the lock or wait for it, or where the line is closed.
-    pub(super) fn check_refusal(&self, process: usize, spec: Spec) {
-        let state = &self.processes[process];
-        if state.is_closed {
-            return;
-        }
-        assert_eq!(spec.contention, Contention::Leave, "a call that waits is refused");
-        let is_in_the_way = |call: &Caller| match call.state {
+    /// Returns whether a call that arrives is turned away: it does not wait, and others hold the lock or wait for it, or its line
+    /// is closed.
+    pub(super) fn is_refused(&self, process: usize, spec: Spec) -> bool {
+        let Process { state, calls, is_closed, .. } = &self.processes[process];
+        let is_in_the_way = |call: &Caller| match call.share() {
             _ if self.setup.permits.is_some() => {
                 call.is_in_line() && call.spec.contention == Contention::Wait
             }
-            CallState::InLine | CallState::Leaving => {
-                spec.mode == Mode::Exclusive || call.spec.mode == Mode::Exclusive
+            // A holder of a node that has left is in the way of contenders, and not of calls.
+            Some(share) => {
+                state.held.iter().any(|held| held.id == share.node) && conflict(spec.mode, share.mode)
             }
-            CallState::Sent(share) | CallState::Holding(share) => {
-                spec.mode == Mode::Exclusive || share.mode == Mode::Exclusive
-            }
-            CallState::Idle | CallState::Done => false,
+            None => call.is_in_line() && conflict(spec.mode, call.spec.mode),
         };
-        // A contender that is still entering is in nobody's way.
-        let is_coming = state
-            .state
-            .contender
-            .is_some_and(|contender| contender.ahead.is_some() && !contender.is_withdrawn);
-        let is_contended = state.calls.iter().any(is_in_the_way) || is_coming;
-        assert!(is_contended, "a call is refused although nobody holds the lock or waits for it");
+        let is_contended = calls.iter().any(is_in_the_way) || state.contender.is_some_and(is_queued);
+        *is_closed || spec.contention == Contention::Leave && is_contended
     }
+}
+
+/// A contender that is still entering is in nobody's way.
+fn is_queued(contender: Contender) -> bool {
+    contender.ahead.is_some() && !contender.is_withdrawn
+}
+
+fn conflict(one: Mode, other: Mode) -> bool {
+    (one, other) != (Mode::Shared, Mode::Shared)
 }

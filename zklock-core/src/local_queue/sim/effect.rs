@@ -94,26 +94,25 @@ impl World {
 
 impl World {
     fn arrive(&mut self, process: usize, index: usize) {
+        let spec = self.processes[process].calls[index].spec;
+        let is_refused = self.is_refused(process, spec);
         let (now, state) = (self.now, &mut self.processes[process]);
         let caller = &mut state.calls[index];
         let id = *caller.id.get_or_insert_with(|| state.state.id());
-        let spec = caller.spec;
         let (wait, started) = if spec.is_bounded { (WITHIN, now) } else { (Duration::MAX, self.begin) };
         let contention = spec.contention;
         let deadline = *caller.deadline.get_or_insert(Deadline { wait, started, contention });
         caller.state = CallState::InLine;
         let call = Call { id, mode: spec.mode, deadline, caller: index };
-        let (is_closed, mut is_refused) = (state.is_closed, false);
+        let is_closed = state.is_closed;
+        let mut refused = None;
         self.change(process, |state, now| {
             let arrived = if is_closed { Err(call) } else { state.arrive(call, now) };
-            arrived.unwrap_or_else(|_| {
-                is_refused = true;
-                Vec::new()
-            })
+            arrived.map_err(|call| refused = Some(call)).unwrap_or_default()
         });
+        assert_eq!(refused.is_some(), is_refused, "whether a call that does not wait is refused");
         if is_refused {
             self.processes[process].calls[index].state = CallState::Done;
-            self.check_refusal(process, spec);
         }
     }
 

@@ -208,6 +208,7 @@ impl World {
     /// Gives up the nodes that have left.
     fn let_readers_in(&mut self, process: usize) {
         let left = std::mem::take(&mut self.processes[process].state.left);
+        left.iter().for_each(|held| self.check_leaving(held));
         for held in left.iter().filter(|held| held.shuts_readers_out()) {
             let lease = self.node(held.claim.zxid).lease();
             if lease.downgrade == Downgrade::No {
