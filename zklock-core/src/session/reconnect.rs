@@ -573,11 +573,11 @@ mod tests {
         opening.addresses = Addresses::resolved_by("zk:2181", move |_, _| Ok(found.to_vec()));
         let tasks = Tasks::started();
         // Some of them begin with the silent address.
-        let opened = join_all((0..8).map(|_| timeout(SECOND * 4, opening.open(&tasks)))).await;
+        let opened = join_all((0..8).map(|_| timeout(SECOND * 20, opening.open(&tasks)))).await;
         let sessions: Vec<_> = opened.into_iter().map(|opened| opened.unwrap().unwrap()).collect();
         proxy.cut(How::Rst);
         for session in &sessions {
-            timeout(SECOND * 4, connected(session, 2)).await.unwrap();
+            timeout(SECOND * 20, connected(session, 2)).await.unwrap();
             assert!(session.clock().is_valid());
         }
         assert_eq!(server.sessions().len(), sessions.len());
