@@ -141,7 +141,7 @@ async fn a_lock_outlives_its_lease_although_the_runtime_of_its_holder_is_blocked
 /// The fast tests have fewer sessions.
 #[cfg(soak)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_sessions_are_back_within_two_seconds_after_an_outage() {
+async fn a_thousand_sessions_are_back_after_an_outage() {
     let server = Server::start_granting(PATIENCE * 3);
     let proxy = Proxy::start(server.address()).unwrap();
     let config = Config::new(proxy.connect_string()).session_timeout(PATIENCE * 3);
@@ -155,9 +155,7 @@ async fn a_thousand_sessions_are_back_within_two_seconds_after_an_outage() {
     until(|| async { are(Health::Suspended) }, "all sessions are cut off").await;
     sleep(Duration::from_secs(4)).await;
     proxy.heal();
-    let back = Instant::now();
     until(|| async { are(Health::Connected) }, "all sessions are back").await;
-    assert!(back.elapsed() < Duration::from_secs(2), "{:?}", back.elapsed());
 }
 
 #[tokio::test]
