@@ -247,9 +247,10 @@ const CODES: &str = "\
 Exit codes:
   0..   those of the program that ran; 128 and the number of the signal that ended it. SIGINT, SIGTERM, SIGHUP and
         SIGQUIT end zklock, too; shells then show this code
-  64    the command line is wrong
+  64    the command line is wrong, or a question was answered with no
   69    no server answers
-  70    the servers refuse a request, or a system call fails
+  70    the servers refuse a request, a system call fails, or there is nothing to take away; with --once-per, it is not
+        known whether the period has begun
   74    the result cannot be written
   75    others hold the lock
   77    access is denied

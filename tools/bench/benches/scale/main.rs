@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! cargo bench -p zklock-bench --bench scale -- waiters --tasks 10000
-//! cargo bench -p zklock-bench --bench scale -- held --locks 10000
-//! cargo bench -p zklock-bench --bench scale -- processes --sessions 200
+//! cargo bench -p zklock-bench --bench scale -- held --locks 9000
+//! cargo bench -p zklock-bench --bench scale -- processes --sessions 1000
 //! cargo bench -p zklock-bench --bench scale -- takeover --rounds 50
 //! ```
 //!
