@@ -6,7 +6,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use serde_json::json;
 use tokio::signal::unix;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use zklock::{Held, LossReason};
 
 use super::child::{Child, News, Status, reap};
@@ -99,6 +99,9 @@ struct Supervision<'a> {
     is_asked: bool,
 }
 
+/// The time in which a signal arrives that was sent together with another one.
+const MOMENT: Duration = Duration::from_millis(10);
+
 /// The further course of a program.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
@@ -119,7 +122,11 @@ impl Supervision<'_> {
                     self.ended(lease::now()?);
                     return Ok(());
                 }
-                News::Stopped(signal) => self.stage.stopped(&self.child, signal),
+                News::Stopped(by) => {
+                    if !self.is_resumed(signals).await {
+                        self.stage.stopped(&self.child, by);
+                    }
+                }
                 News::None => {}
             }
             self.reap_orphans();
@@ -135,6 +142,17 @@ impl Supervision<'_> {
                 () = sleep(pause) => {}
             }
         }
+    }
+
+    /// Passes on the signals that came together with the stop of the program, because this process may stop, too, and would
+    /// keep them. Returns whether one of them lets the program go on.
+    async fn is_resumed(&mut self, signals: &mut Signals) -> bool {
+        let mut is_resumed = false;
+        while let Ok(signal) = timeout(MOMENT, signals.next()).await {
+            self.pass_on(signal);
+            is_resumed |= signal == Signal::SIGCONT || asks_to_end(signal);
+        }
+        is_resumed
     }
 
     fn reap_orphans(&self) {
