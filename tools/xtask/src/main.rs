@@ -34,7 +34,7 @@ enum Command {
     /// Runs a campaign of random faults against many processes on a real ensemble, and checks their histories.
     #[command(disable_help_flag = true)]
     Chaos(chaos::Options),
-    /// Takes guards out of a copy of the code, and fails unless a campaign or a test notices each.
+    /// Takes guards out of a copy of the last commit, and fails unless a campaign or a test notices each.
     Guards(guards::Options),
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use serde_json::json;
 use tokio::signal::unix;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout_at};
 use zklock::{Held, LossReason};
 
 use super::child::{Child, News, Status, reap};
@@ -147,8 +147,8 @@ impl Supervision<'_> {
     /// Passes on the signals that came together with the stop of the program, because this process may stop, too, and would
     /// keep them. Returns whether one of them lets the program go on.
     async fn is_resumed(&mut self, signals: &mut Signals) -> bool {
-        let mut is_resumed = false;
-        while let Ok(signal) = timeout(MOMENT, signals.next()).await {
+        let (mut is_resumed, end) = (false, Instant::now() + MOMENT);
+        while let Ok(signal) = timeout_at(end, signals.next()).await {
             self.pass_on(signal);
             is_resumed |= signal == Signal::SIGCONT || asks_to_end(signal);
         }
