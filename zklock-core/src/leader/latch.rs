@@ -14,6 +14,7 @@ use crate::deadline::Contention;
 use crate::error::{LockError, LossReason, Phase};
 use crate::events::{Candidacy, WaitSpan};
 use crate::lease::Claim;
+use crate::lease::writes::Writing;
 use crate::participant::Participant;
 use crate::session::drive::Progress;
 use crate::tasks::panics;
@@ -26,7 +27,8 @@ use super::leadership::Leadership;
 ///
 /// With the default [`Policy`](crate::Policy), it leads on through an outage, until the lease clock runs out.
 /// With [`GiveUpWhenSuspended`](crate::Policy::GiveUpWhenSuspended), it stops at once, and leads again in a
-/// new term once the servers confirm its place. Dropping the latch closes it in the background.
+/// new term once the servers confirm its place. If a guarded write of the term before may still be applied, it goes to the
+/// tail of the candidates instead. Dropping the latch closes it in the background.
 ///
 /// A latch lives until it or its client is closed. When the client is [shut down](crate::Client::shutdown), a latch that leads
 /// refuses new calls, and resigns as soon as no body runs under its term. If the servers refuse it, for example because of an ACL, a
@@ -447,7 +449,7 @@ impl Candidate {
                 reason = leadership.ending() => reason,
             };
             self.told.send_replace(Position::Follows);
-            leadership.end(reason).await;
+            let reason = leadership.end(reason).await;
             if reason != LossReason::Suspended {
                 return reason;
             }
@@ -461,6 +463,10 @@ impl Candidate {
                 () = self.close.cancelled() => return LossReason::Resigned,
                 reason = lease.lost() => return reason,
                 () = again => nth += 1,
+            }
+            // A write of the term before that may still be applied must not meet a later term under the same node.
+            if lease.writes().state() != Writing::Idle {
+                return reason;
             }
         }
     }

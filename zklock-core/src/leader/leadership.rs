@@ -219,14 +219,15 @@ impl Leadership {
         }
     }
 
-    /// Ends this term, and waits for the calls under it.
+    /// Ends this term, waits for the calls under it, and returns the first reason for its end.
     ///
     /// It waits without limit for a step that is being taken, and for a body that runs to its end, because a successor
     /// must not work at the same time. After a grace period it stops waiting for a body that is not polled, because that
     /// body takes no further step.
-    pub(super) async fn end(&self, reason: LossReason) {
+    pub(super) async fn end(&self, reason: LossReason) -> LossReason {
+        let first = self.term.finish(reason);
         // The lease has no part in this end, which is therefore reported here.
-        if self.term.finish(reason) == LossReason::Suspended {
+        if first == LossReason::Suspended {
             self.term.share.forfeit(LossReason::Suspended);
         }
         let Term { calls, steps, .. } = &*self.term;
@@ -237,6 +238,7 @@ impl Leadership {
         }
         // Behind the grace, because a body may take a step, its last one, until the grace is over.
         steps.wait().await;
+        first
     }
 
     /// Opens the span of a body, as a child of the present one, if a subscriber wants it. A term may outlast many bodies,

@@ -6,10 +6,12 @@ use std::task::{Context, Wake};
 use std::thread;
 
 use futures_util::FutureExt;
-use zklock_testkit::EmbeddedServer;
+use zklock_testkit::wire::Opcode;
+use zklock_testkit::{EmbeddedServer, How};
 
 use super::*;
-use crate::client::{Client, connected};
+use crate::Policy;
+use crate::client::{Client, connect, connected, proxied, soon};
 
 /// A term that no candidate watches, so that the first look after its loss tells of its end.
 struct Unwatched {
@@ -77,4 +79,38 @@ async fn a_look_that_tells_of_the_end_of_the_term_wakes_others_without_a_lock() 
     check(|latch| drop(latch.leadership().now_or_never())).await;
     check(|latch| assert_eq!(latch.changes().next().now_or_never(), Some(Some(false)))).await;
     check(LeaderLatch::leave).await;
+}
+
+#[tokio::test]
+async fn a_leader_that_resigns_as_its_connection_breaks_goes_to_the_tail() {
+    let (server, proxy, client) = proxied().await;
+    let other = connect(&server).await;
+    let election = client.election("/a").unwrap().policy(Policy::GiveUpWhenSuspended);
+    let latch = election.latch();
+    let term = soon(latch.leadership()).await.unwrap();
+    let successor = other.leader_latch("/a").unwrap();
+    soon(successor.settled()).await.unwrap();
+    // Resigns while the thread of the client ends the term because of the connection.
+    let (resigned, mut position) = (term.clone(), latch.position.clone());
+    let task = Arc::new(Inline(move || resigned.resign()));
+    position.borrow_and_update();
+    let mut changed = pin!(position.changed());
+    assert!(changed.as_mut().poll(&mut Context::from_waker(&task.into())).is_pending());
+    proxy.cut(How::Rst);
+    assert_eq!(soon(term.lost()).await, LossReason::Resigned);
+    soon(successor.leadership()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_leader_with_a_write_of_unknown_outcome_goes_to_the_tail_when_its_connection_breaks() {
+    let (server, proxy, client) = proxied().await;
+    let other = connect(&server).await;
+    let latch = client.election("/a").unwrap().policy(Policy::GiveUpWhenSuspended).latch();
+    let term = soon(latch.leadership()).await.unwrap();
+    let successor = other.leader_latch("/a").unwrap();
+    soon(successor.settled()).await.unwrap();
+    proxy.on_request(Opcode::MULTI).cut(How::Rst);
+    let unknown = soon(term.upsert("/b", "")).await.unwrap_err();
+    assert!(matches!(unknown, LockError::OutcomeUnknown { .. }), "{unknown}");
+    soon(successor.leadership()).await.unwrap();
 }
