@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use ::fork::{Fork, fork, waitpid_nohang};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::runtime::{Builder, Runtime};
-use zklock::{Client, Config, Health, LeaderLatch, LeaseState, LockError, MutexGuard, WriteGuard};
+use zklock::{
+    Client, Config, Health, LeaderChanges, LeaderLatch, LeaseState, LockError, MutexGuard, WriteGuard,
+};
 
 use crate::support::process::{Orders, Process, report};
 use crate::support::{SOON, Space};
@@ -41,6 +43,7 @@ struct Parent {
     released: MutexGuard,
     writer: WriteGuard,
     latch: LeaderLatch,
+    changes: LeaderChanges,
 }
 
 impl Parent {
@@ -53,9 +56,11 @@ impl Parent {
         let writer = client.rwlock("/written").unwrap().write().await.unwrap();
         let latch = client.leader_latch("/led").unwrap();
         latch.leadership().await.unwrap();
+        let mut changes = latch.changes();
+        assert_eq!(changes.next().await, Some(true));
         assert!(guard.once_per("/tick", LONG).await.unwrap());
         assert!(client.leader("/joined").unwrap().join().await.unwrap());
-        Self { client, guard, inner, released, writer, latch }
+        Self { client, guard, inner, released, writer, latch, changes }
     }
 
     fn fork(self, runtime: &Runtime) {
@@ -84,12 +89,13 @@ impl Parent {
     }
 
     async fn ask_as_a_child(self) {
-        let Self { client, guard, inner, released, writer, latch } = self;
+        let Self { client, guard, inner, released, writer, latch, mut changes } = self;
         assert_eq!(client.readiness().to_string(), "the client is shut down");
         assert_eq!((client.health(), client.session_id()), (Health::Lost, None));
         assert!(!guard.is_held() && matches!(guard.state(), LeaseState::Lost(_)));
         assert!(!latch.is_leader() && latch.current().is_none());
         guard.lost().await;
+        assert_eq!((changes.next().await, changes.next().await), (Some(false), None));
         assert!(client.events().next().await.is_none());
         report("fork: the state is told");
         let mut refused = 0;

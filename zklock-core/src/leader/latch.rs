@@ -17,7 +17,7 @@ use crate::lease::Claim;
 use crate::lease::writes::Writing;
 use crate::participant::Participant;
 use crate::session::drive::Progress;
-use crate::tasks::panics;
+use crate::tasks::{Tasks, panics};
 use crate::time::sleep;
 
 use super::election::Election;
@@ -234,7 +234,8 @@ impl LeaderLatch {
 
     /// Returns the changes between leading and not leading, beginning with the present state.
     pub fn changes(&self) -> LeaderChanges {
-        LeaderChanges { position: self.position.clone(), told: None }
+        let tasks = self.election.worker.tasks.clone();
+        LeaderChanges { tasks, position: self.position.clone(), told: None }
     }
 
     /// Lists the candidates in the order in which they will lead; the first is the leader.
@@ -304,6 +305,7 @@ impl fmt::Debug for LeaderLatch {
 /// The changes of a latch between leading and not leading.
 #[derive(Clone)]
 pub struct LeaderChanges {
+    tasks: Tasks,
     position: watch::Receiver<Position>,
     /// The value returned last.
     told: Option<bool>,
@@ -320,8 +322,12 @@ impl LeaderChanges {
     /// Nothing is lost.
     pub async fn next(&mut self) -> Option<bool> {
         loop {
-            // Cloned, because a look at the term may wake code of users in this thread.
-            let position = self.position.borrow_and_update().clone();
+            // Cloned, because a look at the term may wake code of users in this thread. A forked child takes no lock that
+            // another thread may have had.
+            let position = match self.tasks.is_forked() {
+                true => Position::Closed,
+                false => self.position.borrow_and_update().clone(),
+            };
             let is_over = matches!(position, Position::Closed);
             let leads = position.term().is_some_and(|term| term.is_leading());
             if self.told != Some(leads) {
