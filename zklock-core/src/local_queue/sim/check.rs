@@ -186,7 +186,9 @@ impl World {
             }
             None => call.is_in_line() && conflict(spec.mode, call.spec.mode),
         };
-        let is_contended = calls.iter().any(is_in_the_way) || state.contender.is_some_and(is_queued);
+        // A contender at the gate of a semaphore does not tell whether there are permits.
+        let is_behind = self.setup.permits.is_none() && state.contender.is_some_and(is_queued);
+        let is_contended = calls.iter().any(is_in_the_way) || is_behind;
         *is_closed || spec.contention == Contention::Leave && is_contended
     }
 }
