@@ -138,6 +138,16 @@ async fn readers_follow_a_downgraded_writer_under_its_node_while_no_other_client
 }
 
 #[tokio::test]
+async fn a_writer_is_released_without_a_downgrade_once_the_reader_inside_has_ended() {
+    let (_space, proxy, client) = Space::with_proxy().await;
+    let writer = write(&client).await;
+    writer.scope(rwlock(&client).read()).await.unwrap().release().await.unwrap();
+    let transactions = proxy.counts().requests(Opcode::MULTI);
+    writer.release().await.unwrap();
+    assert_eq!(proxy.counts().requests(Opcode::MULTI), transactions);
+}
+
+#[tokio::test]
 async fn a_downgrade_waits_for_writers_inside_and_says_so() {
     let space = Space::new();
     let client = space.config().default_wait(Duration::from_millis(500)).connect().await.unwrap();
