@@ -206,7 +206,7 @@ impl Entry {
         #[cfg(test)]
         std::thread::sleep(std::time::Duration::from_micros(1));
         owner.add_hold(access);
-        // Nobody can enter an entry that has ended, so a permit of it is of no use.
+        // An entry that has ended cannot be entered, so a permit of it is of no use.
         let around = permits.iter().filter(|permit| !permit.outer.is_over()).cloned();
         let own = Arc::new(ChildPermit { outer: self.clone(), _permit: permit });
         let permits = around.chain([own]).collect();

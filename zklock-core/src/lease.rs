@@ -6,7 +6,7 @@
 //!    on the present connection. It is *suspended* from the end of a connection until they show it again.
 //! 2. It is *lost* forever when the node is gone or belongs to another session, when the session ended, or when the lease
 //!    clock ran out, which is before the servers may give the lock to another client.
-//! 3. Whoever is to keep the node has a [`Claim`]. The end of the last claim makes the task delete the node.
+//! 3. A [`Claim`] keeps the node. The end of the last claim makes the task delete it.
 //! 4. Each holder has a [`Share`]: its token, and whether it may still write. Holders come one after the other, or read
 //!    together.
 //! 5. A holder sends guarded writes under a [`WritePermit`]. The lock is passed on once the outcomes of all are known.

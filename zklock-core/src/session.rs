@@ -18,8 +18,8 @@
 //!
 //! # Connections
 //!
-//! A session has one connection after the other, which are numbered from 1. What a connection has answered is known of that
-//! connection alone. When it is over, its watches fire, requests wait for the next one, and everyone looks again there.
+//! A session has one connection after the other, which are numbered from 1. Its answers hold for that connection alone.
+//! When it is over, its watches fire, requests wait for the next one, and each contender looks again there.
 
 pub(crate) mod addresses;
 pub(crate) mod clock;

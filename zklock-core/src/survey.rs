@@ -1,4 +1,4 @@
-//! Lists the locks below a path, whoever uses them.
+//! Lists the locks below a path, with those of other clients.
 //!
 //! A survey is for people and dashboards. It never takes part in a lock, sets no watch, and has only few requests under
 //! way at a time. They are not counted among those of acquisitions, and do not wait for them.

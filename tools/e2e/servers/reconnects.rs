@@ -42,7 +42,7 @@ async fn a_session_and_its_locks_are_kept_over_many_connections() {
     }
     assert_eq!(client.session_id(), session);
     assert_eq!(sum(Opcode::CLOSE_SESSION), 0);
-    // A connection that breaks before its first answer is followed by another one. Nobody else opens any.
+    // A connection that breaks before its first answer is followed by another one. The test opens no other ones.
     assert!((RECONNECTS + 1..RECONNECTS * 2).contains(&sum(Opcode::CREATE_SESSION)));
     assert!(!waiting.is_finished());
     front.release().await.unwrap();

@@ -23,13 +23,13 @@ struct Register {
     outcome: Option<Result<(), Box<LockError>>>,
 }
 
-/// A holder, who comes after this many others.
+/// A holder that comes after this many others.
 #[derive(Debug)]
 struct Holder {
     handoff: u32,
     /// `None` once the listeners have been told that the lock is lost.
     holding: Option<Holding>,
-    /// Whether the holder has given the lock back. Nobody has it yet.
+    /// Whether the holder has given the lock back. No other holder has it yet.
     has_returned: bool,
 }
 

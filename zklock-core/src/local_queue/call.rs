@@ -23,7 +23,7 @@ impl LocalQueue {
         witness: &Witness,
     ) -> impl Future<Output = Result<Option<Grants>, LockError>> + Send {
         async move {
-            // Nobody is told that a call waits which does not.
+            // A call that does not wait is not reported as waiting.
             let is_told = witness.is_heard() && deadline.contention == Contention::Wait;
             let mut id = None;
             loop {

@@ -186,7 +186,7 @@ impl Grant {
     }
 
     /// Orders that readers may share the lock. The returned future waits until the server has applied it, or the lock is
-    /// lost. Nobody has to poll it.
+    /// lost. It need not be polled.
     pub(crate) fn downgrade(&self) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
         if !self.share.lease().is_forked() {
             self.queue.change(|state, now| state.downgraded(self.node, now));

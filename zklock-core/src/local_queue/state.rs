@@ -127,7 +127,7 @@ pub(super) struct State<C, L> {
     pub(super) last_node: u64,
     /// In the order in which they came. A lock has at most one.
     pub(super) held: Vec<HeldNode<L>>,
-    /// Nodes that have just left. Their leases are their holders' alone, once whoever made the change has dropped these.
+    /// Nodes that have just left. Their leases are their holders' alone, once the caller that made the change has dropped these.
     pub(super) left: Vec<HeldNode<L>>,
     pub(super) contender: Option<Contender>,
     task: Task,
@@ -416,8 +416,8 @@ impl<C, L: Handle> State<C, L> {
         need
     }
 
-    /// Takes note that there is no task any more, so that a later call starts another one. Returns the calls that wait. What is
-    /// held is left to its holders.
+    /// Takes note that there is no task any more, so that a later call starts another one. Returns the calls that wait. The
+    /// held nodes are left to their holders.
     pub(super) fn abandon(&mut self) -> Vec<Call<C>> {
         (self.contender, self.task) = (None, Task::Absent);
         self.left.append(&mut self.held);

@@ -69,7 +69,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(soak) { 256 } else { 64 }))]
 
     #[test]
-    fn readers_hold_together_or_one_writer_holds_and_somebody_always_does(children in readers_and_writers()) {
+    fn readers_hold_together_or_one_writer_holds_and_one_of_them_always_does(children in readers_and_writers()) {
         let ordered = in_order(&children, &[]);
         let held = holders(&ordered, Predicate::place);
         let roles: Vec<_> = ordered.iter().zip(&held).filter(|(_, held)| **held).map(|(c, _)| c.role).collect();
@@ -81,7 +81,7 @@ proptest! {
     }
 
     #[test]
-    fn whoever_waits_watches_somebody_in_front_that_waits_or_holds(children in readers_and_writers()) {
+    fn a_waiting_contender_watches_one_in_front_that_waits_or_holds(children in readers_and_writers()) {
         for (place, name) in children.iter().enumerate() {
             let role = Contender::parse(name).unwrap().role;
             let turn = Turn::of(&contenders(&children, &[]), name, &Predicate::place(role));

@@ -28,7 +28,7 @@ use crate::error::LockError;
 
 use super::clock::Instant;
 
-/// A connection of a session, for those who send requests.
+/// A connection of a session, by which requests are sent.
 pub(super) struct Live {
     client: zk::Client,
     /// Cancelled when the connection is over.
@@ -150,7 +150,7 @@ impl Taken {
     }
 }
 
-/// The change that fired a watch, as far as anybody wants to know.
+/// The change that fired a watch, as far as it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     /// The watched node was deleted.

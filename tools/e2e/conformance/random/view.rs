@@ -74,7 +74,7 @@ impl View {
             Response::Created { path, stat } => Response::Created { path, stat: self.stat(stat) },
             Response::Stat(stat) => Response::Stat(self.stat(stat)),
             Response::Data { data, stat } => Response::Data { data, stat: self.stat(stat) },
-            // Those who have proven several identities have no order.
+            // Several identities of one connection have no order.
             Response::Acl { mut acl, stat } => {
                 acl.sort_by_key(|line| format!("{line:?}"));
                 Response::Acl { acl, stat: self.stat(stat) }
