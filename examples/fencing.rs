@@ -1,4 +1,4 @@
-//! A holder that was paused too long writes late, and is refused by the store and by ZooKeeper.
+//! A holder that was paused too long writes late, and is refused by the store and by its guard.
 //!
 //! ```text
 //! cargo run --example fencing
@@ -84,7 +84,7 @@ async fn story(first: &Client, second: &Client, place: &Place) -> Result<(), Fai
     Ok(late.release().await?)
 }
 
-/// Writes under a lost lock, which the store and ZooKeeper both refuse.
+/// Writes under a lost lock, which the store and the guard both refuse.
 async fn refused(store: &mut Store, early: &MutexGuard) {
     let stale = store.write(early.fencing_token(), "too late").expect_err("the store refuses old tokens");
     println!("  the store refuses it: {stale}");

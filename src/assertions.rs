@@ -12,7 +12,8 @@ use zklock_core::{Held, LockError};
 ///
 /// # Panics
 ///
-/// Panics at the place of the assertion, with the path and the locks that the call holds instead.
+/// Panics at the place of the assertion, with the path, and with the locks that the call holds instead or the
+/// reason of the loss.
 ///
 /// # Examples
 ///
@@ -36,7 +37,7 @@ macro_rules! assert_held {
 
 /// Panics if the current call holds the lock or leads the election at this path.
 ///
-/// It is meant for functions that wait for others who need the lock, or that take locks in a fixed order. See
+/// It is meant for functions that wait for calls that need the lock, or that take locks in a fixed order. See
 /// [`assert_held!`](crate::assert_held).
 ///
 /// # Panics

@@ -49,8 +49,7 @@
 //! }
 //! ```
 //!
-//! [`Client`] offers the same locks and elections without attributes, and also semaphores and locks that are
-//! not reentrant.
+//! [`Client`] offers the same locks and elections without attributes, and also mutexes that are not reentrant.
 //!
 //! # Guide
 //!
@@ -64,19 +63,21 @@
 //!
 //! # The promise
 //!
-//! One holder at a time, as long as clocks run at the same rate within 1 %, ZooKeeper keeps its own promises,
-//! and the process is not paused for too long between a check of the lock and the effect that follows it. Too
-//! long is the time for which the last answer of the servers proves the hold: 22.2 s with default settings. A
-//! holder that loses the lock is told, and its body is cancelled, **before** the server may hand the lock on.
-//! For anything stronger, pass the [fencing token](FencingToken) to the resource, or write to ZooKeeper
-//! through the [guard](Held::set_data): neither depends on time.
+//! One holder at a time, as long as clocks run at the same rate within 1 %, ZooKeeper keeps its own promises, and
+//! the process is not paused for too long between a check of the lock and the effect that follows it. The limit is
+//! the time for which the last answer of the servers proves the hold: 22.2 s with default settings. A holder that
+//! loses the lock is told, and its body is cancelled, **before** the server may hand the lock on. For anything
+//! stronger, pass the [fencing token](FencingToken) to the resource, or write to ZooKeeper through the
+//! [guard](Held::set_data): neither depends on time.
 //!
 //! # Not guaranteed
 //!
 //! * A request that was in flight when its process was paused can reach a resource after the next holder's
 //!   requests. Only the resource can refuse it, by checking the fencing token.
-//! * Cancellation happens at an await. Code that blocks its thread is not interrupted. Neither is a function
-//!   that is not async, or under `on_lost = finish`: it returns the loss after its body has ended.
+//! * Cancellation happens at an await. Code that blocks its thread is not interrupted. A function that is not
+//!   async, or has `on_lost = finish`, is not interrupted either: it returns the loss after its body has ended.
+//! * After an outsider deletes a holder's node or ends its session, the next holder may start a moment before the
+//!   previous one is told.
 //! * A process that ends without [`shutdown`] leaves its locks taken until its session times out.
 //! * ZooKeeper 3.5.3 or newer is required, because lock nodes are created as containers.
 //!
@@ -97,7 +98,8 @@
 //! * `metrics`: each client hands counts of its locks, leaders and sessions to the recorder of the crate `metrics`; see
 //!   [`guide::metrics`].
 //! * `sasl-digest` and `sasl-gssapi`: logins by SASL, with DIGEST-MD5 and with Kerberos; see [`guide::security`].
-//! * `serde`: [`Config`] implements `Deserialize`, and [`FencingToken`] `Serialize` and `Deserialize`.
+//! * `serde`: [`Config`] and the types of its settings implement `Deserialize`, and [`FencingToken`] `Serialize`
+//!   and `Deserialize`.
 //! * `testing`: `#[zklock::test]` and the module `zklock::testing` give each test a ZooKeeper server of its
 //!   own.
 //! * `tls`: encrypted connections, with certificates; see [`guide::security`].

@@ -15,7 +15,7 @@ use crate::global::about;
 ///
 /// # Errors
 ///
-/// * [`LockError::NotInstalled`] if there is no client.
+/// * [`LockError::NotInstalled`] if there is no client, [`LockError::Closed`] if it was shut down.
 /// * [`LockError::InvalidPath`] if `path` is invalid.
 ///
 /// # Examples
@@ -81,7 +81,8 @@ pub fn semaphore(path: impl AsRef<str>, permits: impl Into<Permits>) -> Result<S
 ///
 /// # Errors
 ///
-/// * [`LockError::NotInstalled`] if there is no client. The error names the first member.
+/// * [`LockError::NotInstalled`] if there is no client, [`LockError::Closed`] if it was shut down. The error names the
+///   first member.
 /// * [`LockError::InvalidPath`] if a path is invalid.
 /// * [`LockError::InvalidGroup`] if `members` is empty or names a path twice.
 ///
@@ -135,7 +136,7 @@ pub fn election(path: impl AsRef<str>) -> Result<Election, LockError> {
 ///
 /// # Errors
 ///
-/// * [`LockError::NotInstalled`] if there is no client.
+/// * [`LockError::NotInstalled`] if there is no client, [`LockError::Closed`] if it was shut down.
 /// * [`LockError::InvalidPath`] if `path` is invalid.
 pub fn leader(path: impl AsRef<str>) -> Result<Leader, LockError> {
     let path = path.as_ref();

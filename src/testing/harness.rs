@@ -67,7 +67,7 @@ impl Harness {
         self
     }
 
-    /// Sets the session timeout of the clients, at least 100 ms.
+    /// Sets the session timeout of the clients, 10 s by default. The server raises less than 100 ms to that.
     ///
     /// The lock of a client that can no longer reach the server becomes free after this time. The client
     /// itself learns of the loss earlier. On a busy machine, a short timeout can expire although the client

@@ -8,7 +8,7 @@ impl TestServer {
     /// Returns the session that holds a lock now, as in [`Client::session_id`](crate::Client::session_id).
     ///
     /// The server knows the holder before the client does. To inject a fault into a client that knows that it
-    /// holds the lock, do it inside the locked body.
+    /// holds the lock, do it inside the locked body. For the first permit of a semaphore, ask for `PATH/leases`.
     ///
     /// # Panics
     ///
@@ -17,7 +17,11 @@ impl TestServer {
         self.contenders(path).first().map(|contender| contender.stat.ephemeral_owner)
     }
 
-    /// Returns the number of waiters behind the holder of a lock.
+    /// Returns the number of contenders behind the first one in the queue of a lock.
+    ///
+    /// The calls of one client share a contender, and have none while they wait for a call of their own client. Readers
+    /// that hold the lock together count, except for the first. The queue of a semaphore is at `PATH/locks`, and its
+    /// permits are at `PATH/leases`.
     ///
     /// # Panics
     ///
@@ -26,7 +30,7 @@ impl TestServer {
         self.contenders(path).len().saturating_sub(1)
     }
 
-    /// Waits until there are exactly `count` waiters behind the holder of a lock.
+    /// Waits until there are exactly `count` contenders behind the first one; see [`waiting`](Self::waiting).
     ///
     /// # Panics
     ///

@@ -55,7 +55,8 @@ impl Rival {
     ///
     /// # Panics
     ///
-    /// Panics if the rival no longer holds the lock.
+    /// Panics if the rival no longer holds the lock, or if the server does not answer within the client's default
+    /// wait.
     pub async fn release(self) {
         if let Err(error) = self.guard.release().await {
             panic!("the rival could not release the lock: {error}");

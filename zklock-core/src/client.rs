@@ -25,8 +25,8 @@ pub(crate) use self::tests::{connect, connected, proxied, proxy, soon};
 /// It owns one ZooKeeper session at a time, on a thread of its own. When a session ends, the locks held in it
 /// are lost; the client automatically opens the next session, in which locks can be taken again.
 ///
-/// When the last of the clones, locks and guards is dropped, the session is closed in the background. A
-/// process that exits before that leaves its locks to expire with the session. Call
+/// When the last of the clones, locks, guards, elections and candidates is dropped, the session is closed in the
+/// background. A process that exits before that leaves its locks to expire with the session. Call
 /// [`shutdown`](Self::shutdown) to leave nothing behind.
 ///
 /// A child of `fork` has neither the thread nor the locks of its parent. In the child, calls fail with
@@ -79,7 +79,7 @@ impl Client {
         Self { owner: Arc::new(Owner { worker, candidates, local_queues }) }
     }
 
-    /// Returns the events of this client's locks from now on.
+    /// Returns the events of this client's locks and candidates from now on.
     pub fn events(&self) -> Events {
         self.worker().listen()
     }
@@ -196,7 +196,7 @@ pub enum Readiness {
     /// No session is open; the client keeps trying to open the next one.
     #[non_exhaustive]
     Disconnected {
-        /// The last failure to open one, with the reason of each server. `None` before the first failure.
+        /// The last failure to open one since the last session, with the reason of each server, if there was one.
         reason: Option<String>,
     },
     /// The shutdown of the client has begun or is over; it takes no more locks.

@@ -287,7 +287,9 @@ impl LockError {
         matches!(self, Self::Closed { .. })
     }
 
-    /// Returns whether the caller's input or configuration is invalid, so that trying again cannot help.
+    /// Returns whether the call, its arguments or the configuration have to be changed.
+    /// [`InvalidPermits`](Self::InvalidPermits) can also be due to other participants, and then ends with their
+    /// permits.
     pub fn is_invalid(&self) -> bool {
         matches!(
             self,
@@ -306,6 +308,8 @@ impl LockError {
 }
 
 impl From<LockError> for std::io::Error {
+    /// Keeps the error inside. The kind is `TimedOut`, `PermissionDenied`, `NotConnected`, `BrokenPipe` for a closed
+    /// client, `NotFound`, `AlreadyExists`, `InvalidInput` if [`is_invalid`](LockError::is_invalid), or `Other`.
     fn from(error: LockError) -> Self {
         use std::io::ErrorKind;
         let kind = match &error {

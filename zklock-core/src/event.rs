@@ -17,14 +17,15 @@ use crate::token::FencingToken;
 /// |---|---|
 /// | `Begun` | `Begun` |
 /// | `Queued`, any number of times | `Queued` and `Rejected`, any number of times |
-/// | `Acquired`; or `Contended`, `TimedOut`, `Cancelled`, `Refused` or `Failed`, and then no other event | `Elected` |
+/// | `Acquired`; or `Contended`, `TimedOut`, `Cancelled`, `Refused` or `Failed`, and then no other event | `Elected`, unless it is withdrawn before |
 /// | `Suspended`, `Confirmed` and `Downgraded`, any number of times | `Suspended` and `Confirmed`, any number of times |
-/// | `Released`, `PassedOn`, `Lost` or `ReleaseFailed` | `Resigned`, `Lost` or `ReleaseFailed`; and then `Queued` and `Elected` again, for each further term |
+/// | `Released`, `PassedOn`, `Lost` or `ReleaseFailed` | `Resigned`, `Lost` or `ReleaseFailed`; and then from `Queued` and `Rejected` on again, for each further term |
 /// | | `Withdrawn` |
 ///
-/// An attempt or a candidate that began while nobody listened has no events.
+/// An attempt or a candidate that began without a listener has no events.
 ///
-/// `TickAhead` belongs to neither. It has an id of its own, the path of a tick, the mode `Exclusive`, and no name.
+/// `TickAhead` belongs to neither. It has an id of its own, the path of a tick, the mode `Exclusive`, and the label
+/// `unnamed`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LockEvent {
@@ -59,7 +60,7 @@ pub enum LockEventKind {
     /// The attempt or the candidate is in the queue. It may be sent again when the number in front changes.
     #[non_exhaustive]
     Queued {
-        /// The number of contenders in front.
+        /// The number in front: contenders of other clients, and calls of this one.
         ahead: usize,
     },
     /// The end of an attempt that does not wait, and found others in front.

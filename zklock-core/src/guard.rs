@@ -71,8 +71,8 @@ impl<K> Guard<K> {
     ///
     /// # Errors
     ///
-    /// [`LockError::Lost`] if a loss is known when the future ends. The expiry of the
-    /// session is known in time. If an outsider ends the session or deletes the node, that is known a moment later.
+    /// [`LockError::Lost`] as soon as a loss is known. The expiry of the session is known in time. If an outsider ends the
+    /// session or deletes the node, that is known a moment later.
     ///
     /// # Cancel safety
     ///
@@ -173,16 +173,18 @@ impl<K> Guard<K> {
     /// lock.
     ///
     /// If the logical call has entered the lock more than once, only the last release frees it and waits. An
-    /// earlier one returns at once, and so does that of a reader while other calls of this client still read. A
-    /// guard of several nodes releases all of them, even if the release of one fails.
+    /// earlier one returns at once, and so does that of a reader while other calls of this client still read. The
+    /// last writer waits until the readers inside of it share the lock. A guard of several nodes releases all of
+    /// them, even if the release of one fails.
     ///
     /// # Errors
     ///
     /// * [`LockError::Lost`] if the lock was lost before.
     /// * [`LockError::Timeout`] if the server does not answer within the client's default wait; the release
     ///   continues in the background.
-    /// * [`LockError::Denied`], [`LockError::Refused`] if the server does not let this client delete its own
-    ///   node; the lock stays taken until the session ends.
+    /// * [`LockError::Denied`], [`LockError::Refused`] if the server does not let this client delete its own node;
+    ///   the lock stays taken until the session ends. If it is only the change into a reader that is refused, the
+    ///   lock stays exclusive until the readers inside have ended.
     ///
     /// If the release of several nodes fails, the first failure is returned and the others are logged.
     ///

@@ -26,9 +26,10 @@ impl Held {
     ///
     /// * [`LockError::Lost`] if the lock is lost or given back, or the term is over; the write was not applied.
     /// * [`LockError::Refused`], [`LockError::Denied`] or [`LockError::InvalidPath`]; the write was not
-    ///   applied.
-    /// * [`LockError::OutcomeUnknown`] if the connection broke, or no answer came within the client's default
-    ///   wait. The write may have been applied, but only while the lock was held, or the term lasted.
+    ///   applied. The refusal is [`Refusal::NoNode`] if the node does not exist.
+    /// * [`LockError::OutcomeUnknown`] if the connection broke, the session ended or the client was shut down
+    ///   meanwhile, or no answer came within the client's default wait. The write may have been applied, but only
+    ///   while the lock was held, or the term lasted.
     ///
     /// # Cancel safety
     ///

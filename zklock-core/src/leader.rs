@@ -120,7 +120,7 @@ pub struct Leader {
 }
 
 impl Leader {
-    /// The path of the election below the client's namespace.
+    /// Returns the path of the election below the client's namespace.
     pub fn path(&self) -> &str {
         self.election.path()
     }

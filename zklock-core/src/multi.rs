@@ -115,8 +115,10 @@ impl MultiLock {
     /// # Errors
     ///
     /// The error of the first member that fails; see [`Mutex::lock_timeout`](crate::Mutex::lock_timeout) and
-    /// [`RwLock::write_timeout`](crate::RwLock::write_timeout). No further member is tried. The members
-    /// acquired before are released, and this waits for their release within the rest of `wait`.
+    /// [`RwLock::write_timeout`](crate::RwLock::write_timeout). No further member is tried. The members acquired
+    /// before are released, and this waits for their release within the rest of `wait`, and at most for the
+    /// client's default wait. If a member is lost while others are waited for, the call gives all of them back and
+    /// begins again.
     ///
     /// # Cancel safety
     ///
@@ -156,9 +158,9 @@ impl MultiLock {
 
     /// Acquires all of the locks, runs `body` under them, and releases them.
     ///
-    /// If one of them is lost, the body is dropped at its next await. The release ends in the background; see
-    /// [`Release`](crate::Release). A failed release is told to the listeners and does not
-    /// replace the body's result.
+    /// If one of them is lost, the body is dropped at its next await. The release ends in the background,
+    /// unless the client is configured otherwise; see [`Release`](crate::Release). A failed release is told to the
+    /// listeners and does not replace the body's result.
     ///
     /// # Errors
     ///

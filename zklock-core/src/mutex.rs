@@ -11,9 +11,9 @@ use crate::participant::{self, Participant};
 
 /// An exclusive lock at one path, shared by all processes that use the ensemble.
 ///
-/// Calls of one client are served in the order in which they came, and clients in the order in which they
-/// entered the queue. While other clients wait, a client passes the lock on to its own calls for at most 64
-/// grants and 50 ms, unless it is configured otherwise; see [`Queueing`](crate::Queueing).
+/// Calls of one client are served in the order in which they came, and clients in the order in which they entered
+/// the queue. While other clients wait, a client passes the lock on to its own calls until it has made 64 grants or
+/// 50 ms are over, unless it is configured otherwise; see [`Queueing`](crate::Queueing).
 ///
 /// A mutex from [`Client::mutex`] is reentrant within one logical call: a future inside [`run`](Self::run) or
 /// [`MutexGuard::scope`] enters it again without a request. Outside of them it is not reentrant, so a task
@@ -142,13 +142,14 @@ impl Mutex {
     /// * [`LockError::Timeout`] if `wait` passes first; the error's phase tells what the attempt waited for.
     /// * [`LockError::InvalidWait`] if `wait` is zero.
     /// * [`LockError::Denied`], [`LockError::Refused`] if the server does not let this client contend.
-    /// * [`LockError::Lost`] if the logical call has entered this lock already, and the lock is lost.
+    /// * [`LockError::Lost`] if the logical call has entered this lock already, and the lock is lost; or if the
+    ///   lock is acquired and lost again before the call returns, and no time is left.
     /// * [`LockError::Reentrant`] if the logical call already holds this lock, and the lock is not reentrant.
     /// * [`LockError::MixedRecipes`] if the path is in use by another kind of lock.
     /// * [`LockError::PermitsDiffer`], [`LockError::InvalidPermits`] if the mutex is from
     ///   [`Client::exclusive`], and other clients use its path as a semaphore with another number of permits
     ///   or with a shared number.
-    /// * [`LockError::AuthFailed`], [`LockError::InvalidConfig`] if no further session can be opened.
+    /// * [`LockError::AuthFailed`], [`LockError::Tls`], [`LockError::InvalidConfig`] if no session can be opened.
     /// * [`LockError::Closed`] if the client is shut down.
     ///
     /// # Cancel safety
@@ -223,8 +224,10 @@ impl Mutex {
     ///
     /// # Errors
     ///
-    /// * [`LockError::Denied`] if this client may not read the queue.
+    /// * [`LockError::Denied`] if this client may not read the queue, [`LockError::Refused`] if the servers refuse
+    ///   the request for another reason.
     /// * [`LockError::Timeout`] if the servers do not answer within the client's default wait.
+    /// * [`LockError::AuthFailed`], [`LockError::Tls`], [`LockError::InvalidConfig`] if no session can be opened.
     /// * [`LockError::Closed`] if the client is shut down.
     ///
     /// # Cancel safety

@@ -27,8 +27,8 @@ use crate::token::FencingToken;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Participant {
-    /// The path of its queue below the client's namespace: the path of the lock, or for a semaphore a path
-    /// below that.
+    /// The path of its queue below the client's namespace: the path of the lock, or for a semaphore a path below
+    /// that. It is empty in the queue of the namespace itself.
     pub path: String,
     /// The name of its node in that queue.
     pub node: String,
@@ -53,7 +53,8 @@ pub struct Participant {
     /// The number of this client's calls that wait in line for the lock, if the node is one of this client's.
     ///
     /// They need no nodes of their own; see [`Queueing`](crate::Queueing). Nodes that contend for them are listed
-    /// nevertheless. It is `None` for the nodes of other clients, and for elections.
+    /// nevertheless. It is `None` for the nodes of other clients, for elections, and in a
+    /// [`Survey`](crate::Survey).
     pub waiting_here: Option<u32>,
 }
 
@@ -68,7 +69,7 @@ pub enum Standing {
 }
 
 impl Participant {
-    /// Returns whether its node is persistent. No session owns such a node, and it stays until somebody deletes it.
+    /// Returns whether its node is persistent. No session owns such a node, and it stays until it is deleted.
     pub fn is_persistent(&self) -> bool {
         self.session_id == 0
     }
@@ -236,13 +237,17 @@ pub(crate) async fn semaphore(
 impl Client {
     /// Asks a holder to release its lock; see [`MutexGuard::revoked`](crate::MutexGuard::revoked).
     ///
-    /// The holder decides whether it releases. On the wire it is Curator's `Revoker`, so that holders in Java
-    /// that made their lock revocable are asked too. It is not an error if the participant is already gone.
+    /// The holder may ignore the request. On the wire it is Curator's `Revoker`, so that holders in Java that made
+    /// their lock revocable are asked too. It is not an error if the participant is already gone.
     ///
     /// # Errors
     ///
     /// * [`LockError::Denied`] if this client may not write to the participant's node.
-    /// * [`LockError::Timeout`] if the servers do not answer within the client's default wait.
+    /// * [`LockError::Refused`] if the servers refuse the request for another reason.
+    /// * [`LockError::InvalidPath`] if the participant is in the queue of the namespace itself.
+    /// * [`LockError::Timeout`] if the servers do not answer within the client's default wait; the request may still be
+    ///   applied.
+    /// * [`LockError::AuthFailed`], [`LockError::Tls`], [`LockError::InvalidConfig`] if no session can be opened.
     /// * [`LockError::OutcomeUnknown`] if the connection broke.
     /// * [`LockError::Closed`] if the client is shut down.
     ///
@@ -263,15 +268,16 @@ impl Client {
 
     /// Deletes a participant's node by force, whether it holds the lock or waits for it.
     ///
-    /// The lock passes to the next contender at once. A holder that uses zklock learns of its loss only
-    /// afterwards: until then, only the fencing token and guarded writes distinguish it from the next holder.
-    /// A waiter enters the queue again, at its tail. One behind a single contender watches its own node, and does
-    /// so at once. Another one does so when the contender in front of it leaves. It is not an error if the
-    /// participant is already gone.
+    /// The lock passes to the next contender at once. A holder that uses zklock learns of its loss only afterwards:
+    /// until then, only the fencing token and guarded writes distinguish it from the next holder. A waiter enters
+    /// the queue again, at its tail. If only one contender was in front of it, it does so at once, because it
+    /// watches its own node. Otherwise it does so when the contender in front of it leaves. It is not an error if
+    /// the participant is already gone.
     ///
     /// # Errors
     ///
-    /// Those of [`revoke`](Self::revoke).
+    /// [`LockError::Denied`] if this client may not delete in the queue of the participant, and the others of
+    /// [`revoke`](Self::revoke).
     ///
     /// # Cancel safety
     ///

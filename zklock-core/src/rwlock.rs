@@ -13,9 +13,10 @@ use crate::participant::{self, Participant};
 /// A lock at one path that many readers may hold at a time, or one writer.
 ///
 /// The readers and writers of one client are served in the order in which they came, and clients in the order in
-/// which they entered the queue. A reader behind a waiting writer of its client waits too. While other clients wait, a
-/// client passes the lock on to its own calls for at most 64 grants or 50 ms, unless it is configured otherwise; see
-/// [`Queueing`](crate::Queueing). No side starves. On the wire it is Curator's `InterProcessReadWriteLock`.
+/// which they entered the queue. A reader behind a waiting writer of its client waits too. While other clients
+/// wait, a client passes the lock on to its own calls until it has made 64 grants or 50 ms are over, unless it is
+/// configured otherwise; see [`Queueing`](crate::Queueing). No side starves. On the wire it is Curator's
+/// `InterProcessReadWriteLock`.
 ///
 /// Within one logical call (see [`run_read`](Self::run_read), [`run_write`](Self::run_write) and
 /// [`ReadGuard::scope`]), each side is reentrant, and a writer may also read. A reader may not write: it
@@ -206,9 +207,9 @@ impl RwLock {
 
     /// Acquires the lock for reading, runs `body` under it, and releases it.
     ///
-    /// If the lock is lost, the body is dropped at its next await. The release ends in the background; see
-    /// [`Release`](crate::Release). A failed release is told to the listeners and does not
-    /// replace the body's result.
+    /// If the lock is lost, the body is dropped at its next await. The release ends in the background,
+    /// unless the client is configured otherwise; see [`Release`](crate::Release). A failed release is told to the
+    /// listeners and does not replace the body's result.
     ///
     /// # Errors
     ///
@@ -223,9 +224,9 @@ impl RwLock {
 
     /// Acquires the lock for writing, runs `body` under it, and releases it.
     ///
-    /// If the lock is lost, the body is dropped at its next await. The release ends in the background; see
-    /// [`Release`](crate::Release). A failed release is told to the listeners and does not
-    /// replace the body's result.
+    /// If the lock is lost, the body is dropped at its next await. The release ends in the background,
+    /// unless the client is configured otherwise; see [`Release`](crate::Release). A failed release is told to the
+    /// listeners and does not replace the body's result.
     ///
     /// # Errors
     ///

@@ -17,8 +17,8 @@ use crate::session::{Session, counter};
 ///
 /// Waiters are served in the order in which they entered the queue, regardless of the number of permits that they
 /// want. The calls of one client for the same number of permits share a place in it, and are served in the order in
-/// which they came. A client passes its permits on to its own calls for at most 64 grants or 50 ms, unless it is
-/// configured otherwise; see [`Queueing`](crate::Queueing).
+/// which they came. A client passes its permits on to its own calls until it has made 64 grants or 50 ms are over,
+/// unless it is configured otherwise; see [`Queueing`](crate::Queueing).
 ///
 /// A semaphore is not reentrant: each call acquires its own permits. On the wire it is Curator's
 /// `InterProcessSemaphoreV2`.
@@ -137,6 +137,8 @@ impl Semaphore {
     /// * [`LockError::InvalidPermits`] if another holder uses a shared number and this client gives one, or
     ///   the reverse, or if both share numbers in different nodes.
     /// * [`LockError::PermitsDiffer`] if another holder has permits under a different number.
+    /// * [`LockError::Refused`] if the node of a shared number does not contain a number of permits,
+    ///   [`LockError::Denied`] if this client may not read or create it.
     /// * Those of [`Mutex::lock_timeout`](crate::Mutex::lock_timeout).
     ///
     /// # Cancel safety
@@ -215,9 +217,9 @@ impl Semaphore {
         self.client.worker().ask(path, set).await
     }
 
-    /// Lists the holders of permits and then the waiters, in order: one participant for each permit that is
-    /// held, and one for each place in the queue. The calls of one client for the same number of permits share one place;
-    /// see [`Participant::waiting_here`].
+    /// Lists the holders of permits and then the waiters, in order: one participant for each permit that is held,
+    /// and one for each place in the queue. The calls of one client for the same number of permits share one place;
+    /// see [`Participant::waiting_here`]. If the number is shared and its node is missing, the node is created.
     ///
     /// # Errors
     ///
@@ -267,9 +269,10 @@ enum Source {
 impl Permits {
     /// Uses the number in the node at `path`, below the client's namespace, which can change at any time.
     ///
-    /// The node is that of Curator's `SharedCount`, and is created with `seed` if it is missing. When the
-    /// number rises, waiters get the new permits. When it falls, holders keep the permits that they have, and
-    /// their clients pass them on within the bounds of [`Queueing`](crate::Queueing).
+    /// The node is that of Curator's `SharedCount`, and is created with `seed` if it is missing, at most
+    /// 2147483647. [`Client::semaphore`](crate::Client::semaphore) checks both arguments. When the number rises,
+    /// waiters get the new permits. When it falls, holders keep the permits that they have, and their clients pass
+    /// them on within the bounds of [`Queueing`](crate::Queueing).
     pub fn shared(path: impl Into<String>, seed: u32) -> Self {
         Self(Source::Shared { path: path.into(), seed })
     }

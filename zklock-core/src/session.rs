@@ -73,7 +73,8 @@ pub enum Health {
     /// The connection is broken, or is restored but has not answered a request yet. The session may
     /// still be alive.
     Suspended,
-    /// The session ended. The client opens the next one.
+    /// No session is open: none was opened yet, or the last one ended. The client opens the next one, unless it is
+    /// shut down.
     Lost,
 }
 

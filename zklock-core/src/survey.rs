@@ -65,7 +65,8 @@ pub struct SurveyedLock {
     pub path: String,
     /// Its kind.
     pub kind: LockKind,
-    /// The number of places in its queue that hold it.
+    /// The number of places in its queue that hold it. If a semaphore's node states no number, as with Curator or
+    /// with a shared number, all contenders behind the gate count.
     pub holding: u32,
     /// The number of places in its queue that wait. The calls of one client share a place; see
     /// [`Participant::waiting_here`].
@@ -112,14 +113,14 @@ impl Survey {
     /// Lists the locks. At most 64 requests are under way: for 8 nodes, and up to 8 for each. After a broken connection,
     /// they are repeated.
     ///
-    /// A node costs one request, one with children two, a semaphore five more, and a lock one more for each participant
-    /// that is described. A node with more than 10,000 children is left out, and so is a semaphore with more than 10,000
-    /// nodes in a queue.
+    /// A node costs one request, one with children two, a semaphore five to seven more, and a lock one more for
+    /// each participant that is described. A node with more than 10,000 children is left out, and so is a semaphore
+    /// with more than 10,000 nodes in a queue.
     ///
     /// # Errors
     ///
     /// * [`LockError::Timeout`] if the servers do not answer the requests for one node within the client's default wait.
-    /// * [`LockError::AuthFailed`] if the servers refuse the credentials.
+    /// * [`LockError::AuthFailed`], [`LockError::Tls`], [`LockError::InvalidConfig`] if no session can be opened.
     /// * [`LockError::Refused`] if the servers refuse a request for another reason than its permissions.
     /// * [`LockError::Closed`] if the client is shut down.
     ///

@@ -152,6 +152,10 @@ impl TryFrom<i64> for FencingToken {
     type Error = InvalidToken;
 
     /// Reads the form of [`to_i64`](Self::to_i64).
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidToken`] if the number is negative.
     fn try_from(number: i64) -> Result<Self, InvalidToken> {
         let bits = u64::try_from(number).map_err(|_| InvalidToken::new(number, NEGATIVE))?;
         let handoff = bits as u32 & (MAX_GRANTS - 1);
@@ -171,6 +175,10 @@ impl TryFrom<(i64, i64)> for FencingToken {
     type Error = InvalidToken;
 
     /// Reads the zxid and the count of hand-offs.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidToken`] if a number is negative, or the count has more than 32 bits.
     fn try_from((zxid, handoff): (i64, i64)) -> Result<Self, InvalidToken> {
         let invalid = |reason| InvalidToken::new(format!("{zxid}, {handoff}"), reason);
         let zxid = u64::try_from(zxid).map_err(|_| invalid(NEGATIVE))?;
@@ -194,6 +202,10 @@ impl TryFrom<u128> for FencingToken {
     type Error = InvalidToken;
 
     /// Reads the number that a token is converted into.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidToken`] if the number has more than 96 bits, or the zxid is greater than `i64::MAX`.
     fn try_from(number: u128) -> Result<Self, InvalidToken> {
         let zxid = u64::try_from(number >> 32);
         let zxid = zxid.map_err(|_| InvalidToken::new(number, "it has more than 96 bits"))?;

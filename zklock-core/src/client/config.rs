@@ -90,10 +90,10 @@ pub struct Config {
 impl Config {
     /// Creates a configuration with default settings for the servers of a connect string.
     ///
-    /// `connect` is ZooKeeper's connect string: `host:port,host:port/chroot`. The port defaults to 2181, and an IPv6
-    /// address is in brackets. The chroot follows the last server, has no comma, and is created when it is first needed.
-    /// A server may have the scheme `tcp://`, or `tcp+tls://` if certificates are set (feature `tls`); an encrypted
-    /// server needs a port.
+    /// `connect` is ZooKeeper's connect string: `host:port,host:port/chroot`. The port defaults to 2181, and an
+    /// IPv6 address is in brackets. The chroot follows the last server, has no comma, and is created when it is
+    /// first needed. A server may have the scheme `tcp://`. If certificates are set (feature `tls`), each server
+    /// needs a port, and may have the scheme `tcp+tls://` instead.
     pub fn new(connect: impl Into<String>) -> Self {
         Self {
             connect: connect.into(),
@@ -126,7 +126,7 @@ impl Config {
 
     /// Sets the namespace: an absolute path in front of all paths of this client, none by default.
     ///
-    /// It is created when it is first needed.
+    /// It is created when it is first needed. `/` is none. An invalid path is refused when the client starts.
     #[must_use]
     pub fn namespace(self, namespace: impl Into<String>) -> Self {
         Self { namespace: namespace.into(), ..self }
@@ -169,8 +169,8 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// [`LockError::InvalidConfig`] if a setting is invalid. A refusal by the servers is returned by the
-    /// first call that needs them.
+    /// [`LockError::InvalidConfig`] if a setting is invalid, or the thread of the session cannot be started. A
+    /// refusal by the servers is returned by each call that needs them, until a session is open.
     pub fn start(self) -> Result<Client, LockError> {
         let worker = Worker::start(self.validated()?)
             .map_err(|error| invalid("connect", format!("cannot start the session thread: {error}")))?;
@@ -336,7 +336,7 @@ impl Config {
         Self { sync_limit, ..self }
     }
 
-    /// Sets the ACL of the nodes that this client creates, by default [`Acl::Open`]: anyone may do anything.
+    /// Sets the ACL of the nodes that this client creates, by default [`Acl::Open`]: any client may do anything.
     ///
     /// The nodes above locks may have [another one](Self::parent_acl).
     #[must_use]
@@ -352,7 +352,7 @@ impl Config {
     ///
     /// # Examples
     ///
-    /// Other teams may create their own locks below the parents, and do nothing with the locks of this one.
+    /// Other teams may create their own locks below the parents, and have no permission on the locks of this one.
     ///
     /// ```
     /// use zklock_core::{Acl, Config};
@@ -370,9 +370,10 @@ impl Config {
 
     /// Logs in by SASL with the mechanism GSSAPI, which is Kerberos.
     ///
-    /// ACLs know the client by its principal, such as `worker@EXAMPLE.ORG`, unless the servers map it to another name.
-    /// A client without a ticket gets no session: its calls fail with [`LockError::Connect`], and the client library logs
-    /// the reason. A client that the servers do not log in is refused with [`LockError::AuthFailed`]. A login by
+    /// ACLs know the client by its principal, such as `worker@EXAMPLE.ORG`, unless the servers map it to another
+    /// name. A client without a ticket gets no session: [`connect`](Self::connect) fails with
+    /// [`LockError::Connect`], other calls with [`LockError::Timeout`], and the client library logs the reason. A
+    /// client that the servers do not log in is refused with [`LockError::AuthFailed`]. A login by
     /// [`sasl_digest`](Self::sasl_digest) besides is invalid.
     #[cfg(feature = "sasl-gssapi")]
     #[cfg_attr(not(feature = "sasl-digest"), allow(rustdoc::broken_intra_doc_links))]

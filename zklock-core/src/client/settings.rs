@@ -25,12 +25,12 @@ pub(crate) struct Settings {
 /// The calls of one client share one place in the queue of the lock, and are served in the order in which they came. A
 /// release passes the lock on to the client's next call, without a request.
 ///
-/// Clients are served in the order in which they entered the queue. While another client waits, a client keeps the lock
-/// until one of the bounds is reached, and then goes to the tail of the queue. A body that runs when the time is over
-/// ends first. While no other client waits, there is no bound.
+/// Clients are served in the order in which they entered the queue. While another client waits, a client keeps the
+/// lock until one of the bounds is reached, and then goes to the tail of the queue. A body that runs when the time
+/// is over ends first. While no other client waits, the only bound is 32,768 grants under one node.
 ///
-/// The calls for the same number of permits of a semaphore share one place. The bounds hold for what each of them takes, and in
-/// any case, because the holders of permits do not see who waits.
+/// The calls for the same number of permits of a semaphore share one place. The bounds apply to the permits of such
+/// a place in any case, because the holder of a permit does not know whether others wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default, deny_unknown_fields))]
 #[non_exhaustive]

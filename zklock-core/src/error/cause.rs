@@ -7,11 +7,12 @@ use std::time::{Duration, SystemTime};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Phase {
-    /// No session was open: the servers could not be reached, or the connection was broken.
+    /// No session was open: the servers could not be reached, or the last session had ended.
     Connecting,
     /// No server had confirmed the contender's place in the queue yet.
     Entering,
-    /// Others held the lock, or were in front in the queue, at some time since the session was opened.
+    /// Others held the lock, or were in front in the queue, at some time since the session was opened. For a
+    /// leader: it was not elected in time, for any reason.
     Queued,
     /// A sibling call under the same hold was running.
     Sibling,
@@ -47,7 +48,7 @@ pub enum Refusal {
     /// The node has children.
     #[error("the node has children")]
     NotEmpty,
-    /// Somebody else changed the node in the meantime.
+    /// Another client changed the node in the meantime.
     #[error("somebody else changed the node in the meantime")]
     BadVersion,
     /// The node has had 2³¹ children, and has no sequence numbers left to order further ones.
@@ -77,7 +78,7 @@ pub enum Refusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LossReason {
-    /// Somebody else deleted the lock's node; or the servers have it, but leave it out of the list of the lock's
+    /// Another client deleted the lock's node; or the servers have it, but leave it out of the list of the lock's
     /// contenders (ZOOKEEPER-4846), so that another one may hold the lock as well.
     #[error("its node was deleted by somebody else")]
     NodeDeleted,
@@ -173,7 +174,7 @@ pub enum Holder {
         /// The number of contenders in front in the queue on the servers, this one included.
         ahead: u32,
     },
-    /// A persistent node with the name of a contender. No session owns it, and it stays until somebody deletes it.
+    /// A persistent node with the name of a contender. No session owns it, and it stays until it is deleted.
     #[non_exhaustive]
     Persistent {
         /// Its path below the client's namespace.

@@ -64,7 +64,7 @@ impl Election {
         Self { _client: None, ..self.clone() }
     }
 
-    /// The path of the election below the client's namespace.
+    /// Returns the path of the election below the client's namespace.
     pub fn path(&self) -> &str {
         self.lock.path.relative()
     }
@@ -117,9 +117,9 @@ impl Election {
 
     /// Sets the pause between an election and the first term after it, zero by default.
     ///
-    /// A lease ends before the session of its leader can expire. But a leader gets no warning if somebody
-    /// else ends its session: it learns of the loss a moment after its successor leads, or at the latest when its
-    /// lease ends. If all candidates pause for the session timeout, no two of them lead at once even then.
+    /// A lease ends before the session of its leader can expire. But a leader gets no warning if another client
+    /// ends its session: it learns of the loss a moment after its successor leads, or at the latest when its lease
+    /// ends. If all candidates pause for the session timeout, no two of them lead at once even then.
     #[must_use]
     pub fn handover(self, handover: Duration) -> Self {
         Self { handover, ..self }

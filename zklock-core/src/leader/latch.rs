@@ -80,7 +80,7 @@ impl LeaderLatch {
         latch
     }
 
-    /// The path of the election below the client's namespace.
+    /// Returns the path of the election below the client's namespace.
     pub fn path(&self) -> &str {
         self.election.path()
     }
@@ -160,10 +160,10 @@ impl LeaderLatch {
     /// # Errors
     ///
     /// * [`LockError::Closed`] if the latch or its client is closed.
-    /// * [`LockError::Denied`], [`LockError::Refused`], [`LockError::MixedRecipes`],
-    ///   [`LockError::AuthFailed`] or [`LockError::InvalidConfig`] if the candidate cannot run. The candidate
-    ///   tries again on its own. While it pauses, every call returns this error at once. When it leads or
-    ///   follows again, a new call waits again.
+    /// * [`LockError::Denied`], [`LockError::Refused`], [`LockError::MixedRecipes`], [`LockError::AuthFailed`],
+    ///   [`LockError::Tls`] or [`LockError::InvalidConfig`] if the candidate cannot run. The candidate tries again
+    ///   on its own. While it pauses, every call returns this error at once. When it leads or follows again, a new
+    ///   call waits again.
     ///
     /// # Cancel safety
     ///
@@ -174,9 +174,12 @@ impl LeaderLatch {
 
     /// Waits until this candidate leads, for at most `wait`.
     ///
+    /// Zero looks once, and [`Duration::MAX`] waits forever.
+    ///
     /// # Errors
     ///
-    /// The same as [`leadership`](Self::leadership), and [`LockError::Timeout`].
+    /// The same as [`leadership`](Self::leadership), and [`LockError::Timeout`]. Its phase is [`Phase::Queued`],
+    /// also if no server was reached.
     ///
     /// # Cancel safety
     ///
@@ -202,6 +205,8 @@ impl LeaderLatch {
     }
 
     /// Waits for the first answer of the election, for at most `wait`.
+    ///
+    /// Zero looks once, and [`Duration::MAX`] waits forever.
     ///
     /// # Errors
     ///
@@ -264,8 +269,9 @@ impl LeaderLatch {
         self.election.leader().await
     }
 
-    /// Leaves the election: cancels the bodies under the term, gives up leadership, and waits until the
-    /// servers have confirmed it.
+    /// Leaves the election: cancels the bodies under the term, gives up leadership, and waits until the servers
+    /// have confirmed or refused it. A refusal is no error: the listeners are told of it by
+    /// [`LockEventKind::ReleaseFailed`](crate::LockEventKind::ReleaseFailed).
     ///
     /// Closing a latch that has already ended, for example with its client, has no effect.
     ///

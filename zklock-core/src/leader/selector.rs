@@ -103,7 +103,7 @@ impl LeaderSelector {
         Self { election, inner, ended }
     }
 
-    /// The path of the election below the client's namespace.
+    /// Returns the path of the election below the client's namespace.
     pub fn path(&self) -> &str {
         self.election.path()
     }
@@ -113,7 +113,9 @@ impl LeaderSelector {
         self.led().is_some()
     }
 
-    /// Makes this candidate run once more after its current or next term; returns `false` if it already will.
+    /// Makes this candidate run once more: after its term, or at once if it waits for this call. Returns `false` if
+    /// an earlier call has not taken effect yet. With [`auto_requeue`](crate::Election::auto_requeue), it has no
+    /// effect.
     ///
     /// A selector that has [`ended`](Self::ended) does not run again.
     pub fn requeue(&self) -> bool {

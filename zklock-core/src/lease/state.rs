@@ -26,8 +26,8 @@ use super::writes::Writes;
 pub enum LeaseState {
     /// The lock is held.
     Held,
-    /// The connection broke, and the servers have not confirmed the lock since. It may be lost
-    /// already, but no other client has it yet.
+    /// The connection broke, and the servers have not confirmed the lock since. It may be lost already. No other
+    /// client has it yet, unless an outsider has deleted its node or ended its session.
     ///
     /// The state becomes `Held` again when the servers confirm the lock, or `Lost`.
     Suspended,

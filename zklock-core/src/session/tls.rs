@@ -18,9 +18,9 @@ use crate::time::{Elapsed, timeout};
 
 /// The certificates of encrypted connections.
 ///
-/// The client refuses a server whose certificate was not issued by one of these authorities, is not valid now, is on a
-/// revocation list of the authorities, or does not name the host that the connect string has. These checks cannot be
-/// switched off. With an [identity](Self::identity_files), the client proves to the servers who it is.
+/// The client refuses a server whose certificate was not issued by one of these authorities, is not valid now, is
+/// on a revocation list of the authorities, or does not name the host that the connect string has. These checks
+/// cannot be switched off. With an [identity](Self::identity_files), the client proves its name to the servers.
 ///
 /// All texts and files are PEM. Files are read when the client starts, before it opens a session, and once a second
 /// while the connection of a session is broken, so that a rotated certificate needs no restart. If files cannot be used

@@ -66,6 +66,10 @@ impl Ensemble {
     }
 
     /// Returns one of the servers, counted from zero.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there is no such server.
     pub fn server(&self, index: usize) -> &ZooKeeper {
         &self.servers[index]
     }
@@ -90,6 +94,10 @@ impl Ensemble {
     /// still reach it, and votes still pass.
     ///
     /// A follower that is cut off answers reads until it gives its leader up.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the ensemble was not built with [`separable`](EnsembleBuilder::separable).
     pub fn separate(&self, server: &ZooKeeper) {
         self.links_of(server).for_each(|proxy| proxy.blackhole(Direction::Both));
     }
@@ -98,11 +106,19 @@ impl Ensemble {
     /// one follows it. Votes are not delayed, and neither are its clients.
     ///
     /// A follower that is delayed answers reads from a state that the leader has left behind.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the ensemble was not built with [`separable`](EnsembleBuilder::separable).
     pub fn delay(&self, server: &ZooKeeper, delay: Duration) {
         self.links_of(server).for_each(|proxy| proxy.delay(Direction::Both, delay));
     }
 
     /// Ends the effect of [`separate`](Self::separate) and [`delay`](Self::delay). Data that was kept passes first.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the ensemble was not built with [`separable`](EnsembleBuilder::separable).
     pub fn join(&self, server: &ZooKeeper) {
         self.links_of(server).for_each(Proxy::heal);
     }

@@ -13,7 +13,7 @@ use crate::session::security::{AuthId, Entry, NodeAcl, Permission};
 /// | call | permissions |
 /// |---|---|
 /// | take and release a lock, lead | `c`, `d` and `r` on the lock's node, and `r` on those of contenders |
-/// | take permits of a semaphore, `exclusive` | the same on its two queues, and `w` on its node to state the number |
+/// | take permits of a semaphore, `exclusive` | the same on its two queues, and `r` on its node, with `w` to state the number; `r` on the node of a shared number |
 /// | list participants, survey | `r` on the lock's node and on those of contenders |
 /// | ask a holder to release | `w` on the nodes of contenders |
 /// | take a lock away | `d` on the lock's node |

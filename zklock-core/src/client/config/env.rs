@@ -35,11 +35,14 @@ impl Config {
     /// * `ZKLOCK_ACL`: `open`, `creator_all`, or the entries of [`Acl::Entries`] with `;` between them.
     ///   `ZKLOCK_PARENT_ACL`: the same, for the nodes above locks.
     ///
-    /// Another variable whose name begins with `ZKLOCK_` is logged as a warning, and ignored.
+    /// Another variable whose name begins with `ZKLOCK_` is logged as a warning, and ignored. There is no warning
+    /// for those of the command `zklock` (`ZKLOCK_CONFIG`, `ZKLOCK_PATH`, `ZKLOCK_TOKEN`) and of Kubernetes
+    /// (`ZKLOCK_PORT…`, `ZKLOCK_SERVICE_…`).
     ///
     /// # Errors
     ///
-    /// [`LockError::InvalidConfig`] names the variable that is missing, malformed or not UTF-8.
+    /// [`LockError::InvalidConfig`] names the variable that is missing, malformed or not UTF-8, or that needs a
+    /// feature which is not enabled.
     pub fn from_env() -> Result<Self, LockError> {
         let known = RefCell::new(Vec::new());
         let config = Self::from_variables(&|name| {

@@ -39,9 +39,9 @@ impl Config {
 
     /// Logs in by SASL with the mechanism DIGEST-MD5, with which the password does not cross the network.
     ///
-    /// ACLs know the client by its user. The user is printable ASCII without blanks, quotes, backslashes and
-    /// `:`, and the password is printable ASCII. Servers without users let any client in. Those from 3.7 on tell that they do not know
-    /// the client, which is then refused with [`LockError::AuthFailed`].
+    /// ACLs know the client by its user. The user is printable ASCII without blanks, quotes, backslashes and `:`,
+    /// and the password is printable ASCII and not empty. Servers without users let any client in. Those from 3.7
+    /// on tell that they do not know the client, which is then refused with [`LockError::AuthFailed`].
     #[cfg(feature = "sasl-digest")]
     #[must_use]
     pub fn sasl_digest(self, user: &str, password: &str) -> Self {
@@ -50,7 +50,7 @@ impl Config {
 
     /// Logs in as by [`sasl_digest`](Self::sasl_digest), with the `user:password` in a file, which has one line.
     ///
-    /// The file is read when the client is started.
+    /// The file is read when the client is started. Together with [`sasl_digest`](Self::sasl_digest), it is invalid.
     #[cfg(feature = "sasl-digest")]
     #[must_use]
     pub fn sasl_digest_file(self, file: impl Into<PathBuf>) -> Self {
