@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use zklock::{Config, Health, LossReason, Policy, Readiness};
+use zklock::{Config, Health, LockError, LossReason, Phase, Policy, Readiness};
 use zklock_testkit::How;
 use zklock_testkit::wire::Opcode;
 
@@ -16,8 +16,14 @@ async fn a_candidate_without_a_server_waits_for_its_first_answer_and_has_it_late
     let client = server.client(Duration::from_secs(10)).await;
     server.pause().unwrap();
     let latch = client.leader_latch(PATH).unwrap();
-    let error = failed(soon(latch.settled_timeout(Duration::from_millis(100))).await);
-    assert!(error.is_timeout() && !error.is_contended(), "{error}");
+    let wait = Duration::from_millis(100);
+    for error in [
+        failed(soon(latch.settled_timeout(wait)).await),
+        failed(soon(latch.leadership_timeout(wait)).await),
+    ] {
+        assert!(matches!(error, LockError::Timeout { phase: Phase::Entering, .. }), "{error}");
+        assert!(!error.is_contended(), "{error}");
+    }
     server.resume().unwrap();
     soon(latch.settled()).await.unwrap();
     assert!(latch.is_leader());

@@ -11,8 +11,7 @@ pub enum Phase {
     Connecting,
     /// No server had confirmed the contender's place in the queue yet.
     Entering,
-    /// Others held the lock, or were in front in the queue, at some time since the session was opened. For a
-    /// leader: it was not elected in time, for any reason.
+    /// Others held the lock, or were in front in the queue, at some time since the session was opened.
     Queued,
     /// A sibling call under the same hold was running.
     Sibling,

@@ -161,11 +161,11 @@ impl Election {
     pub(super) async fn within<T>(
         &self,
         wait: Duration,
-        phase: Phase,
+        phase: impl FnOnce() -> Phase,
         answer: impl Future<Output = Result<T, LockError>>,
     ) -> Result<T, LockError> {
         timeout(wait, answer).await.unwrap_or_else(|Elapsed| {
-            Err(LockError::Timeout { path: self.path().to_owned(), waited: wait, phase, holder: None })
+            Err(LockError::Timeout { path: self.path().to_owned(), waited: wait, phase: phase(), holder: None })
         })
     }
 }

@@ -148,6 +148,16 @@ impl LeaderLatch {
         }
     }
 
+    /// Returns the phase of a candidate that does not lead.
+    fn phase(&self) -> Phase {
+        let is_settled = !matches!(*self.position.borrow(), Position::Starts);
+        match self.election.worker.current_session() {
+            None => Phase::Connecting,
+            Some(_) if is_settled => Phase::Queued,
+            Some(_) => Phase::Entering,
+        }
+    }
+
     /// Waits until the candidate has left the election.
     pub(super) fn ended(&self) -> impl Future<Output = ()> + use<> {
         let mut position = self.position.clone();
@@ -178,14 +188,13 @@ impl LeaderLatch {
     ///
     /// # Errors
     ///
-    /// The same as [`leadership`](Self::leadership), and [`LockError::Timeout`]. Its phase is [`Phase::Queued`],
-    /// also if no server was reached.
+    /// The same as [`leadership`](Self::leadership), and [`LockError::Timeout`].
     ///
     /// # Cancel safety
     ///
     /// Nothing is lost; the candidate keeps its place.
     pub async fn leadership_timeout(&self, wait: Duration) -> Result<Leadership, LockError> {
-        self.spanned(self.election.within(wait, Phase::Queued, self.led())).await
+        self.spanned(self.election.within(wait, || self.phase(), self.led())).await
     }
 
     /// Waits for the first answer of the election: that this candidate leads, or waits behind others.
@@ -216,7 +225,7 @@ impl LeaderLatch {
     ///
     /// Nothing is lost; the candidate keeps its place.
     pub async fn settled_timeout(&self, wait: Duration) -> Result<(), LockError> {
-        self.election.within(wait, Phase::Entering, self.settled()).await
+        self.election.within(wait, || self.phase(), self.settled()).await
     }
 
     async fn led(&self) -> Result<Leadership, LockError> {
@@ -287,7 +296,7 @@ impl LeaderLatch {
         self.election.check()?;
         self.leave();
         let waited = self.election.worker.default_wait();
-        self.election.within(waited, Phase::Releasing, self.ended().map(Ok)).await
+        self.election.within(waited, || Phase::Releasing, self.ended().map(Ok)).await
     }
 }
 

@@ -198,7 +198,7 @@ impl LeaderSelector {
         self.election.check()?;
         self.inner.leave();
         let waited = self.election.worker.default_wait();
-        self.election.within(waited, Phase::Releasing, self.ended().map(Ok)).await
+        self.election.within(waited, || Phase::Releasing, self.ended().map(Ok)).await
     }
 }
 
