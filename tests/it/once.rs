@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
 use tokio::task::JoinSet;
-use zklock::{Acl, Client, Config, LockError, LockEventKind, Policy, Refusal};
+use zklock::{Acl, Client, Config, Health, LockError, LockEventKind, Policy, Refusal};
 use zklock_testkit::How;
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
-use crate::requests::{PATIENCE, quiet_client, reads_as_heartbeats, requests};
+use crate::requests::{PATIENCE, quiet_client, quiet_proxied, reads_as_heartbeats, requests};
 use crate::support::frames::{Caller, Frame, Interrupted, Meanwhile};
 use crate::support::{Server, Space, ephemeral, failed, lock, persistent, soon, until};
 
@@ -186,6 +186,39 @@ async fn a_question_that_another_one_overtakes_is_answered_by_it_and_not_written
     let (has_begun, ()) = tokio::join!(soon(ask(client)), overtaken);
     assert!(has_begun);
     assert_eq!(proxy.requests(Opcode::MULTI), written + 1);
+}
+
+#[tokio::test]
+async fn a_call_whose_wait_is_over_does_not_wait_for_the_servers_as_long_as_other_requests() {
+    let server = Server::start_granting(PATIENCE);
+    let config = Config::new(server.connect_string()).session_timeout(PATIENCE).default_wait(PATIENCE);
+    let client = config.connect().await.unwrap();
+    let contended = failed({
+        let _holder = lock(&quiet_client(&server).await, PATH).await;
+        client.mutex(PATH).unwrap().take(None).await
+    });
+    server.kill().unwrap();
+    until(async || client.health() == Health::Suspended, "the connection is broken").await;
+    let taking = ready(Err::<(), _>(contended));
+    let error = failed(soon(client.unless_begun((TICK, HOUR), taking)).await);
+    assert!(error.is_contended(), "{error}");
+}
+
+#[tokio::test]
+async fn a_tick_below_the_root_that_is_deleted_during_a_start_begins_anew() {
+    let server = Server::start_granting(PATIENCE);
+    let (proxy, client) = quiet_proxied(&server).await;
+    assert!(start(&client, "/root-tick", Duration::from_millis(1)).await.unwrap());
+    let guard = lock(&client, "/other").await;
+    let write = proxy.on_request(Opcode::MULTI).hold();
+    let delete = async {
+        soon(write.struck()).await;
+        server.outsider().await.delete("/root-tick", None).await.unwrap();
+        write.release();
+    };
+    let period = Duration::from_millis(1);
+    let (has_started, ()) = tokio::join!(soon(guard.once_per("/root-tick", period)), delete);
+    assert!(has_started.unwrap());
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use zklock::{Client, LockError, LockKind, Mode, Standing, SurveyedLock};
 use zklock_testkit::wire::Opcode;
 use zookeeper_client as zk;
 
-use crate::support::{Space, persistent, soon, until};
+use crate::support::{Space, persistent, sequential, soon, until};
 
 fn summary(locks: &[SurveyedLock]) -> Vec<(&str, LockKind, u32, u32)> {
     locks.iter().map(|lock| (&lock.path[..], lock.kind, lock.holding, lock.waiting)).collect()
@@ -89,10 +89,17 @@ async fn a_lock_whose_contender_may_not_be_read_is_counted_and_so_are_those_belo
     let closed = [zk::Acl::new(zk::Permission::ADMIN, zk::AuthId::anyone())];
     let options = zk::CreateMode::EphemeralSequential.with_acls(closed.as_slice().into());
     outsider.create(&space.full("/a/_c_x-lock-"), b"", &options).await.unwrap();
-    let surveyed = client.survey("/").unwrap().take().await.unwrap();
-    let expected = [("/a", LockKind::Mutex, 1, 0), ("/a/below", LockKind::Mutex, 1, 0)];
+    outsider.create(&space.full("/a/_c_y-lock-"), b"", &sequential()).await.unwrap();
+    let surveyed = client.survey("/").unwrap().participants(2).take().await.unwrap();
+    let expected = [("/a", LockKind::Mutex, 1, 1), ("/a/below", LockKind::Mutex, 1, 0)];
     assert_eq!((summary(&surveyed.locks), surveyed.left_out), (expected.to_vec(), 0));
-    assert!(surveyed.locks[0].participants.is_empty() && surveyed.locks[1].participants.len() == 1);
+    let standings =
+        surveyed.locks.iter().map(|lock| lock.participants.iter().map(|it| it.standing).collect::<Vec<_>>());
+    assert_eq!(
+        standings.collect::<Vec<_>>(),
+        [[Standing::Waits], [Standing::Holds]],
+        "the denied one is left out"
+    );
 }
 
 #[tokio::test]

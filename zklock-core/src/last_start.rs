@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::error::LockError;
 
-pub(crate) use self::cache::{PeriodCache, Polled};
+pub(crate) use self::cache::{Answer, PeriodCache, Polled};
 
 /// A period, during which work may start once, in whole milliseconds of the servers' time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

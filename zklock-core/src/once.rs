@@ -7,13 +7,11 @@
 //! again cannot succeed ([`PeriodCache`](crate::last_start::PeriodCache)). Calls that wait for their lock share
 //! one poller.
 
-use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
 use boot_time::Instant;
 use futures_lite::future::or;
-use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::client::Client;
@@ -21,12 +19,12 @@ use crate::client::worker::Worker;
 use crate::error::{LockError, Refusal};
 use crate::guarded;
 use crate::held::Held;
-use crate::last_start::{LastStart, NotATick, Period, Polled, Record};
+use crate::last_start::{Answer, LastStart, NotATick, Period, Polled, Record};
 use crate::path::NodePath;
 use crate::session::Session;
 use crate::session::request_error::RequestError;
 use crate::session::requests::{Guarded, Guards, Write};
-use crate::time::sleep;
+use crate::time::{sleep, timeout};
 
 impl Held {
     /// Returns `true` if the caller may start work that is to start at most once per `period` in the whole
@@ -126,10 +124,12 @@ impl Client {
         let is_known = worker.periods.is_closed(&polled.0, polled.1);
         match if is_known { None } else { or(taken, begun).await } {
             // The holder may have begun the period, may have died before, or may hold the lock for other work.
-            Some(Err(error)) if error.is_contended() => match has_begun(worker, &polled, &mut None).await {
-                Ok(true) => {}
-                Ok(false) | Err(_) => return Err(error),
-            },
+            Some(Err(error)) if error.is_contended() => {
+                let look = timeout(LAST_LOOK, has_begun(worker, &polled, &mut None)).await;
+                if !matches!(look, Ok(Ok(true))) {
+                    return Err(error);
+                }
+            }
             Some(held) => return held.map(Some),
             None => {}
         }
@@ -143,11 +143,9 @@ impl Client {
 /// A waiter for the lock thus learns of another client's start before the lock is free. All waiters of this client share one
 /// poller. The caller bounds the time: if the servers refuse the requests, the future stays pending.
 async fn until_begun(worker: &Arc<Worker>, polled: &Polled) {
-    let begun =
-        worker.periods.join(polled, |begun| worker.tasks.spawn(poll(worker.clone(), polled.clone(), begun)));
-    if begun.await.is_err() {
-        pending().await
-    }
+    let poll = |answer| worker.tasks.spawn(poll(worker.clone(), polled.clone(), answer));
+    let answer = worker.periods.join(polled, poll);
+    answer.cancelled().await;
 }
 
 /// Makes one attempt to begin a period, and repeats it until it has an answer. The caller bounds the time. `id` is that of its
@@ -254,25 +252,22 @@ async fn ask(
 
 /// Looks at a tick once a second, on the client's thread, until its period has begun. Ends when no call waits for that any
 /// more, or when the servers refuse the requests.
-async fn poll(worker: Arc<Worker>, polled: Polled, mut begun: oneshot::Sender<()>) {
+async fn poll(worker: Arc<Worker>, polled: Polled, answer: Answer) {
     let mut known = None;
-    loop {
-        tokio::select! {
-            biased;
-            () = worker.closing.cancelled() => break,
-            () = begun.closed() => break,
-            () = sleep(LOOK_EVERY) => {}
-        }
+    let pause = || worker.closing.run_until_cancelled(sleep(LOOK_EVERY));
+    while pause().await.is_some() && answer.strong_count() > 0 {
         match has_begun(&worker, &polled, &mut known).await {
             Ok(true) => {
-                begun.send(()).ok();
+                if let Some(answer) = answer.upgrade() {
+                    answer.cancel();
+                }
                 break;
             }
             Ok(false) | Err(LockError::Timeout { .. } | LockError::OutcomeUnknown { .. }) => {}
             Err(_) => break,
         }
     }
-    worker.periods.leave(&polled);
+    worker.periods.leave(&polled, &answer);
 }
 
 impl Record {
@@ -305,6 +300,8 @@ async fn read(session: &Session, path: &NodePath) -> Result<(Option<LastStart>, 
 
 /// The pause after an attempt whose outcome is unknown.
 const PAUSE: Duration = Duration::from_millis(20);
+/// The bound on the look of a call whose wait is over.
+const LAST_LOOK: Duration = Duration::from_secs(1);
 /// The pause between two looks of a poller.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 

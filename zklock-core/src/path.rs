@@ -81,7 +81,8 @@ impl fmt::Debug for NodePath {
 
 impl fmt::Display for NodePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.relative())
+        // The namespace itself can be the path of a survey.
+        f.write_str(if self.relative().is_empty() { "/" } else { self.relative() })
     }
 }
 
@@ -193,6 +194,7 @@ mod tests {
             assert_eq!(node.relative(), path);
         }
         assert_eq!(NodePath::new("", "/a").unwrap().child("x"), "/a/x");
+        assert_eq!(NodePath::or_root("/app", "/").unwrap().to_string(), "/");
         let below = NodePath::new("/app", "/a").unwrap().below("x");
         assert_eq!((below.full(), below.relative(), below.parent()), ("/app/a/x", "/a/x", "/app/a"));
         assert_eq!(NodePath::new("", "/a").unwrap().parent(), "");

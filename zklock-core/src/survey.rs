@@ -4,9 +4,10 @@
 //! way at a time. They are not counted among those of acquisitions, and do not wait for them.
 
 use std::collections::VecDeque;
+use std::slice;
 use std::sync::Arc;
 
-use futures_util::stream::{FuturesUnordered, StreamExt};
+use futures_util::stream::{self, FuturesUnordered, StreamExt};
 
 use crate::client::Client;
 use crate::error::LockError;
@@ -163,7 +164,7 @@ impl Survey {
             let (node, mut found) = (about.clone(), Surveyed::default());
             async move {
                 let below = found.read(session.requests(), &node, limit).await;
-                below.map(|below| (found, below)).map_err(|error| error.into_error(&shown_path(&node)))
+                below.map(|below| (found, below)).map_err(|error| error.into_error(&node.to_string()))
             }
         };
         match self.client.worker().ask_until_answered(&node, request).await {
@@ -246,17 +247,22 @@ impl Surveyed {
         for queue in queues {
             let shown = &queue.places[..queue.places.len().min(left)];
             left -= shown.len();
-            for some in shown.chunks(READS_AT_A_TIME) {
-                match queue.describe(requests, some).await {
-                    // One of them has an ACL of its own. They are counted all the same.
+            let mut each = Vec::new();
+            for place in shown {
+                each.push(queue.describe(requests, slice::from_ref(place)));
+            }
+            let mut described = stream::iter(each).buffered(READS_AT_A_TIME);
+            while let Some(described) = described.next().await {
+                match described {
+                    // It has an ACL of its own. It is counted all the same.
                     Err(error @ RequestError::Denied(_)) => {
-                        self.denied.get_or_insert_with(|| error.into_error(&shown_path(node)));
+                        self.denied.get_or_insert_with(|| error.into_error(&node.to_string()));
                     }
                     described => participants.extend(described?),
                 }
             }
         }
-        let (path, holding, waiting) = (shown_path(node), count(true), count(false));
+        let (path, holding, waiting) = (node.to_string(), count(true), count(false));
         self.locks.push(SurveyedLock { path, kind, holding, waiting, participants });
         Ok(())
     }
@@ -287,11 +293,6 @@ fn kind(places: &mut [Place]) -> Option<LockKind> {
         places.iter_mut().for_each(|place| place.mode = mode);
     }
     Some(mode.kind())
-}
-
-/// The path of a lock. The namespace itself can be one of other libraries.
-fn shown_path(node: &NodePath) -> String {
-    if node.relative().is_empty() { "/".to_owned() } else { node.relative().to_owned() }
 }
 
 /// The texts in front of the sequences of kazoo's contenders.

@@ -17,10 +17,9 @@ async fn a_candidate_without_a_server_waits_for_its_first_answer_and_has_it_late
     server.pause().unwrap();
     let latch = client.leader_latch(PATH).unwrap();
     let wait = Duration::from_millis(100);
-    for error in [
-        failed(soon(latch.settled_timeout(wait)).await),
-        failed(soon(latch.leadership_timeout(wait)).await),
-    ] {
+    for error in
+        [failed(soon(latch.settled_timeout(wait)).await), failed(soon(latch.leadership_timeout(wait)).await)]
+    {
         assert!(matches!(error, LockError::Timeout { phase: Phase::Entering, .. }), "{error}");
         assert!(!error.is_contended(), "{error}");
     }

@@ -9,7 +9,8 @@ use ::fork::{Fork, fork, waitpid_nohang};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::runtime::{Builder, Runtime};
 use zklock::{
-    Client, Config, Health, LeaderChanges, LeaderLatch, LeaseState, LockError, MutexGuard, WriteGuard,
+    Client, Config, Health, LeaderChanges, LeaderLatch, LeaderSelector, Leadership, LeaseState, LockError,
+    MutexGuard, WriteGuard,
 };
 
 use crate::support::process::{Orders, Process, report};
@@ -44,6 +45,8 @@ struct Parent {
     writer: WriteGuard,
     latch: LeaderLatch,
     changes: LeaderChanges,
+    term: Leadership,
+    selector: LeaderSelector,
 }
 
 impl Parent {
@@ -55,12 +58,13 @@ impl Parent {
         let released = client.mutex("/released").unwrap().lock().await.unwrap();
         let writer = client.rwlock("/written").unwrap().write().await.unwrap();
         let latch = client.leader_latch("/led").unwrap();
-        latch.leadership().await.unwrap();
+        let term = latch.leadership().await.unwrap();
+        let selector = client.leader_selector("/selected", async |_| {}).unwrap();
         let mut changes = latch.changes();
         assert_eq!(changes.next().await, Some(true));
         assert!(guard.once_per("/tick", LONG).await.unwrap());
         assert!(client.leader("/joined").unwrap().join().await.unwrap());
-        Self { client, guard, inner, released, writer, latch, changes }
+        Self { client, guard, inner, released, writer, latch, changes, term, selector }
     }
 
     fn fork(self, runtime: &Runtime) {
@@ -89,11 +93,13 @@ impl Parent {
     }
 
     async fn ask_as_a_child(self) {
-        let Self { client, guard, inner, released, writer, latch, mut changes } = self;
+        let Self { client, guard, inner, released, writer, latch, mut changes, term, selector } = self;
         assert_eq!(client.readiness().to_string(), "the client is shut down");
         assert_eq!((client.health(), client.session_id()), (Health::Lost, None));
         assert!(!guard.is_held() && matches!(guard.state(), LeaseState::Lost(_)));
         assert!(!latch.is_leader() && latch.current().is_none());
+        assert!(term.cancellation_token().is_cancelled());
+        assert!(!selector.requeue() && selector.last_failure().is_none());
         guard.lost().await;
         assert_eq!((changes.next().await, changes.next().await), (Some(false), None));
         assert!(client.events().next().await.is_none());

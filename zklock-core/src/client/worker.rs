@@ -179,7 +179,7 @@ impl Worker {
             reply.send(timeout(within, requests).await).ok();
         });
         answer.await.map_err(|_| self.closed(path))?.unwrap_or_else(|Elapsed| {
-            let (path, phase) = (path.relative().to_owned(), Phase::Requesting);
+            let (path, phase) = (path.to_string(), Phase::Requesting);
             Err(LockError::Timeout { path, waited: within, phase, holder: None })
         })
     }

@@ -1,11 +1,11 @@
 //! Remembers at which paths it is useless to ask the servers whether the period is over.
 
 use std::collections::HashMap;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use boot_time::Instant;
-use futures_util::future::{FutureExt, Shared, WeakShared};
-use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use crate::change::Mutex;
 use crate::path::NodePath;
@@ -20,11 +20,11 @@ use super::{LastStart, Period};
 pub(crate) struct PeriodCache {
     known: Mutex<Known>,
     /// Those that pollers have not given yet.
-    answers: Mutex<HashMap<Polled, WeakShared<oneshot::Receiver<()>>>>,
+    answers: Mutex<HashMap<Polled, Answer>>,
 }
 
-/// The end of a wait for the begin of a period.
-pub(crate) type Answer = Shared<oneshot::Receiver<()>>;
+/// The answer of a poller to the calls that wait for it, which is cancelled once the period has begun.
+pub(crate) type Answer = Weak<CancellationToken>;
 
 /// What a poller asks about: whether this period at this path has begun.
 pub(crate) type Polled = (NodePath, Period);
@@ -98,24 +98,26 @@ impl PeriodCache {
         *self.known.lock() = Known { seen, forgotten: Some(Instant::now()) };
     }
 
-    /// Returns the answer of the poller that polls for it; calls `poll` if there is none. The answer is an error if the
-    /// poller ends without one.
-    pub(crate) fn join(&self, polled: &Polled, poll: impl FnOnce(oneshot::Sender<()>)) -> Answer {
+    /// Returns the answer of the poller that polls for it; calls `poll` if there is none. There is no answer if the poller
+    /// fails.
+    pub(crate) fn join(&self, polled: &Polled, poll: impl FnOnce(Answer)) -> Arc<CancellationToken> {
         let mut answers = self.answers.lock();
-        let present =
-            answers.get(polled).and_then(WeakShared::upgrade).filter(|answer| answer.peek().is_none());
+        let present = answers.get(polled).and_then(Weak::upgrade).filter(|answer| !answer.is_cancelled());
         present.unwrap_or_else(|| {
-            let (begun, answer) = oneshot::channel();
-            let answer = answer.shared();
-            answers.insert(polled.clone(), answer.downgrade().expect("it was not polled yet"));
-            poll(begun);
+            let answer = Arc::new(CancellationToken::new());
+            answers.insert(polled.clone(), Arc::downgrade(&answer));
+            poll(Arc::downgrade(&answer));
             answer
         })
     }
 
     /// Forgets the answer of a poller that ends.
-    pub(crate) fn leave(&self, polled: &Polled) {
-        self.answers.lock().remove(polled);
+    pub(crate) fn leave(&self, polled: &Polled, answer: &Answer) {
+        let mut answers = self.answers.lock();
+        // If no call waited for it any more, another poller may have taken its place.
+        if answers.get(polled).is_some_and(|present| present.ptr_eq(answer)) {
+            answers.remove(polled);
+        }
     }
 }
 
@@ -222,23 +224,30 @@ mod tests {
     #[test]
     fn calls_share_a_poller_while_one_of_them_waits_and_it_has_not_ended() {
         let (cache, polled) = (PeriodCache::default(), (path("/a"), period(Duration::from_secs(60))));
-        let (begun, pollers) = (Cell::new(None), Cell::new(0));
+        let (given, pollers) = (Cell::new(Answer::new()), Cell::new(0));
         let join = || {
-            cache.join(&polled, |sender| {
-                begun.set(Some(sender));
+            cache.join(&polled, |answer| {
+                given.set(answer);
                 pollers.set(pollers.get() + 1);
             })
         };
         let (one, other) = (join(), join());
         assert_eq!(pollers.get(), 1);
-        begun.take().unwrap().send(()).unwrap();
-        assert_eq!((one.now_or_never(), other.now_or_never()), (Some(Ok(())), Some(Ok(()))));
+        let first = given.take();
+        first.upgrade().unwrap().cancel();
+        assert!(one.is_cancelled() && other.is_cancelled());
         let next = join();
-        let sender = begun.take().unwrap();
-        assert!(pollers.get() == 2 && !sender.is_closed());
+        let second = given.take();
+        assert!(pollers.get() == 2 && second.strong_count() == 1);
+        // The first poller ends after the second one has begun.
+        cache.leave(&polled, &first);
+        drop(join());
+        assert_eq!(pollers.get(), 2);
         drop(next);
-        assert!(sender.is_closed());
+        assert_eq!(second.strong_count(), 0);
         let _last = join();
         assert_eq!(pollers.get(), 3);
+        cache.leave(&polled, &given.take());
+        assert!(cache.answers.lock().is_empty());
     }
 }

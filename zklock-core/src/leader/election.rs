@@ -165,7 +165,12 @@ impl Election {
         answer: impl Future<Output = Result<T, LockError>>,
     ) -> Result<T, LockError> {
         timeout(wait, answer).await.unwrap_or_else(|Elapsed| {
-            Err(LockError::Timeout { path: self.path().to_owned(), waited: wait, phase: phase(), holder: None })
+            Err(LockError::Timeout {
+                path: self.path().to_owned(),
+                waited: wait,
+                phase: phase(),
+                holder: None,
+            })
         })
     }
 }

@@ -19,6 +19,7 @@ use crate::participant::Participant;
 use crate::session::drive::Progress;
 use crate::tasks::{Tasks, panics};
 use crate::time::sleep;
+use crate::token::MAX_GRANTS;
 
 use super::election::Election;
 use super::leadership::Leadership;
@@ -485,8 +486,9 @@ impl Candidate {
                 reason = lease.lost() => return reason,
                 () = again => nth += 1,
             }
-            // A write of the term before that may still be applied must not meet a later term under the same node.
-            if lease.writes().state() != Writing::Idle {
+            // A write of the term before that may still be applied must not meet a later term under the same node, whose
+            // tokens count only so many terms.
+            if lease.writes().state() != Writing::Idle || nth == MAX_GRANTS {
                 return reason;
             }
         }

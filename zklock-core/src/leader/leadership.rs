@@ -77,6 +77,12 @@ impl Leadership {
     ///
     /// Cancelling the token by hand does not end the term.
     pub fn cancellation_token(&self) -> CancellationToken {
+        if self.term.share.lease().is_forked() {
+            // The token of the term has a mutex, which another thread may have had.
+            let over = CancellationToken::new();
+            over.cancel();
+            return over;
+        }
         self.term.over.child_token()
     }
 

@@ -119,7 +119,8 @@ impl LeaderSelector {
     ///
     /// A selector that has [`ended`](Self::ended) does not run again.
     pub fn requeue(&self) -> bool {
-        !self.inner.is_queued.send_replace(true)
+        // A forked child takes no lock that another thread may have had.
+        self.election.check().is_ok() && !self.inner.is_queued.send_replace(true)
     }
 
     /// Ends the current term, if there is one; its callback is dropped at its next await, or does not begin any more.
@@ -141,6 +142,7 @@ impl LeaderSelector {
     /// Returns the last failure as text: the error or the panic of a callback, or the refusal of the servers
     /// after which the candidate tried again.
     pub fn last_failure(&self) -> Option<String> {
+        self.election.check().ok()?;
         self.inner.last_failure.lock().clone()
     }
 

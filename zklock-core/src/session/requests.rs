@@ -271,7 +271,8 @@ impl Requests {
     ///
     /// Begins with the nearest node, because a client may be permitted to create nodes there and not further up.
     async fn make<'a>(&'a self, path: &str, acl: impl Fn(&str) -> &'a NodeAcl) -> Result<(), RequestError> {
-        let mut missing = vec![path];
+        // The root has an empty path.
+        let mut missing: Vec<_> = [path].into_iter().filter(|path| !path.is_empty()).collect();
         while let Some(path) = missing.last() {
             let made = self.create_unless_there((path, b""), zk::CreateMode::Container, acl(path)).await;
             match (made, path.rsplit_once('/')) {
