@@ -22,10 +22,8 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::change::Mutex;
 use crate::client::worker::Worker;
 use crate::deadline::Contention;
-use crate::events::Witness;
 use crate::path::NodePath;
 use crate::queue::predicate::Predicate;
 use crate::session::Session;
@@ -53,20 +51,6 @@ pub(crate) fn contend(
     let (worker, path, cancel) = (worker.clone(), path.clone(), cancel.clone());
     let request = Request { worker, path, wanted, contention, cancel, listener };
     Box::pin(async move { request.contend().await })
-}
-
-/// Returns a function that tells the listeners how many contenders are in front, whenever the number changes.
-pub(crate) fn teller(witness: Witness) -> impl Fn(Progress) + Send + Sync + 'static {
-    let before = Mutex::new(None);
-    move |progress| {
-        if !witness.is_heard() || matches!(progress, Progress::Behind(_)) {
-            return;
-        }
-        let before = before.lock().replace(progress.clone());
-        if let (Progress::Queued(ahead), true) = (&progress, Some(&progress) != before.as_ref()) {
-            witness.queued(*ahead);
-        }
-    }
 }
 
 impl Request {

@@ -324,22 +324,20 @@ impl Callbacks {
         self.0.lock().push(kept);
         async move {
             // A request to any one of several nodes counts for all of them; their holds end together.
-            let asked = select_all(leases.iter().map(|lease| Box::pin(lease.asked_before_release())));
-            let is_asked = tokio::select! {
+            let asked = select_all(leases.iter().map(|lease| Box::pin(lease.asked())));
+            tokio::select! {
                 biased;
-                () = ended.cancelled() => false,
-                (is_asked, ..) = asked => is_asked,
-            };
-            if is_asked {
-                let call = move || {
-                    // The guard drops a callback whose thread comes too late.
-                    if let Some(callback) = called.upgrade().and_then(|callback| callback.lock().take()) {
-                        callback();
-                    }
-                };
-                if let Err(error) = thread::Builder::new().name("zklock-revoked".into()).spawn(call) {
-                    tracing::warn!(%error, "cannot start the thread of a revocation callback");
+                () = ended.cancelled() => return,
+                _ = asked => {}
+            }
+            let call = move || {
+                // The guard drops a callback whose thread comes too late.
+                if let Some(callback) = called.upgrade().and_then(|callback| callback.lock().take()) {
+                    callback();
                 }
+            };
+            if let Err(error) = thread::Builder::new().name("zklock-revoked".into()).spawn(call) {
+                tracing::warn!(%error, "cannot start the thread of a revocation callback");
             }
         }
     }

@@ -205,18 +205,17 @@ impl Held {
     }
 }
 
+/// Returns the error of a lost lease, and marks it as lost, unless its holder has given it back before: the request may go on
+/// without its caller.
 fn lost(share: &Share, reason: LossReason) -> LockError {
     let lease = share.lease();
-    lease.lost_error(lease.lose(reason))
+    share.check().err().unwrap_or_else(|| lease.lost_error(lease.lose(reason)))
 }
 
-/// Returns the error of a request about `path` under these leases. Marks them as lost if their session is over, unless their
-/// holder has given them back before: the request may go on without its caller.
+/// Returns the error of a request about `path` under these leases. Marks them as lost if their session is over.
 pub(crate) fn failed(shares: &[Arc<Share>], path: &NodePath, error: RequestError) -> LockError {
     match error {
-        RequestError::SessionOver => {
-            shares[0].check().err().unwrap_or_else(|| lost(&shares[0], LossReason::SessionEnded))
-        }
+        RequestError::SessionOver => lost(&shares[0], LossReason::SessionEnded),
         error => error.into_error(path.relative()),
     }
 }

@@ -193,9 +193,9 @@ impl Held {
 
     /// Waits until the lock is lost or given back, or the term is over, and returns the reason.
     ///
-    /// The reason is [`LossReason::Resigned`] once the holder has given the lock back, even if a later holder loses
-    /// it. A call that waits already when a writer downgrades its lock returns when the reader gives the lock back, or
-    /// loses it.
+    /// The reason is [`LossReason::Resigned`] once the holder has given the lock back, even if a later holder
+    /// loses it. A call that waits already when a writer downgrades its lock returns this reason, too, although
+    /// the lock is held on for reading.
     ///
     /// # Cancel safety
     ///

@@ -49,39 +49,34 @@ pub(crate) use self::state::Lease;
 pub use self::state::LeaseState;
 
 /// A share in keeping a held node. The end of the last claim withdraws the contender in the background.
-#[derive(Debug)]
-pub(crate) struct Claim(Arc<Lease>);
+#[derive(Clone)]
+pub(crate) struct Claim(Arc<Claimed>);
+
+/// A lease that has claims.
+struct Claimed(Arc<Lease>);
 
 impl Claim {
     /// Starts the lease of a node that was seen at the head of its queue. Must run on the client's thread.
     pub(crate) fn begin(driver: Driver, path: NodePath, node: &Node, tasks: &Tasks) -> Self {
         let lease = Arc::new(Lease::begin(&driver, path, node, tasks));
         task::start(driver, lease.clone());
-        Self(lease)
+        Self(Arc::new(Claimed(lease)))
     }
 
     pub(crate) fn lease(&self) -> &Arc<Lease> {
-        &self.0
+        &self.0.0
     }
 
     /// Ends the only claim, and waits until the contender is gone.
     pub(crate) async fn release(self) -> Result<(), LockError> {
-        let lease = self.0.clone();
+        let lease = self.lease().clone();
         drop(self);
         lease.holders.until(|| lease.holders.outcome()).await
     }
 }
 
-impl Clone for Claim {
-    /// Returns one more claim.
-    fn clone(&self) -> Self {
-        self.0.claim();
-        Self(self.0.clone())
-    }
-}
-
-impl Drop for Claim {
+impl Drop for Claimed {
     fn drop(&mut self) {
-        self.0.end_claim();
+        self.0.end_claims();
     }
 }

@@ -344,10 +344,10 @@ mod tests {
                 answer = &mut start => panic!("answered without stamp {nth}: {answer:?}"),
                 () = soon(held.struck()) => {}
             }
-            assert_eq!(lease(&guard).writes().state(), Writing::UnderWay, "stamp {nth}");
+            assert_eq!(lease(&guard).writing(), Writing::UnderWay, "stamp {nth}");
             held.release();
             assert!(soon(start).await.unwrap());
-            assert_eq!(lease(&guard).writes().state(), Writing::Idle, "stamp {nth}");
+            assert_eq!(lease(&guard).writing(), Writing::Idle, "stamp {nth}");
         }
     }
 
@@ -357,6 +357,6 @@ mod tests {
         let guard = client.mutex("/a").unwrap().lock().await.unwrap();
         let cut = proxy.on_reply(Opcode::MULTI).cut(How::Rst);
         assert!(soon(guard.once_per("/tick", PERIOD)).await.unwrap());
-        assert_eq!((lease(&guard).writes().state(), cut.hits()), (Writing::Doubtful, 1));
+        assert_eq!((lease(&guard).writing(), cut.hits()), (Writing::Doubtful, 1));
     }
 }

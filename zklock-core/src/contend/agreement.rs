@@ -12,56 +12,23 @@ use crate::error::{LockError, Refusal};
 use crate::path::NodePath;
 use crate::queue::contender::{Contender, ContenderId};
 use crate::queue::predicate::{LEASES, Role};
-use crate::session::Session;
 use crate::session::drive::NotAcquired;
 use crate::session::request_error::RequestError;
 use crate::time::sleep;
 
-/// The statement in the data of a semaphore's node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Stated {
-    Nothing,
-    Permits(u32),
-    /// The number is in the node at this path on the servers.
-    Shared(String),
-    /// The data is of another kind, and is neither interpreted nor replaced.
-    Foreign,
-}
+use super::permits::Contest;
+use super::request::Count;
 
-impl Stated {
-    fn read(data: &[u8]) -> Self {
-        let text = std::str::from_utf8(data).unwrap_or("?");
-        match text.parse() {
-            Ok(permits) => Self::Permits(permits),
-            Err(_) if text.is_empty() => Self::Nothing,
-            Err(_) if text.starts_with('/') => Self::Shared(text.to_owned()),
-            Err(_) => Self::Foreign,
-        }
-    }
-
-    fn text(&self) -> String {
-        match self {
-            Self::Permits(permits) => permits.to_string(),
-            Self::Shared(path) => path.clone(),
-            Self::Nothing | Self::Foreign => String::new(),
-        }
-    }
-}
-
-/// The semaphore of a contender that has passed the gate.
-pub(super) struct Semaphore<'a> {
-    pub(super) session: &'a Session,
-    pub(super) path: &'a NodePath,
-    pub(super) ours: Stated,
-    pub(super) id: ContenderId,
-}
-
-impl Semaphore<'_> {
-    /// Checks that the participants with permits use the number stated by `ours`. Writes `ours` to the semaphore's node if it
-    /// states nothing, or if no other contender has a permit. A check that is given up counts as cancelled.
-    pub(super) async fn agree(&self, cancel: &CancellationToken) -> Result<(), NotAcquired> {
+impl Contest<'_> {
+    /// Checks that the participants with permits use the same number. States it in the semaphore's node if the node states
+    /// nothing, or if no other contender than `own` has a permit. A check that is given up counts as cancelled.
+    pub(super) async fn agree(
+        &self,
+        own: ContenderId,
+        cancel: &CancellationToken,
+    ) -> Result<(), NotAcquired> {
         while !cancel.is_cancelled() {
-            match self.look().await {
+            match self.compare(own).await {
                 Ok(verdict) => return verdict.map_err(NotAcquired::Refused),
                 // The contender's own driver reports that the session is over.
                 Err(RequestError::SessionOver) => break,
@@ -70,61 +37,56 @@ impl Semaphore<'_> {
                     | RequestError::NoNode
                     | RequestError::Refused(Refusal::BadVersion),
                 ) => sleep(PAUSE).await,
-                Err(error) => return Err(NotAcquired::Refused(error.into_error(self.path.relative()))),
+                Err(error) => return Err(NotAcquired::Refused(error.into_error(self.path().relative()))),
             }
         }
         Err(NotAcquired::Cancelled)
     }
 
-    async fn look(&self) -> Result<Result<(), LockError>, RequestError> {
+    async fn compare(&self, own: ContenderId) -> Result<Result<(), LockError>, RequestError> {
         let _permit = self.session.bounds().requests(1).await;
-        let read = self.session.requests().read(self.path.full()).await?.ok_or(RequestError::NoNode)?;
-        let stated = Stated::read(&read.data);
+        let read = self.session.requests().read(self.path().full()).await?.ok_or(RequestError::NoNode)?;
+        let (ours, stated) = (self.permits.count.statement(), statement(&read.data));
         // Look for contenders of another recipe at the semaphore's own path if the node has more
         // children than a semaphore's own two, or if this client is the first to state a number.
-        if (read.stat.num_children > OWN_CHILDREN || stated == Stated::Nothing)
+        if (read.stat.num_children > OWN_CHILDREN || stated.as_deref() == Some(""))
             && let Some(other) = self.other_recipe().await?
         {
-            let (path, own) = (self.path.relative().to_owned(), Role::Permit.kind().to_string());
+            let (path, own) = (self.path().relative().to_owned(), Role::Permit.kind().to_string());
             return Ok(Err(LockError::MixedRecipes { path, own, other: other.kind().to_string() }));
         }
-        if stated == self.ours || stated == Stated::Foreign {
-            return Ok(Ok(()));
+        let Some(theirs) = stated.filter(|theirs| *theirs != ours) else { return Ok(Ok(())) };
+        if !theirs.is_empty() && self.others_have_permits(own).await? {
+            return Ok(Err(self.differs(&theirs)));
         }
-        if stated != Stated::Nothing && self.others_have_permits().await? {
-            return Ok(Err(self.differs(stated)));
-        }
-        let ours = self.ours.text();
-        self.session.requests().write(self.path.full(), ours.as_bytes(), Some(read.stat.version)).await?;
+        self.session.requests().write(self.path().full(), ours.as_bytes(), Some(read.stat.version)).await?;
         Ok(Ok(()))
     }
 
-    fn differs(&self, theirs: Stated) -> LockError {
-        let path = self.path.relative().to_owned();
-        match (&self.ours, theirs) {
-            (Stated::Permits(ours), Stated::Permits(theirs)) => {
-                LockError::PermitsDiffer { path, ours: *ours, theirs }
-            }
-            (Stated::Permits(ours), theirs) => {
-                let reason = format!("others use the number in {}", theirs.text());
+    fn differs(&self, theirs: &str) -> LockError {
+        let path = self.path().relative().to_owned();
+        match (&self.permits.count, theirs.parse()) {
+            (Count::Agreed(ours), Ok(theirs)) => LockError::PermitsDiffer { path, ours: *ours, theirs },
+            (Count::Agreed(ours), Err(_)) => {
+                let reason = format!("others use the number in {theirs}");
                 LockError::InvalidPermits { path, wanted: *ours, reason }
             }
-            (_, theirs) => {
-                let reason = format!("this client uses a shared number, but others use {}", theirs.text());
+            (Count::Shared { .. }, _) => {
+                let reason = format!("this client uses a shared number, but others use {theirs}");
                 LockError::InvalidPermits { path, wanted: 1, reason }
             }
         }
     }
 
-    async fn others_have_permits(&self) -> Result<bool, RequestError> {
-        let names = self.list(&self.path.below(LEASES)).await?;
+    async fn others_have_permits(&self, own: ContenderId) -> Result<bool, RequestError> {
+        let names = self.list(&self.path().below(LEASES)).await?;
         let leases = names.iter().filter_map(|name| Contender::parse(name));
-        Ok(leases.into_iter().any(|lease| !lease.is_of(self.id)))
+        Ok(leases.into_iter().any(|lease| !lease.is_of(own)))
     }
 
     /// Returns the role of a contender at the semaphore's own path, if there is one.
     async fn other_recipe(&self) -> Result<Option<Role>, RequestError> {
-        let names = self.list(self.path).await?;
+        let names = self.list(self.path()).await?;
         Ok(names.iter().find_map(|name| Contender::parse(name)).map(|contender| contender.role))
     }
 
@@ -134,6 +96,14 @@ impl Semaphore<'_> {
             names => names,
         }
     }
+}
+
+/// Returns the statement in the data of a semaphore's node: a number of permits, the path of the node that contains it, or
+/// nothing. Data of another kind is neither interpreted nor replaced.
+fn statement(data: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(data).ok()?;
+    let path = || (text.is_empty() || text.starts_with('/')).then(|| text.to_owned());
+    text.parse::<u32>().map_or_else(|_| path(), |permits| Some(permits.to_string()))
 }
 
 /// The number of children of a semaphore's node: the gate's queue, and the permits.
@@ -147,11 +117,11 @@ mod tests {
 
     #[test]
     fn a_number_or_where_it_is_states_the_permits() {
-        assert_eq!(Stated::read(b""), Stated::Nothing);
-        assert_eq!(Stated::read(b"3"), Stated::Permits(3));
-        assert_eq!(Stated::read(b"/app/limit"), Stated::Shared("/app/limit".to_owned()));
+        assert_eq!(statement(b"").as_deref(), Some(""));
+        assert_eq!(statement(b"03").as_deref(), Some("3"));
+        assert_eq!(statement(b"/app/limit").as_deref(), Some("/app/limit"));
         for foreign in [&b"127.0.0.1"[..], b"-1", b"99999999999", b"\xff"] {
-            assert_eq!(Stated::read(foreign), Stated::Foreign);
+            assert_eq!(statement(foreign), None);
         }
     }
 }

@@ -8,29 +8,26 @@
 //! gate once for each permit: two calls of Curator for several permits can each have a part of them and
 //! wait for the rest, and calls of zklock behind them wait with them.
 
-use std::convert::Infallible;
+use std::future::pending;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_lite::future::or;
 use futures_util::future::join_all;
 use tokio::join;
 use tokio_util::sync::CancellationToken;
 
 use crate::deadline::Contention;
-use crate::error::LockError;
 use crate::lease::Claim;
 use crate::path::NodePath;
-use crate::queue::contender;
+use crate::queue::contender::Contender;
 use crate::queue::predicate::{GATE, LEASES, Predicate, Role};
 use crate::session::Session;
-use crate::session::connection::Watch;
-use crate::session::counter::Counter;
 use crate::session::drive::{Driver, NotAcquired, Parameters};
 use crate::session::request_error::RequestError;
-use crate::time::{sleep, timeout};
+use crate::time::sleep;
 
-use super::agreement::{Semaphore, Stated};
-use super::request::{Claims, Count, Permits, Request};
+use super::request::{Claims, Permits, Request};
 
 /// Takes all of the wanted permits within one session, or none.
 pub(super) async fn contend(
@@ -59,26 +56,25 @@ pub(super) async fn contend(
     }
 }
 
-struct Contest<'a> {
+pub(super) struct Contest<'a> {
     request: &'a Request,
-    session: &'a Arc<Session>,
-    permits: &'a Permits,
-}
-
-/// Whether as many permits are free as are wanted.
-enum Room {
-    /// Enough are free. The watch fires when that may have changed.
-    Enough(Option<Watch>),
-    Exhausted,
+    pub(super) session: &'a Arc<Session>,
+    pub(super) permits: &'a Permits,
 }
 
 impl Contest<'_> {
+    /// Returns the path of the semaphore.
+    pub(super) fn path(&self) -> &NodePath {
+        &self.request.path
+    }
+
     /// Passes the gate.
     ///
     /// An attempt that does not wait looks whether permits are free before it gives up, because the
     /// gate is also closed while another client is just passing.
     async fn pass(&self) -> Result<Claim, NotAcquired> {
-        let last = Instant::now() + LONGEST_PASSAGE;
+        // Contention is told before the call fails at its deadline.
+        let last = Instant::now() + LONGEST_PASSAGE.min(self.request.worker.default_wait() / 2);
         loop {
             let parameters =
                 self.request.parameters(self.request.path.below(GATE), Predicate::place(Role::Exclusive));
@@ -87,39 +83,30 @@ impl Contest<'_> {
             let Err(NotAcquired::Contended) = passed else {
                 return passed;
             };
-            match self.look().await.map_err(NotAcquired::Refused)? {
-                Room::Enough(changed) if Instant::now() < last => match changed {
-                    Some(mut watch) => drop(timeout(PASSAGE, watch.change()).await),
-                    None => sleep(PASSAGE).await,
-                },
-                Room::Enough(_) | Room::Exhausted => return Err(NotAcquired::Contended),
+            if !self.has_room().await? || Instant::now() >= last {
+                return Err(NotAcquired::Contended);
             }
+            sleep(PASSAGE).await;
         }
     }
 
-    /// Looks whether enough permits are free. A number or a list that is not known counts as room, because
-    /// the contest asks again.
-    async fn look(&self) -> Result<Room, LockError> {
-        let leases = self.request.path.below(LEASES);
+    /// Looks whether as many permits are free as are wanted. A number or a list that is not known counts as room, because the
+    /// contest asks again.
+    async fn has_room(&self) -> Result<bool, NotAcquired> {
+        let leases = self.path().below(LEASES);
         let _permit = self.session.bounds().requests(1).await;
-        let (taken, changed) = match self.session.requests().list(leases.full()).await {
-            Ok(children) => {
-                let permits =
-                    children.names.iter().filter(|name| contender::Contender::parse(name).is_some());
-                (permits.count(), children.watch)
-            }
-            Err(error) => (passing(error, &leases).map(|()| 0)?, None),
+        let taken = match self.session.requests().names(leases.full()).await {
+            Ok(names) => names.iter().filter(|name| Contender::parse(name).is_some()).count(),
+            Err(error) => passing(error, &leases).map(|()| 0)?,
         };
-        let of = match &self.permits.count {
-            Count::Agreed(of) => *of,
-            Count::Shared { path, seed } => {
-                let counter = Counter::new(path.clone(), *seed);
+        let of = match self.permits.counter() {
+            (of, None) => of,
+            (_, Some(counter)) => {
                 let count = counter.read(self.session.requests()).await;
-                count.or_else(|error| passing(error, path).map(|()| u32::MAX))?
+                count.or_else(|error| passing(error, counter.path()).map(|()| u32::MAX))?
             }
         };
-        let is_room = taken.saturating_add(self.permits.wanted as usize) <= of as usize;
-        Ok(if is_room { Room::Enough(changed) } else { Room::Exhausted })
+        Ok(taken.saturating_add(self.permits.wanted as usize) <= of as usize)
     }
 
     /// Takes the permits, and gives up when the gate is lost, because another client can be inside then.
@@ -128,12 +115,9 @@ impl Contest<'_> {
         let leave = async {
             gate.lease().lost().await;
             inside.cancel();
-            std::future::pending::<Infallible>().await
+            pending().await
         };
-        tokio::select! {
-            end = self.take(&inside, claims) => end,
-            never = leave => match never {},
-        }
+        or(self.take(&inside, claims), leave).await
     }
 
     /// Takes the permits one by one. Those taken so far are in `claims`, even if a later one fails.
@@ -141,7 +125,7 @@ impl Contest<'_> {
         // Taking only some of the permits, to give them back, would make other attempts that do not
         // wait fail.
         let is_part_of_many = self.request.contention == Contention::Leave && self.permits.wanted > 1;
-        if is_part_of_many && let Room::Exhausted = self.look().await.map_err(NotAcquired::Refused)? {
+        if is_part_of_many && !self.has_room().await? {
             return Err(NotAcquired::Contended);
         }
         for nth in 0..self.permits.wanted {
@@ -158,13 +142,9 @@ impl Contest<'_> {
     /// Takes the first permit, and checks in the same round trip that other clients use the same number.
     async fn take_first(&self, driver: Driver, inside: &CancellationToken) -> Result<Claim, NotAcquired> {
         let stop = inside.child_token();
-        let ours = match &self.permits.count {
-            Count::Agreed(of) => Stated::Permits(*of),
-            Count::Shared { path, .. } => Stated::Shared(path.full().to_owned()),
-        };
-        let semaphore = Semaphore { session: self.session, path: &self.request.path, ours, id: driver.id() };
+        let own = driver.id();
         let agreed = async {
-            let agreed = semaphore.agree(&stop).await;
+            let agreed = self.agree(own, &stop).await;
             if agreed.is_err() {
                 stop.cancel();
             }
@@ -187,10 +167,7 @@ impl Contest<'_> {
     /// Returns the parameters of the acquisition of one permit. A shared number is read with each list, so that
     /// its seed decides nothing.
     fn parameters(&self) -> Parameters {
-        let (of, counter) = match &self.permits.count {
-            Count::Agreed(of) => (*of, None),
-            Count::Shared { path, seed } => (*seed, Some(Counter::new(path.clone(), *seed))),
-        };
+        let (of, counter) = self.permits.counter();
         let predicate = Predicate::Permit { of };
         Parameters { counter, ..self.request.parameters(self.request.path.below(LEASES), predicate) }
     }
@@ -198,14 +175,16 @@ impl Contest<'_> {
 
 /// Returns the error of a refused request. Other failures pass: the contest meets the end of the session, or
 /// a broken connection, again.
-fn passing(error: RequestError, path: &NodePath) -> Result<(), LockError> {
+fn passing(error: RequestError, path: &NodePath) -> Result<(), NotAcquired> {
     match error {
         RequestError::NoNode | RequestError::Unknown(_) | RequestError::SessionOver => Ok(()),
-        RequestError::Denied(_) | RequestError::Refused(_) => Err(error.into_error(path.relative())),
+        RequestError::Denied(_) | RequestError::Refused(_) => {
+            Err(NotAcquired::Refused(error.into_error(path.relative())))
+        }
     }
 }
 
 /// The time that a client gets to pass the gate before the next look.
-const PASSAGE: Duration = Duration::from_millis(50);
+const PASSAGE: Duration = Duration::from_millis(20);
 /// The time after which an attempt that does not wait leaves the gate.
 const LONGEST_PASSAGE: Duration = Duration::from_secs(1);

@@ -11,6 +11,7 @@ use crate::error::LockError;
 use crate::lease::Claim;
 use crate::path::NodePath;
 use crate::queue::predicate::{Place, Predicate};
+use crate::session::counter::Counter;
 use crate::session::drive::{Driver, NotAcquired, Parameters, Progress};
 
 /// What a contender is to take.
@@ -38,6 +39,26 @@ pub(crate) enum Count {
     Agreed(u32),
     /// All participants use the number in the node at `path`, which is created with `seed` if it is missing.
     Shared { path: NodePath, seed: u32 },
+}
+
+impl Permits {
+    /// Returns the number of permits, or the seed of a shared number with its counter.
+    pub(super) fn counter(&self) -> (u32, Option<Counter>) {
+        match &self.count {
+            Count::Agreed(of) => (*of, None),
+            Count::Shared { path, seed } => (*seed, Some(Counter::new(path.clone(), *seed))),
+        }
+    }
+}
+
+impl Count {
+    /// Returns the data by which a semaphore's node states this number.
+    pub(super) fn statement(&self) -> String {
+        match self {
+            Self::Agreed(of) => of.to_string(),
+            Self::Shared { path, .. } => path.full().to_owned(),
+        }
+    }
 }
 
 /// The claims to what a contender has taken, mostly one.

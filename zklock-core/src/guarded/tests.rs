@@ -27,7 +27,7 @@ async fn proxied() -> (EmbeddedServer, Proxy, MutexGuard) {
 }
 
 fn writing<K>(guard: &Guard<K>) -> Vec<Writing> {
-    guard.holds().iter().map(|hold| hold.lease().writes().state()).collect()
+    guard.holds().iter().map(|hold| hold.lease().writing()).collect()
 }
 
 #[tokio::test]

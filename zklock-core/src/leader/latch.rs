@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
@@ -443,12 +444,18 @@ impl Candidate {
     /// candidate is closed, and its contender is withdrawn.
     async fn elected(&self) -> Result<Option<Claim>, LockError> {
         let Election { worker, lock, .. } = &self.election;
-        let (tell, position) = (contend::teller(self.candidacy.witness()), self.told.clone());
-        let told = move |progress: Progress| {
-            if let Progress::Queued(_) = progress {
+        let (witness, position) = (self.candidacy.witness(), self.told.clone());
+        // The number in front that the listeners know of.
+        let before = AtomicUsize::new(usize::MAX);
+        let told = move |progress: Progress| match progress {
+            Progress::Queued(ahead) => {
                 follow(&position, |position| matches!(position, Position::Starts | Position::Refused(_)));
+                if before.swap(ahead, Ordering::Relaxed) != ahead {
+                    witness.queued(ahead);
+                }
             }
-            tell(progress);
+            Progress::Connecting | Progress::Entering => before.store(usize::MAX, Ordering::Relaxed),
+            Progress::Behind(_) => {}
         };
         let wanted = (lock.wanted.clone(), Contention::Wait);
         match contend::contend(&self.close, worker, &lock.path, wanted, Arc::new(told)).await {
@@ -488,7 +495,7 @@ impl Candidate {
             }
             // A write of the term before that may still be applied must not meet a later term under the same node, whose
             // tokens count only so many terms.
-            if lease.writes().state() != Writing::Idle || nth == MAX_GRANTS {
+            if lease.writing() != Writing::Idle || nth == MAX_GRANTS {
                 return reason;
             }
         }

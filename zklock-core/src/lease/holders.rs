@@ -6,16 +6,15 @@ use crate::events::{Holding, Witness};
 
 /// The holders of one lease: one after the other, or readers. Each is known by the number of earlier ones. Their holds are
 /// ended outside of the mutex.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Holders {
     register: Mutex<Register>,
     /// Signals that holders have left, and the end of the release.
     changed: Signal,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Register {
-    /// The holders in their order.
     holders: Vec<Holder>,
     has_had_holder: bool,
     is_lost: bool,
@@ -24,13 +23,12 @@ struct Register {
 }
 
 /// A holder that comes after this many others.
-#[derive(Debug)]
-struct Holder {
-    handoff: u32,
+pub(super) struct Holder {
+    pub(super) handoff: u32,
     /// `None` once the listeners have been told that the lock is lost.
     holding: Option<Holding>,
     /// Whether the holder has given the lock back. No other holder has it yet.
-    has_returned: bool,
+    pub(super) has_returned: bool,
 }
 
 impl Holders {
@@ -41,38 +39,20 @@ impl Holders {
             holding.takes_turn();
         }
         let (holding, lost) = if register.is_lost { (None, Some(holding)) } else { (Some(holding), None) };
-        let place = register.place(handoff).unwrap_or_else(|place| place);
-        if register.holders.is_empty() {
-            // Most leases have one holder at a time.
-            register.holders.reserve_exact(1);
-        }
-        register.holders.insert(place, Holder { handoff, holding, has_returned: false });
+        register.holders.push(Holder { handoff, holding, has_returned: false });
         lost
     }
 
     /// Takes note that a holder has given the lock back.
     pub(super) fn give_back(&self, handoff: u32) {
         let mut register = self.register.lock();
-        if let Ok(place) = register.place(handoff) {
-            register.holders[place].has_returned = true;
-        }
+        let own = register.holders.iter_mut().filter(|holder| holder.handoff == handoff);
+        own.for_each(|holder| holder.has_returned = true);
     }
 
-    /// Removes a holder, and returns its hold if it has not ended.
-    pub(super) fn remove(&self, handoff: u32) -> Option<Holding> {
-        let mut register = self.register.lock();
-        let place = register.place(handoff).ok()?;
-        let removed = register.holders.remove(place).holding;
-        drop(register);
-        self.changed.notify();
-        removed
-    }
-
-    /// Removes those of these holders that have given the lock back, and returns their holds. Those that were told of the loss
-    /// stay.
-    pub(super) fn remove_returned(&self, which: impl Fn(u32) -> bool) -> Vec<Holding> {
-        let leaves =
-            |holder: &mut Holder| holder.has_returned && holder.holding.is_some() && which(holder.handoff);
+    /// Removes these holders, and returns their holds. Those that were told of the loss stay.
+    pub(super) fn remove(&self, which: impl Fn(&Holder) -> bool) -> Vec<Holding> {
+        let leaves = |holder: &mut Holder| holder.holding.is_some() && which(holder);
         let removed: Vec<_> =
             self.register.lock().holders.extract_if(.., leaves).filter_map(|holder| holder.holding).collect();
         if !removed.is_empty() {
@@ -121,13 +101,6 @@ impl Holders {
     }
 
     pub(super) fn has(&self, handoff: u32) -> bool {
-        self.register.lock().place(handoff).is_ok()
-    }
-}
-
-impl Register {
-    /// Returns the place of a holder, or the one that it would have.
-    fn place(&self, handoff: u32) -> Result<usize, usize> {
-        self.holders.binary_search_by_key(&handoff, |holder| holder.handoff)
+        self.register.lock().holders.iter().any(|holder| holder.handoff == handoff)
     }
 }

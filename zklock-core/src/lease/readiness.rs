@@ -44,7 +44,7 @@ impl Lease {
     /// Looks whether the lease can go on. It does not notice a loss.
     pub(crate) fn look(&self) -> Look {
         let news = self.own_node.news();
-        let readiness = match self.writes().state() {
+        let readiness = match self.writing() {
             _ if self.present_loss().is_some() => Readiness::Lost,
             _ if news.is_asked => Readiness::Over,
             Writing::Doubtful => Readiness::Over,
@@ -65,24 +65,6 @@ impl Lease {
         self.own_node.note(|news| news.is_urged |= news.contended_since.is_none());
     }
 
-    /// Asks the servers whether the node still exists and belongs to this session.
-    pub(crate) async fn verify(&self) -> Result<(), RequestError> {
-        loop {
-            let node = self.node().await;
-            let connection = self.session.link().connection;
-            match self.session.requests().present_stat(&node).await? {
-                Some(stat) if stat.ephemeral_owner == self.session.id() => {
-                    self.own_node.note_seen(connection)
-                }
-                Some(_) => drop(self.lose(LossReason::OwnerChanged)),
-                // A downgrade has replaced it meanwhile.
-                None if *self.node().await != *node => continue,
-                None => drop(self.lose(LossReason::NodeDeleted)),
-            }
-            return Ok(());
-        }
-    }
-
     /// Waits until the lease is suspended or lost.
     pub(crate) async fn suspended(&self) {
         self.until(|| self.state() != LeaseState::Held).await;
@@ -100,20 +82,35 @@ impl Lease {
             tokio::select! {
                 biased;
                 () = self.changed().until(|| is_so().then_some(())) => {}
-                () = self.writes().until(&is_so) => {}
                 Ok(()) = links.changed() => {}
             }
         }
     }
 
-    /// Verifies the lease until the servers have answered, or the session is over.
+    /// Asks the servers whether the node still exists and belongs to this session, until they have answered, or the session
+    /// is over.
     pub(crate) async fn settle(&self) {
-        while let Err(error) = self.verify().await {
-            if let RequestError::SessionOver = error {
-                self.lose(LossReason::SessionEnded);
-                return;
-            }
-            sleep(PAUSE).await;
+        loop {
+            let node = self.node().await;
+            let connection = self.session.link().connection;
+            let loss = match self.session.requests().present_stat(&node).await {
+                Ok(Some(own)) if own.ephemeral_owner == self.session.id() => {
+                    return self.own_node.note_seen(connection);
+                }
+                Ok(Some(_)) => LossReason::OwnerChanged,
+                // It is deleted because the lock was given back.
+                Ok(None) if !self.is_claimed() => return,
+                // A downgrade has replaced it meanwhile.
+                Ok(None) if *self.node().await != *node => continue,
+                Ok(None) => LossReason::NodeDeleted,
+                Err(RequestError::SessionOver) => LossReason::SessionEnded,
+                Err(_) => {
+                    sleep(PAUSE).await;
+                    continue;
+                }
+            };
+            self.lose(loss);
+            return;
         }
     }
 }
@@ -149,15 +146,20 @@ mod tests {
             back = soon(links.wait_for(is_back)) => drop(back),
         }
         assert!(poll!(&mut passable).is_pending());
-        lease.writes().begin();
+        lease.begin_write();
+        lease.begin_write();
         looks.release();
         tokio::select! {
             () = &mut passable => panic!("a write is under way"),
             () = soon(lease.confirmed()) => {}
         }
         assert!(poll!(&mut passable).is_pending());
-        lease.writes().settle();
+        lease.end_write();
+        assert!(poll!(&mut passable).is_pending());
+        lease.doubt_write();
+        lease.end_write();
         soon(passable).await;
+        assert_eq!(lease.look().readiness, Readiness::Over);
     }
 
     #[tokio::test]

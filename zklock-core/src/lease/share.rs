@@ -11,10 +11,10 @@ use crate::session::request_error::RequestError;
 use crate::session::requests::Guards;
 use crate::token::FencingToken;
 
+use super::holders::Holder;
 use super::state::Lease;
 
 /// One holder's share of a lease, under which it may write until the share ends.
-#[derive(Debug)]
 pub(crate) struct Share {
     lease: Arc<Lease>,
     /// The number of holders before this one.
@@ -57,9 +57,7 @@ impl Share {
 
     /// Reports that the holder lost the lock for a reason that is not one of the lease.
     pub(crate) fn forfeit(&self, reason: LossReason) {
-        if let Some(lost) = self.lease.holders.remove(self.handoff) {
-            lost.end(HoldEnd::Lost(reason));
-        }
+        self.remove(|other| other.handoff == self.handoff, || HoldEnd::Lost(reason));
     }
 
     /// Ends the share, because the holder gives the lock back: no write under it begins any more. The listeners are told if
@@ -69,15 +67,23 @@ impl Share {
         self.lease.holders.give_back(self.handoff);
         if self.lease.shares.fetch_sub(1, Ordering::SeqCst) > 1 {
             self.is_shared.store(true, Ordering::SeqCst);
-            let own = self.lease.holders.remove_returned(|other| other == self.handoff);
-            own.into_iter().for_each(|holding| holding.end(HoldEnd::Released));
+            self.remove(|other| other.handoff == self.handoff, || HoldEnd::Released);
         }
     }
 
     /// Reports to the listeners that the holders before this one have passed the lock on to it.
     pub(crate) fn report_handoff(&self) {
-        let earlier = self.lease.holders.remove_returned(|other| other < self.handoff);
-        earlier.into_iter().for_each(|holding| holding.end(HoldEnd::PassedOn));
+        self.remove(|other| other.has_returned && other.handoff < self.handoff, || HoldEnd::PassedOn);
+    }
+
+    /// Reports the same when this holder has the lock, also of readers that came after it and have left before.
+    pub(crate) fn report_arrival(&self) {
+        self.remove(|other| other.has_returned, || HoldEnd::PassedOn);
+    }
+
+    /// Ends the holds of these holders, except for those that were told of a loss.
+    fn remove(&self, which: impl Fn(&Holder) -> bool, end: impl Fn() -> HoldEnd) {
+        self.lease.holders.remove(which).into_iter().for_each(|holding| holding.end(end()));
     }
 
     /// Waits until another holder has the lock, or its node is deleted, and returns the outcome.
@@ -118,7 +124,6 @@ impl Share {
 /// A permit that is dropped before the write is sent leaves nothing behind. One that is dropped afterwards, without
 /// a definite answer, makes all of its leases doubtful forever, whatever the cause: the connection broke, the time
 /// is over while the request is still queued, or the task was aborted.
-#[derive(Debug)]
 #[must_use = "a write that is sent without its permit may be applied for the next holder"]
 pub(crate) struct WritePermit {
     shares: Vec<Arc<Share>>,
@@ -131,7 +136,7 @@ impl WritePermit {
     ///
     /// The caller takes it in the step in which it knows that it holds the leases, before it awaits or spawns.
     pub(crate) fn take(shares: &[Arc<Share>]) -> Result<Self, LockError> {
-        shares.iter().for_each(|share| share.lease().writes().begin());
+        shares.iter().for_each(|share| share.lease().begin_write());
         let permit = Self { shares: shares.to_vec(), is_doubtful: false };
         // The look comes behind the count, so that an end of the shares either is seen here, or sees the write.
         shares.iter().try_for_each(|share| share.check())?;
@@ -188,10 +193,9 @@ impl Drop for WritePermit {
     fn drop(&mut self) {
         for lease in self.leases() {
             if self.is_doubtful {
-                lease.writes().doubt();
-            } else {
-                lease.writes().settle();
+                lease.doubt_write();
             }
+            lease.end_write();
         }
     }
 }
@@ -236,7 +240,7 @@ mod tests {
         }
 
         fn writing(&self) -> Vec<Writing> {
-            self.shares.iter().map(|share| share.lease().writes().state()).collect()
+            self.shares.iter().map(|share| share.lease().writing()).collect()
         }
     }
 
@@ -334,19 +338,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_write_under_one_lease_leaves_the_others_alone() {
-        let held = Held::new().await;
-        let _permit = WritePermit::take(&held.shares[1..]).unwrap();
-        assert_eq!(held.writing(), [Writing::Idle, Writing::UnderWay]);
-    }
-
-    #[tokio::test]
     async fn no_permit_is_given_for_a_lost_lease_nor_gets_ready_under_one() {
         let held = Held::new().await;
         let earlier = held.take();
         held.shares[0].lease().begin_replacement();
         held.shares[1].lease().lose(LossReason::NodeDeleted);
-        let taken = WritePermit::take(&held.shares).unwrap_err();
+        let taken = WritePermit::take(&held.shares).err().unwrap();
         let waited = earlier.ready().await.unwrap_err();
         drop(earlier);
         for error in [taken, waited] {

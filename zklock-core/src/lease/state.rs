@@ -1,6 +1,5 @@
 //! What is known of one held node.
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -18,7 +17,6 @@ use crate::tasks::Tasks;
 use crate::token::FencingToken;
 
 use super::holders::Holders;
-use super::writes::Writes;
 
 /// The state of a lock as its holder can know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,15 +47,16 @@ pub(crate) struct Lease {
     loss: OnceLock<LossReason>,
     pub(super) tasks: Tasks,
     pub(super) holders: Holders,
-    /// The number of claims to it.
-    claims: AtomicU32,
+    /// Whether there are claims to it.
+    is_claimed: AtomicBool,
     /// The number of its shares that have not ended.
     pub(super) shares: AtomicU32,
     /// Whether the request that releases the lock has been handed to the connection.
     is_handed_over: AtomicBool,
     pub(super) own_node: Arc<OwnNode>,
-    /// The guarded writes under this lease, those of holders that have ended included.
-    writes: Writes,
+    /// The number of the guarded writes under this lease whose outcomes are not known, those of holders that have ended
+    /// included, and whether that of one will never be.
+    pub(super) writes: AtomicU32,
 }
 
 /// An order to the task of a node.
@@ -84,30 +83,24 @@ impl Lease {
             loss: OnceLock::new(),
             tasks: tasks.clone(),
             holders: Holders::default(),
-            claims: AtomicU32::new(1),
+            is_claimed: AtomicBool::new(true),
             shares: AtomicU32::new(0),
             is_handed_over: AtomicBool::new(false),
             own_node: driver.own_node().clone(),
-            writes: Writes::default(),
+            writes: AtomicU32::new(0),
             session,
         }
     }
 
-    /// Counts one more claim, on behalf of one that there is.
-    pub(super) fn claim(&self) {
-        self.claims.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Counts a claim no more. The end of the last one makes the task withdraw the contender.
-    pub(super) fn end_claim(&self) {
-        if self.claims.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.changed().notify();
-        }
+    /// Takes note that the last claim has ended, so that the task withdraws the contender.
+    pub(super) fn end_claims(&self) {
+        self.is_claimed.store(false, Ordering::SeqCst);
+        self.changed().notify();
     }
 
     /// Returns whether there are claims.
     pub(crate) fn is_claimed(&self) -> bool {
-        self.claims.load(Ordering::Acquire) > 0
+        self.is_claimed.load(Ordering::SeqCst)
     }
 
     /// Orders that readers may share the lock, on behalf of a claim. The returned future waits until the server has applied it
@@ -145,7 +138,8 @@ impl Lease {
         self.changed().until(|| self.is_handed_over.load(Ordering::SeqCst).then_some(())).await;
     }
 
-    /// Signals the loss, a replacement of the node, orders to the task, the progress of the release, and the news of the node.
+    /// Signals the loss, a replacement of the node, orders to the task, the progress of the release, the ends of writes, and the
+    /// news of the node.
     pub(super) fn changed(&self) -> &Signal {
         self.own_node.changed()
     }
@@ -156,10 +150,6 @@ impl Lease {
 
     pub(crate) fn token(&self) -> FencingToken {
         FencingToken::new(self.zxid)
-    }
-
-    pub(crate) fn writes(&self) -> &Writes {
-        &self.writes
     }
 
     pub(crate) fn session(&self) -> &Arc<Session> {
@@ -219,13 +209,6 @@ impl Lease {
         self.own_node.until(|news| news.is_asked).await;
     }
 
-    /// Waits until the holder is asked to release or the release begins, and tells whether it was asked.
-    pub(crate) async fn asked_before_release(&self) -> bool {
-        let released = || (!self.is_claimed()).then_some(false);
-        let asked = || self.own_node.news().is_asked.then_some(true);
-        self.changed().until(|| released().or_else(asked)).await
-    }
-
     /// Waits until no replacement of the lock's node is under way, and returns the node's path on the server.
     ///
     /// A request that the caller sends before it yields again reaches the server before a later replacement.
@@ -266,19 +249,7 @@ impl Lease {
     pub(super) fn tell(&self, tell: impl Fn(&Witness)) {
         self.holders.present().iter().for_each(tell);
     }
-}
 
-impl fmt::Debug for Lease {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lease")
-            .field("path", &self.path)
-            .field("token", &self.token())
-            .field("writing", &self.writes().state())
-            .finish_non_exhaustive()
-    }
-}
-
-impl Lease {
     /// Returns the current state, by the lease clock and without I/O. The caller knows that this process is not a fork.
     pub(crate) fn state(&self) -> LeaseState {
         match self.loss_by_now() {

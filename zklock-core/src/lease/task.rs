@@ -2,11 +2,11 @@
 //!
 //! It watches the node, performs the orders of the holders, and withdraws the contender at the end.
 
-use std::convert::Infallible;
 use std::future::pending;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 
+use futures_lite::future::or;
 use futures_util::future::{Fuse, FutureExt, OptionFuture};
 use tokio::task::yield_now;
 
@@ -115,14 +115,8 @@ impl Drop for Task {
 type Gone = Fuse<Pin<Box<dyn Future<Output = LossReason> + Send>>>;
 
 /// Performs an order while another wait goes on. The order may end that wait.
-async fn beside<T>(other: impl Future, order: impl Future<Output = T>) -> T {
-    let mut order = pin!(order);
-    tokio::select! {
-        biased;
-        done = &mut order => return done,
-        _ = other => {}
-    }
-    order.await
+fn beside<T>(other: impl Future, order: impl Future<Output = T>) -> impl Future<Output = T> {
+    or(order, other.then(|_| pending()))
 }
 
 /// Withdraws the contender, and tells when the request for that is on its way.
@@ -132,13 +126,8 @@ async fn leave(lease: &Lease, driver: &mut Driver) {
         // Meanwhile the client library's task, which runs on this thread too, writes the request.
         yield_now().await;
         lease.hand_over();
-        pending::<Infallible>().await
     };
-    let end = tokio::select! {
-        biased;
-        end = driver.withdraw() => end,
-        never = tell => match never {},
-    };
+    let end = beside(tell, driver.withdraw()).await;
     finish(lease, end, driver.refusal());
 }
 
@@ -227,7 +216,7 @@ mod tests {
         let waiting = tokio::spawn(async move { mutex.lock().await.map(drop) });
         next(&mut events, |kind| matches!(kind, LockEventKind::Queued { .. }).then_some(())).await;
         // The write keeps the next call from the lock.
-        lease.writes().begin();
+        lease.begin_write();
         let mut releasing = pin!(guard.release());
         assert!(poll!(&mut releasing).is_pending());
         lease.lose(LossReason::NodeDeleted);

@@ -8,18 +8,9 @@
 //! 3. A write without a definite answer may be applied as long as the node exists. The lock is never passed on after it, and
 //!    the node is deleted.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
-use crate::change::Signal;
-
-/// The guarded writes of one lease.
-#[derive(Debug, Default)]
-pub(crate) struct Writes {
-    /// The number of those whose outcomes are not known, and [`DOUBT`].
-    tally: AtomicU32,
-    /// Told when no write is under way any more, or the outcome of one will never be known.
-    changed: Signal,
-}
+use super::state::Lease;
 
 /// The answer to the question whether a later holder of the same node could see a write of an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,87 +23,34 @@ pub(crate) enum Writing {
     Doubtful,
 }
 
-impl Writes {
-    /// Returns the present state, and changes nothing.
-    pub(crate) fn state(&self) -> Writing {
-        match self.tally.load(Ordering::SeqCst) {
+impl Lease {
+    /// Returns the present state of the guarded writes, and changes nothing.
+    pub(crate) fn writing(&self) -> Writing {
+        match self.writes.load(Ordering::SeqCst) {
             0 => Writing::Idle,
             tally if tally & DOUBT != 0 => Writing::Doubtful,
             _ => Writing::UnderWay,
         }
     }
 
-    /// Waits until this is so. Looks again when no write is under way any more, or one is doubtful.
-    pub(super) fn until(&self, is_so: impl Fn() -> bool) -> impl Future<Output = ()> {
-        self.changed.until(move || is_so().then_some(()))
+    /// Counts a write, which ends with [`end_write`](Self::end_write).
+    pub(super) fn begin_write(&self) {
+        self.writes.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Waits until no write is under way, or one is doubtful. Returns `Idle` or `Doubtful`.
-    #[cfg(test)]
-    pub(crate) async fn drained(&self) -> Writing {
-        self.until(|| self.state() != Writing::UnderWay).await;
-        self.state()
+    /// Takes note that the outcome of a write will never be known, before it ends: no look in between finds the lease idle.
+    pub(super) fn doubt_write(&self) {
+        self.writes.fetch_or(DOUBT, Ordering::SeqCst);
     }
 
-    /// Counts a write, which ends with [`settle`](Self::settle) or [`doubt`](Self::doubt).
-    pub(super) fn begin(&self) {
-        self.tally.fetch_add(1, Ordering::SeqCst);
-    }
-
-    /// Ends a write that has been applied, or will never be.
-    pub(super) fn settle(&self) {
-        let before = self.tally.fetch_sub(1, Ordering::SeqCst);
-        if before & !DOUBT == 1 {
-            self.changed.notify();
+    /// Ends a write.
+    pub(super) fn end_write(&self) {
+        let before = self.writes.fetch_sub(1, Ordering::SeqCst);
+        if before == 1 || before & DOUBT != 0 {
+            self.changed().notify();
         }
-    }
-
-    /// Ends a write of unknown outcome.
-    pub(super) fn doubt(&self) {
-        // Before the write stops to count, so that no look in between finds the lease idle.
-        self.tally.fetch_or(DOUBT, Ordering::SeqCst);
-        self.tally.fetch_sub(1, Ordering::SeqCst);
-        self.changed.notify();
     }
 }
 
 /// The bit that tells that the outcome of a write will never be known. The other bits are a number.
 const DOUBT: u32 = 1 << 31;
-
-#[cfg(test)]
-mod tests {
-    use std::pin::pin;
-    use std::task::Poll;
-
-    use futures_util::poll;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn drained_waits_for_the_last_write_and_for_one_that_has_begun_in_between() {
-        let writes = Writes::default();
-        assert_eq!(writes.drained().await, Writing::Idle);
-        writes.begin();
-        writes.begin();
-        let mut drained = pin!(writes.drained());
-        assert_eq!(poll!(&mut drained), Poll::Pending);
-        writes.settle();
-        assert_eq!(poll!(&mut drained), Poll::Pending);
-        writes.settle();
-        writes.begin();
-        assert_eq!(poll!(&mut drained), Poll::Pending);
-        writes.settle();
-        assert_eq!(poll!(&mut drained), Poll::Ready(Writing::Idle));
-    }
-
-    #[tokio::test]
-    async fn drained_does_not_wait_for_others_once_a_write_is_doubtful() {
-        let writes = Writes::default();
-        writes.begin();
-        writes.begin();
-        let mut drained = pin!(writes.drained());
-        assert_eq!(poll!(&mut drained), Poll::Pending);
-        writes.doubt();
-        assert_eq!(poll!(&mut drained), Poll::Ready(Writing::Doubtful));
-    }
-}

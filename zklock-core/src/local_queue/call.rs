@@ -42,7 +42,7 @@ impl LocalQueue {
                     None => {
                         // The thread that has sent the grants may not have told so yet. An end comes before
                         // the beginning of the next hold.
-                        grants.iter().for_each(|grant| grant.share().report_handoff());
+                        grants.iter().for_each(|grant| grant.share().report_arrival());
                         return Ok(Some(grants));
                     }
                     // It was lost before the caller could see it, such as during a pause of the process. The
@@ -108,6 +108,9 @@ struct Waiting<'a> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.queue.change(|state, now| state.gone(self.id, now));
+        // A forked child takes no lock that another thread may have had.
+        if !self.queue.worker.tasks.is_forked() {
+            self.queue.change(|state, now| state.gone(self.id, now));
+        }
     }
 }

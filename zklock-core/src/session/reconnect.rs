@@ -111,7 +111,9 @@ impl Opening {
         let mut first = match self.connect(None, silence).await {
             // The library does not tell the reason of each server.
             Err(OpenError::Unreachable(reason)) => {
-                return Err(self.diagnosed().await.unwrap_or(OpenError::Unreachable(reason)));
+                // A name service that hangs must not delay the next attempt.
+                let found = timeout(self.diagnose_within * 2, self.diagnosed()).await;
+                return Err(found.ok().flatten().unwrap_or(OpenError::Unreachable(reason)));
             }
             first => first?,
         };
@@ -201,6 +203,8 @@ impl Opening {
         connection.fenced = Instant::now();
         let live = connection.live().clone();
         let fence = timeout(self.timeout / 3, connection.answer(requests::fence(&live))).await;
+        // A session is closed when its last handle is gone.
+        drop(live);
         if !matches!(fence, Ok(Some(Ok(())))) {
             return Err(zk::Error::Timeout.into());
         }
