@@ -65,7 +65,9 @@ impl Request {
                 Err(NotAcquired::Contended) => return Ok(None),
                 Err(NotAcquired::Refused(error)) => return Err(error),
                 Err(NotAcquired::Cancelled) => return Err(self.closed()),
-                Err(NotAcquired::SessionLost) if self.cancel.is_cancelled() => return Err(self.closed()),
+                Err(NotAcquired::SessionLost) if self.cancel.is_cancelled() => {
+                    return Err(self.closed());
+                }
                 // The next session enters the queue at its tail.
                 Err(NotAcquired::SessionLost) => {}
             }

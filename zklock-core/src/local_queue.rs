@@ -79,7 +79,7 @@ pub(crate) fn enter(
 /// Returns the number of this client's calls that wait in line for what is at this path.
 pub(crate) fn waiting(client: &Client, path: &NodePath) -> usize {
     let queues: &LocalQueues = client.local_queues().get_or_default();
-    queues.at(path).iter().map(|queue| queue.state.lock().waiting()).sum()
+    queues.at(path).iter().map(|queue| queue.state.lock().waiting.len()).sum()
 }
 
 /// Returns the contender that calls at this path wait for, as far as the client's other calls know it.

@@ -169,10 +169,7 @@ impl Queue {
         strangers: &[String],
         predicate: impl Fn(Mode) -> Predicate,
     ) -> Result<Self, RequestError> {
-        let names = match requests.names(path.full()).await {
-            Err(RequestError::NoNode) => Vec::new(),
-            listed => listed?,
-        };
+        let names = requests.names(path.full()).await?;
         Ok(Self::read(path, &names, strangers, predicate))
     }
 

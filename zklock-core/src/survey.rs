@@ -189,12 +189,8 @@ impl Surveyed {
         if children > LONGEST {
             self.left_out += 1;
         }
-        let listed =
-            if (1..=LONGEST).contains(&children) { requests.names(dir).await } else { Ok(Vec::new()) };
-        let names = match listed {
-            Err(RequestError::NoNode) => Vec::new(),
-            listed => listed?,
-        };
+        let is_read = (1..=LONGEST).contains(&children);
+        let names = if is_read { requests.names(dir).await? } else { Vec::new() };
         let is_semaphore = is_semaphore(&names);
         let mut queue = Queue::read(node, &names, &KAZOO.map(str::to_owned), Predicate::place);
         if let Some(kind) = kind(&mut queue.places) {

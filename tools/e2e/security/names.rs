@@ -25,6 +25,7 @@ async fn a_server_that_knows_no_users_is_refused() {
     for servers in [zookeeper.connect_string(), embedded.connect_string()] {
         assert_refused(Config::new(servers).sasl_digest("worker", SASL_PASSWORD)).await;
     }
+    assert!(embedded.sessions().is_empty(), "the session that was opened without a login is closed");
 }
 
 #[tokio::test]

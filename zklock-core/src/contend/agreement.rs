@@ -9,7 +9,6 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{LockError, Refusal};
-use crate::path::NodePath;
 use crate::queue::contender::{Contender, ContenderId};
 use crate::queue::predicate::{LEASES, Role};
 use crate::session::drive::NotAcquired;
@@ -79,22 +78,15 @@ impl Contest<'_> {
     }
 
     async fn others_have_permits(&self, own: ContenderId) -> Result<bool, RequestError> {
-        let names = self.list(&self.path().below(LEASES)).await?;
+        let names = self.session.requests().names(&self.path().child(LEASES)).await?;
         let leases = names.iter().filter_map(|name| Contender::parse(name));
         Ok(leases.into_iter().any(|lease| !lease.is_of(own)))
     }
 
     /// Returns the role of a contender at the semaphore's own path, if there is one.
     async fn other_recipe(&self) -> Result<Option<Role>, RequestError> {
-        let names = self.list(self.path()).await?;
+        let names = self.session.requests().names(self.path().full()).await?;
         Ok(names.iter().find_map(|name| Contender::parse(name)).map(|contender| contender.role))
-    }
-
-    async fn list(&self, path: &NodePath) -> Result<Vec<String>, RequestError> {
-        match self.session.requests().names(path.full()).await {
-            Err(RequestError::NoNode) => Ok(Vec::new()),
-            names => names,
-        }
     }
 }
 

@@ -83,17 +83,8 @@ impl Holders {
         register.holders.iter().filter_map(|holder| Some(holder.holding.as_ref()?.witness())).collect()
     }
 
-    /// Takes note of the loss, and returns the holds of those that hold the lock.
-    pub(super) fn lose(&self) -> Vec<Holding> {
-        self.lose_if(|holder| !holder.has_returned)
-    }
-
-    /// Returns the holds of all that hold the lock or have given it back, because nobody has it any more.
-    pub(super) fn clear(&self) -> Vec<Holding> {
-        self.lose_if(|_| true)
-    }
-
-    fn lose_if(&self, loses: impl Fn(&Holder) -> bool) -> Vec<Holding> {
+    /// Takes note of the loss, and returns the holds of these holders.
+    pub(super) fn lose(&self, loses: impl Fn(&Holder) -> bool) -> Vec<Holding> {
         let mut register = self.register.lock();
         register.is_lost = true;
         let losers = register.holders.iter_mut().filter(|holder| loses(holder));

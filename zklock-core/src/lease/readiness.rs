@@ -163,6 +163,16 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_node_that_was_deleted_by_its_release_is_no_loss_to_a_verification() {
+        let (_server, client) = connected().await;
+        let guard = client.mutex("/a").unwrap().lock().await.unwrap();
+        let lease = guard.holds()[0].lease().clone();
+        guard.release().await.unwrap();
+        soon(lease.settle()).await;
+        assert_eq!(lease.loss(), None);
+    }
+
+    #[tokio::test]
     async fn a_lease_that_is_lost_while_the_connection_is_healthy_is_not_waited_for() {
         let (_server, client) = connected().await;
         let guard = client.mutex("/a").unwrap().lock().await.unwrap();

@@ -194,7 +194,8 @@ impl Lease {
             tracing::warn!(path = %self.path, %reason, "lock lost");
             self.changed().notify();
             // Listeners are told after the state has changed, so that they see it.
-            self.holders.lose().into_iter().for_each(|holding| holding.end(HoldEnd::Lost(reason)));
+            let losers = self.holders.lose(|holder| !holder.has_returned);
+            losers.into_iter().for_each(|holding| holding.end(HoldEnd::Lost(reason)));
         }
         first
     }

@@ -137,7 +137,7 @@ fn finish(lease: &Lease, end: End, refusal: Option<LockError>) {
     // A client that closes its session is told that its locks are lost, and deletes their nodes before.
     let is_deleted = matches!(end, End::Withdrawn);
     // Those that held the lock when it was lost have been told. The others have given it back.
-    for holding in lease.holders.clear() {
+    for holding in lease.holders.lose(|_| true) {
         holding.end(match &outcome {
             Ok(()) => HoldEnd::Released,
             Err(LockError::Lost { reason: LossReason::SessionEnded, .. }) if is_deleted => HoldEnd::Released,

@@ -10,7 +10,7 @@ use crate::error::LockError;
 use crate::events::Witness;
 
 use super::held::Mode;
-use super::queue::{Caller, Grants, LocalQueue};
+use super::queue::{Caller, Grants, LocalQueue, answer};
 use super::state::{Call, CallId};
 
 impl LocalQueue {
@@ -33,7 +33,7 @@ impl LocalQueue {
                 let answer = answer.await;
                 id = Some(waiting.id);
                 mem::forget(waiting);
-                let Ok(answer) = answer else { return Err(self.closed()) };
+                let Ok(answer) = answer else { return Err(self.worker.closed(&self.path)) };
                 let Some(grants) = answer.map_err(|error| *error)? else { return Ok(None) };
                 if let Some(grant) = grants.first() {
                     grant.share().lease().check_process()?;
@@ -74,7 +74,7 @@ impl LocalQueue {
         });
         // A call without an answer fails, because the client closes.
         if !closing.is_cancelled() {
-            turn_away(contended);
+            answer(contended, |_| Ok(None));
         }
         self.tell_queued();
         id
@@ -90,13 +90,6 @@ impl LocalQueue {
             told.extend(caller.witness.clone().map(|witness| (ahead, witness)));
         }
         told.into_iter().for_each(|(ahead, witness)| witness.queued(ahead));
-    }
-}
-
-/// Answers calls that do not wait for others.
-pub(super) fn turn_away(calls: Vec<Call<Caller>>) {
-    for Call { caller, .. } in calls {
-        caller.reply.send(Ok(None)).ok();
     }
 }
 

@@ -1,5 +1,6 @@
 //! A node, or a set of permits, that the calls of a local queue share, and the rules by which it goes from one to the next.
 
+use std::mem;
 use std::time::{Duration, Instant};
 
 use crate::client::settings::Queueing;
@@ -43,15 +44,17 @@ pub(super) enum Admission {
 }
 
 /// The time for which a local queue keeps one node.
-#[derive(Debug)]
-#[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
+#[cfg_attr(test, derive(Clone, Debug, PartialEq, Eq, Hash))]
 pub(super) struct HeldNode<L> {
     pub(super) id: NodeId,
     pub(super) claim: L,
     kind: Kind,
     /// The mode of the node.
     mode: Mode,
-    usage: Usage,
+    /// The claims that a call has to give back which has the node alone.
+    claims: u32,
+    /// The number of readers that have it together.
+    readers: u32,
     /// The number of grants so far.
     pub(super) handoffs: u32,
     /// The number of grants since others may wait, with that of the holder of that moment.
@@ -60,22 +63,13 @@ pub(super) struct HeldNode<L> {
     first: Instant,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Usage {
-    Vacant,
-    /// By one call, which has this many claims to give back.
-    Alone(u32),
-    /// By this many readers, at least one.
-    Shared(u32),
-}
-
 impl<L: Handle> HeldNode<L> {
     pub(super) fn new(id: NodeId, (claim, kind): (L, Kind), mode: Mode, now: Instant) -> Self {
-        Self { id, claim, kind, mode, usage: Usage::Vacant, handoffs: 0, grants: 0, first: now }
+        Self { id, claim, kind, mode, claims: 0, readers: 0, handoffs: 0, grants: 0, first: now }
     }
 
     pub(super) fn is_vacant(&self) -> bool {
-        self.usage == Usage::Vacant
+        self.claims + self.readers == 0
     }
 
     /// Returns whether a call in this mode needs another node.
@@ -85,11 +79,7 @@ impl<L: Handle> HeldNode<L> {
 
     /// Returns whether a call in this mode need not wait for the present holders.
     pub(super) fn is_open_to(&self, mode: Mode) -> bool {
-        match self.usage {
-            Usage::Vacant => true,
-            Usage::Alone(_) => false,
-            Usage::Shared(_) => mode == Mode::Shared,
-        }
+        self.claims == 0 && (mode == Mode::Shared || self.readers == 0)
     }
 
     /// Decides whether a call may have the lock under this node. A call that follows others in one batch of
@@ -124,36 +114,30 @@ impl<L: Handle> HeldNode<L> {
         if !is_batch {
             self.grants = if self.look().contended_since.is_some() { self.grants + 1 } else { 1 };
         }
-        let claims = if let Kind::Permits { each, .. } = self.kind { each } else { 1 };
-        self.usage = match (mode, self.usage) {
-            (Mode::Exclusive, _) => Usage::Alone(claims),
-            (Mode::Shared, Usage::Shared(readers)) => Usage::Shared(readers + 1),
-            (Mode::Shared, _) => Usage::Shared(1),
-        };
+        match (mode, self.kind) {
+            (Mode::Shared, _) => self.readers += 1,
+            (Mode::Exclusive, Kind::Permits { each, .. }) => self.claims = each,
+            (Mode::Exclusive, Kind::Lock) => self.claims = 1,
+        }
         let handoff = self.handoffs;
         self.handoffs += 1;
         handoff
     }
 
     pub(super) fn give_back(&mut self) {
-        self.usage = match self.usage {
-            Usage::Shared(readers) if readers > 1 => Usage::Shared(readers - 1),
-            Usage::Alone(claims) if claims > 1 => Usage::Alone(claims - 1),
-            _ => Usage::Vacant,
-        };
+        let used = if self.readers > 0 { &mut self.readers } else { &mut self.claims };
+        *used = used.saturating_sub(1);
     }
 
     /// Makes the node that of a reader, and its only holder a reader.
     pub(super) fn downgrade(&mut self) {
         self.mode = Mode::Shared;
-        if matches!(self.usage, Usage::Alone(_)) {
-            self.usage = Usage::Shared(1);
-        }
+        self.readers += mem::take(&mut self.claims);
     }
 
     /// Returns whether local readers keep other clients' readers out.
     pub(super) fn shuts_readers_out(&self) -> bool {
-        self.mode == Mode::Exclusive && matches!(self.usage, Usage::Shared(_)) && !self.is_lost()
+        self.mode == Mode::Exclusive && self.readers > 0 && !self.is_lost()
     }
 
     /// Returns the instant at which local readers have to let other clients' readers in, if that is bounded.

@@ -16,7 +16,7 @@ use crate::lease::{Claim, Look, Share};
 use crate::path::NodePath;
 use crate::queue::predicate::Role;
 
-use super::held::{Handle, HeldNode, Kind, Mode, NodeId};
+use super::held::{Handle, Kind, Mode, NodeId};
 use super::state::{Call, Granted, State, Wake};
 
 /// The calls of one client at one lock, or for a number of permits of one semaphore.
@@ -26,8 +26,8 @@ pub(super) struct LocalQueue {
     /// What the calls want. Readers and writers share a queue, which has that of a writer.
     pub(super) key: Wanted,
     pub(super) state: Mutex<CallState>,
-    /// The contender of another client, or another node of this one, that the contender waits for.
-    front: Mutex<Option<Box<Holder>>>,
+    /// The contender of another client, or another node of this one, that the contender waits for, if it is known.
+    pub(super) front: Mutex<Option<Box<Holder>>>,
     /// Wakes the task.
     pub(super) changed: Notify,
     /// The local queues of the client.
@@ -74,8 +74,11 @@ impl LocalQueue {
         let left = mem::take(&mut state.left);
         let wake = state.wake(now);
         drop(state);
-        // Before the task is woken, which may contend again, so that this client is not behind itself.
-        left.into_iter().for_each(leave);
+        // If readers have a node that leaves, other clients' readers are let in. The claims end after that order, so that the
+        // task of the node performs both, and before the task is woken, which may contend again behind the node.
+        let shut_out = left.iter().filter(|node| node.shuts_readers_out()).flat_map(|node| &node.claim);
+        shut_out.for_each(|claim| drop(claim.lease().downgrade()));
+        drop(left);
         match wake {
             Wake::Nobody => {}
             Wake::Task => self.changed.notify_one(),
@@ -93,7 +96,10 @@ impl LocalQueue {
             // The turn of this client is bounded while others wait.
             claims.iter().for_each(|claim| claim.lease().look_for_others());
         }
-        let grant = |claim| Grant::new(claim, handoff, (self.clone(), node));
+        let grant = |claim: Claim| {
+            let share = Arc::new(Share::new(claim.lease(), handoff));
+            Arc::new(Grant { claim: Some(claim), share, queue: self.clone(), node })
+        };
         (call.caller, claims.into_iter().map(grant).collect())
     }
 
@@ -104,17 +110,6 @@ impl LocalQueue {
         if caller.reply.send(Ok(Some(grants))).is_ok() {
             shares.iter().for_each(|share| share.report_handoff());
         }
-    }
-
-    /// Answers calls with an error.
-    pub(super) fn fail(&self, calls: Vec<Call<Caller>>, error: impl Fn(Duration) -> LockError) {
-        for Call { caller, deadline, .. } in calls {
-            caller.reply.send(Err(Box::new(error(deadline.wait)))).ok();
-        }
-    }
-
-    pub(super) fn closed(&self) -> LockError {
-        self.worker.closed(&self.path)
     }
 
     pub(super) fn timeout(&self, waited: Duration) -> LockError {
@@ -132,11 +127,6 @@ impl LocalQueue {
         (phase, if phase == Phase::Queued { self.holder() } else { None })
     }
 
-    /// Takes note of the contender in front of this client's, or that it is not known.
-    pub(super) fn note_front(&self, holder: Option<Holder>) {
-        *self.front.lock() = holder.map(Box::new);
-    }
-
     /// Returns the contender that calls in line wait for, if it is known.
     pub(super) fn holder(&self) -> Option<Holder> {
         let front = self.front.lock().as_deref().cloned();
@@ -145,11 +135,13 @@ impl LocalQueue {
     }
 }
 
-/// Gives up the claims to a node, which its holders keep. If readers have it, other clients' readers are let in.
-fn leave(node: HeldNode<Claims>) {
-    if node.shuts_readers_out() {
-        // The last claim ends after the order, so that the task of the node performs both.
-        node.claim.iter().for_each(|claim| drop(claim.lease().downgrade()));
+/// Answers calls, each after the length of its wait.
+pub(super) fn answer(
+    calls: Vec<Call<Caller>>,
+    answer: impl Fn(Duration) -> Result<Option<Grants>, LockError>,
+) {
+    for Call { caller, deadline, .. } in calls {
+        caller.reply.send(answer(deadline.wait).map_err(Box::new)).ok();
     }
 }
 
@@ -174,12 +166,6 @@ pub(crate) struct Grant {
 pub(crate) type Grants = Vec<Arc<Grant>>;
 
 impl Grant {
-    /// Returns the grant of a lease to a holder that comes after this many others.
-    pub(super) fn new(claim: Claim, handoff: u32, (queue, node): (Arc<LocalQueue>, NodeId)) -> Arc<Self> {
-        let share = Arc::new(Share::new(claim.lease(), handoff));
-        Arc::new(Self { claim: Some(claim), share, queue, node })
-    }
-
     /// Returns the holder's share of the lease.
     pub(crate) fn share(&self) -> &Arc<Share> {
         &self.share
@@ -398,7 +384,7 @@ mod tests {
             let path = NodePath::new(client.worker().root(), "/a").unwrap();
             loop {
                 let line = queues.at(&path).first().cloned();
-                if let Some(line) = line.filter(|line| line.state.lock().waiting() == count) {
+                if let Some(line) = line.filter(|line| line.state.lock().waiting.len() == count) {
                     return line;
                 }
                 tokio::task::yield_now().await;

@@ -79,13 +79,13 @@ macro_rules! scenes {
 
 scenes! {
     calls_of_two_processes_share_a_read_write_lock:
-        lock([&[LOCK, READ, READ], &[LOCK, READ, READ]]), 300_000;
-        small lock([&[LOCK, READ], &[LOCK, READ]]), 7_000;
+        lock([&[LOCK, READ, READ], &[LOCK, READ, READ]]), 280_000;
+        small lock([&[LOCK, READ], &[LOCK, READ]]), 5_000;
     calls_that_wait_try_leave_and_write_exclude_each_other_whenever_tasks_run:
-        lock([&[LOCK, TRY], &[BOUNDED]]).may(&[Leave, Write]).at_any_pace(), 300_000;
+        lock([&[LOCK, TRY], &[BOUNDED]]).may(&[Leave, Write]).at_any_pace(), 450_000;
         small lock([&[TRY], &[BOUNDED]]).may(&[Write]).at_any_pace(), 6_000;
     a_mutex_survives_any_fault_at_any_step:
-        lock([&[LOCK, LOCK, BOUNDED], &[LOCK]]).may(&[Leave, Write]).faults(1), 450_000;
+        lock([&[LOCK, LOCK, BOUNDED], &[LOCK]]).may(&[Leave, Write]).faults(1), 550_000;
         small lock([&[LOCK, LOCK], &[LOCK]]).may(&[Leave]).faults(1), 12_000;
     a_mutex_survives_any_two_faults:
         lock([&[LOCK, TRY], &[LOCK]]).may(&[Write]).faults(2), 150_000;
@@ -97,25 +97,25 @@ scenes! {
         lock([&[LOCK, LOCK, READ], &[]]).may(&[Write, Downgrade]).faults(1), 30_000;
         small lock([&[LOCK, LOCK], &[]]).may(&[Downgrade]).faults(1), 1_000;
     a_read_write_lock_survives_any_fault_at_any_step:
-        lock([&[LOCK, READ], &[READ]]).may(&[Write, Downgrade]).faults(1), 5_000;
+        lock([&[LOCK, READ], &[READ]]).may(&[Write, Downgrade]).faults(1), 120_000;
         small lock([&[LOCK], &[READ]]).may(&[Write, Downgrade]).faults(1), 7_000;
     tries_and_downgrades_beside_readers_survive_any_fault:
-        lock([&[LOCK, READ, TRY_READ], &[]]).beside(Mode::Exclusive).may(&[Write, Downgrade]).faults(1), 5_000;
+        lock([&[LOCK, READ, TRY_READ], &[]]).beside(Mode::Exclusive).may(&[Write, Downgrade]).faults(1), 300_000;
         small lock([&[LOCK, TRY_READ], &[]]).beside(Mode::Exclusive).may(&[Downgrade]).faults(1), 7_000;
     readers_of_another_library_are_let_in_whatever_fails:
-        lock([&[LOCK, READ, READ], &[]]).beside(Mode::Shared).may(&[Leave, Downgrade]).faults(1), 200_000;
+        lock([&[LOCK, READ, READ], &[]]).beside(Mode::Shared).may(&[Leave, Downgrade]).faults(1), 250_000;
         small lock([&[LOCK, READ], &[]]).beside(Mode::Shared).may(&[Downgrade]).faults(1), 14_000;
     calls_of_two_processes_share_two_permits:
-        permits(2, [&[LOCK, LOCK, BOUNDED], &[LOCK, TRY]]).may(&[Leave]), 5_000;
+        permits(2, [&[LOCK, LOCK, BOUNDED], &[LOCK, TRY]]).may(&[Leave]), 900_000;
         small permits(2, [&[LOCK, LOCK, LOCK], &[LOCK]]), 5_000;
     permits_survive_any_fault_at_any_step:
-        permits(2, [&[LOCK, LOCK, LOCK], &[LOCK]]).may(&[Leave, Write]).faults(1), 5_000;
+        permits(2, [&[LOCK, LOCK, LOCK], &[LOCK]]).may(&[Leave, Write]).faults(1), 1_100_000;
         small permits(2, [&[LOCK, LOCK, LOCK], &[]]).may(&[Write]).faults(1), 19_000;
     permits_are_taken_and_tried_whenever_tasks_run:
-        permits(2, [&[LOCK, LOCK, TRY], &[LOCK]]).may(&[Leave]).at_any_pace(), 5_000;
+        permits(2, [&[LOCK, LOCK, TRY], &[LOCK]]).may(&[Leave]).at_any_pace(), 15_000_000;
         small permits(1, [&[LOCK, TRY], &[]]).may(&[Leave]).at_any_pace(), 2_000;
     a_read_write_lock_is_shared_whenever_tasks_run:
-        lock([&[LOCK, READ], &[READ]]).may(&[Downgrade]).at_any_pace(), 50_000;
+        lock([&[LOCK, READ], &[READ]]).may(&[Downgrade]).at_any_pace(), 95_000;
         small lock([&[LOCK], &[READ]]).may(&[Downgrade]).at_any_pace(), 5_000;
 }
 

@@ -42,8 +42,7 @@ use super::held::{Admission, Handle, HeldNode, Kind, Mode, NodeId};
 pub(super) struct CallId(pub(super) u64);
 
 /// One call in line.
-#[derive(Debug)]
-#[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
+#[cfg_attr(test, derive(Clone, Debug, PartialEq, Eq, Hash))]
 pub(super) struct Call<C> {
     pub(super) id: CallId,
     pub(super) mode: Mode,
@@ -103,7 +102,7 @@ pub(super) enum Wake {
 }
 
 /// A call that is granted the lock.
-#[derive(Debug)]
+#[cfg_attr(test, derive(Debug))]
 pub(super) struct Granted<C, L> {
     pub(super) call: Call<C>,
     pub(super) claim: L,
@@ -113,15 +112,14 @@ pub(super) struct Granted<C, L> {
 }
 
 /// The calls of one client that wait for one lock or semaphore, and what they share of it.
-#[derive(Debug)]
-#[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
+#[cfg_attr(test, derive(Clone, Debug, PartialEq, Eq, Hash))]
 pub(super) struct State<C, L> {
     kind: Kind,
     queueing: Queueing,
     last_call: CallId,
     /// The last call whose listeners were told that it waits. One that comes back to an earlier place is not told again.
     told: CallId,
-    waiting: BTreeMap<CallId, Call<C>>,
+    pub(super) waiting: BTreeMap<CallId, Call<C>>,
     /// Not later than the earliest deadline of a call.
     deadline: Option<Instant>,
     pub(super) last_node: u64,
@@ -224,11 +222,6 @@ impl<C, L: Handle> State<C, L> {
 
 /// What is known of the line.
 impl<C, L: Handle> State<C, L> {
-    /// Returns the number of calls that wait.
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting.len()
-    }
-
     /// Returns the call that has waited for the longest time.
     pub(super) fn first(&self) -> Option<&Call<C>> {
         self.waiting.first_key_value().map(|(_, call)| call)
@@ -314,15 +307,8 @@ impl<C, L: Handle> State<C, L> {
             // The node before is gone, or this one would not be at the head.
             self.left.append(&mut self.held);
         }
-        // Most have one for a long time.
-        self.held.reserve_exact(1);
         self.held.push(HeldNode::new(NodeId(self.last_node), (claim, self.kind), mode, now));
         self.serve(now)
-    }
-
-    /// Takes note that the contender has left.
-    pub(super) fn withdrawn(&mut self) {
-        self.contender = None;
     }
 
     /// Takes note that a contender that does not wait has found others in the way. Returns the calls that do not wait either, and
@@ -351,8 +337,7 @@ impl<C, L: Handle> State<C, L> {
     pub(super) fn wake(&mut self, now: Instant) -> Wake {
         let wake = match self.task {
             Task::Absent if self.need() != Need::Nothing => Wake::NewTask,
-            // One that waits for a node that was in use has looked at its lease before.
-            Task::Asleep(_) if self.has_news(now) || self.is_open_to_first() => Wake::Task,
+            Task::Asleep(_) if self.has_news(now) => Wake::Task,
             _ => return Wake::Nobody,
         };
         self.task = Task::Awake;
@@ -371,11 +356,6 @@ impl<C, L: Handle> State<C, L> {
             Need::Nothing => self.held.is_empty(),
             Need::Contend(_) | Need::Withdraw | Need::Leave(..) => true,
         }
-    }
-
-    /// Returns whether the first call in line waits for the lease of a node, and not for its holders.
-    fn is_open_to_first(&self) -> bool {
-        self.first().is_some_and(|call| self.held.iter().any(|held| held.is_open_to(call.mode)))
     }
 
     /// Returns whether a node admits the first call in line, or has to leave because it never will.

@@ -12,12 +12,10 @@ use tracing::field::display;
 
 use crate::client::settings::WaitWarning;
 use crate::contend::{Contested, Wanted, contend};
-use crate::error::LockError;
 use crate::session::drive::Progress;
 use crate::time::sleep_until;
 
-use super::call::turn_away;
-use super::queue::LocalQueue;
+use super::queue::{LocalQueue, answer};
 use super::state::Need;
 
 /// The task of a local queue. If it ends early, because the client's thread ended or a bug made it panic, it fails the calls,
@@ -31,8 +29,11 @@ impl LocalQueue {
     /// Starts the task.
     pub(super) fn start(self: &Arc<Self>) {
         // Made here rather than in the future, which may be dropped before its first poll.
-        let task = Task(Some(self.clone()));
-        self.worker.tasks.spawn(task.run());
+        let (queue, mut task) = (self.clone(), Task(Some(self.clone())));
+        self.worker.tasks.spawn(async move {
+            queue.run().await;
+            task.0.take();
+        });
     }
 
     /// Does what the calls need until nobody waits.
@@ -46,7 +47,7 @@ impl LocalQueue {
         loop {
             let log = self.log_long_wait(&mut warning);
             let expired = self.state.lock().expire(Instant::now());
-            self.fail(expired, |waited| self.timeout(waited));
+            answer(expired, |waited| Err(self.timeout(waited)));
             self.change(|state, now| state.serve(now));
             let need = self.state.lock().next();
             match need {
@@ -78,7 +79,7 @@ impl LocalQueue {
                         () = closing.cancelled(), if !is_closed => {
                             is_closed = true;
                             let calls = self.state.lock().drain();
-                            self.fail(calls, |_| self.closed());
+                            answer(calls, |_| Err(self.worker.closed(&self.path)));
                         }
                         Some(end) = OptionFuture::from(contest.as_mut().as_pin_mut()) => {
                             contest.set(None);
@@ -101,11 +102,11 @@ impl LocalQueue {
             (Progress::Behind(holder), Wanted::Place(_)) => Some(holder.clone()),
             _ => None,
         };
-        self.note_front(front);
+        *self.front.lock() = front.map(Box::new);
         match progress {
             Progress::Queued(count) => {
                 let contended = self.state.lock().placed(Some(count));
-                turn_away(contended);
+                answer(contended, |_| Ok(None));
                 self.tell_queued();
             }
             Progress::Connecting => drop(self.state.lock().placed(None)),
@@ -115,7 +116,7 @@ impl LocalQueue {
 
     /// Handles the end of a contender.
     fn conclude(self: &Arc<Self>, end: Contested) {
-        self.note_front(None);
+        *self.front.lock() = None;
         match end {
             Ok(Some(claims)) => {
                 self.change(|state, now| state.headed(claims, now));
@@ -123,22 +124,20 @@ impl LocalQueue {
             }
             Ok(None) => {
                 let contended = self.state.lock().contended();
-                turn_away(contended);
+                answer(contended, |_| Ok(None));
             }
-            // It was withdrawn.
-            Err(LockError::Closed { .. }) => self.state.lock().withdrawn(),
             Err(error) => {
-                let calls = {
-                    let mut state = self.state.lock();
-                    state.withdrawn();
-                    state.drain()
-                };
-                self.fail(calls, |_| error.clone());
+                let mut state = self.state.lock();
+                state.contender = None;
+                // One that was withdrawn is closed.
+                let calls = if error.is_closed() { Vec::new() } else { state.drain() };
+                drop(state);
+                answer(calls, |_| Err(error.clone()));
             }
         }
     }
 
-    /// Waits for a change of a lease, unless one has given the task work. Returns `None` if there is no lease.
+    /// Waits until a change of a lease has given the task work. Returns `None` if there is no lease.
     async fn lease_changes(&self) -> Option<()> {
         let leases: Vec<_> = {
             let state = self.state.lock();
@@ -147,46 +146,32 @@ impl LocalQueue {
         };
         // The calls in line rely on the nodes.
         leases.iter().for_each(|lease| lease.urge());
-        let changes = leases.iter().map(|lease| {
-            let before = lease.look();
-            lease.until(move || lease.look() != before)
-        });
-        let mut changes: FuturesUnordered<_> = changes.collect();
-        // Behind the first looks, so that no change is missed.
-        let has_news = self.state.lock().has_news(Instant::now());
-        if has_news { Some(()) } else { changes.next().await }
+        let has_news = || self.state.lock().has_news(Instant::now());
+        let changes: FuturesUnordered<_> = leases.iter().map(|lease| lease.until(has_news)).collect();
+        pin!(changes).next().await
     }
 
     /// Logs that the calls wait long, if it is time for that. Returns the next time.
     fn log_long_wait(&self, warning: &mut WaitWarning) -> Option<Instant> {
         let since = self.state.lock().first()?.deadline.started;
         warning.check(since, |waited, left_out| {
-            let ((phase, holder), calls) = (self.in_the_way(), self.state.lock().waiting());
+            let ((phase, holder), calls) = (self.in_the_way(), self.state.lock().waiting.len());
             let (path, holder) = (&self.path, holder.as_ref().map(display));
             tracing::warn!(%path, ?waited, ?phase, holder, calls, left_out, "a call has waited long for its lock");
         })
     }
 }
 
-impl Task {
-    async fn run(mut self) {
-        if let Some(queue) = &self.0 {
-            queue.run().await;
-        }
-        self.0.take();
-    }
-}
-
 impl Drop for Task {
     fn drop(&mut self) {
         let Some(queue) = &self.0 else { return };
-        queue.note_front(None);
+        *queue.front.lock() = None;
         let mut calls = Vec::new();
         queue.change(|state, _| {
             calls = state.abandon();
             Vec::new()
         });
-        queue.fail(calls, |_| queue.closed());
+        answer(calls, |_| Err(queue.worker.closed(&queue.path)));
     }
 }
 
@@ -196,6 +181,7 @@ mod tests {
 
     use crate::client::connected;
     use crate::error::Holder;
+    use crate::error::LockError;
     use crate::local_queue::LocalQueues;
     use crate::path::NodePath;
 

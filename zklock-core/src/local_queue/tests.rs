@@ -155,7 +155,7 @@ fn a_contender_of_the_other_side_than_the_first_call_is_withdrawn() {
     scene.gone(1);
     assert_eq!(scene.state.wake(scene.now), Wake::Task);
     assert!(matches!(scene.state.next(), Need::Withdraw));
-    scene.state.withdrawn();
+    scene.state.contender = None;
     scene.enter(Shared);
 }
 
@@ -354,7 +354,7 @@ fn a_call_that_waits_uses_the_contender_of_a_try_and_not_the_other_way_round() {
     scene.gone(1);
     scene.attempt(Exclusive).unwrap();
     assert_eq!(scene.state.next(), Need::Withdraw);
-    scene.state.withdrawn();
+    scene.state.contender = None;
     assert!(matches!(scene.state.next(), Need::Contend(Entry { contention: Contention::Leave, .. })));
 }
 
@@ -372,5 +372,5 @@ fn deadlines_are_kept_in_order_and_wake_the_task_only_if_they_are_earlier() {
     let expired = scene.state.expire(scene.now + WITHIN);
     assert_eq!(expired.iter().map(|call| call.id.0).collect::<Vec<_>>(), [4]);
     assert_eq!(scene.state.expire(scene.now + 3 * WITHIN).len(), 2);
-    assert_eq!(scene.state.waiting(), 0);
+    assert_eq!(scene.state.waiting.len(), 0);
 }

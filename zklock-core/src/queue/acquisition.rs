@@ -183,12 +183,10 @@ impl Acquisition {
             }
             (State::Preparing, _) => self.prepare(),
             (State::Locating, Event::Located(nodes)) => self.located(nodes),
-            (State::Locating, Event::ParentMissing) => self.located(Vec::new()),
             (State::Locating, Event::Refused) => self.finish(End::Abandoned),
             (State::Locating, _) => self.locate(),
             (State::Trimming(node), _) => self.queue(node),
             (State::Queued(node), Event::Listed(children)) => self.place(node, &children),
-            (State::Queued(_), Event::ParentMissing) => self.gone(),
             (State::Held(_), Event::OwnNodeGone) => self.gone(),
             (State::Waiting(node), Event::Inherited) => self.hold(node),
             (State::Queued(node) | State::Waiting(node), _) => self.queue(node),

@@ -199,29 +199,24 @@ impl NodeWatcher {
     /// one on the own node. Returns `None` if there is no list.
     async fn list_queue(&mut self, since: Instant) -> Result<Option<Watch>, LossReason> {
         let listed = self.ask(self.session.requests().list(self.place().0)).await;
-        self.listed = listed.as_ref().map_or(self.listed, |children| children.connection);
-        if self.is_missing(listed.as_ref().map(|children| &*children.names)).await {
+        let Ok(children) = listed else { return Ok(None) };
+        self.listed = children.connection;
+        if self.is_missing(&children.names).await {
             return Err(LossReason::NodeDeleted);
         }
         // A list without the node has a watch that does not fire at its end.
-        let listed = listed.ok().filter(|children| self.is_in(&children.names));
-        Ok(listed.and_then(|children| {
-            // They may have come right behind the holder.
-            self.known.note_list(has_others(&children.names, self.name()).then_some(since));
-            children.watch
-        }))
+        if !self.is_in(&children.names) {
+            return Ok(None);
+        }
+        // They may have come right behind the holder.
+        self.known.note_list(has_others(&children.names, self.name()).then_some(since));
+        Ok(children.watch)
     }
 
     /// Returns whether a list lacks the node, so that it is gone, or the server does not list it. A server that was started
-    /// again may have forgotten some (ZOOKEEPER-4846).
-    async fn is_missing(&self, listed: Result<&[String], &RequestError>) -> bool {
-        let is_listed = match listed {
-            Ok(names) => self.is_in(names),
-            // Servers delete queues in which they list no node.
-            Err(RequestError::NoNode) => false,
-            Err(_) => return false,
-        };
-        !is_listed && self.ask(self.session.is_unlisted(&self.path)).await.is_ok()
+    /// again may have forgotten some (ZOOKEEPER-4846), and deletes queues in which it lists no node.
+    async fn is_missing(&self, names: &[String]) -> bool {
+        !self.is_in(names) && self.ask(self.session.is_unlisted(&self.path)).await.is_ok()
     }
 
     fn is_in(&self, names: &[String]) -> bool {
@@ -270,7 +265,10 @@ impl NodeWatcher {
     async fn is_unlisted_on(&mut self, connection: u64) -> bool {
         self.listed = connection;
         let names = self.ask(self.session.requests().names(self.place().0)).await;
-        self.is_missing(names.as_deref()).await
+        match names {
+            Ok(names) => self.is_missing(&names).await,
+            Err(_) => false,
+        }
     }
 
     /// Looks whether a node is there that the client may not read, and waits until it is time to look again. A turn ends

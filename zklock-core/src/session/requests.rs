@@ -30,7 +30,7 @@ use super::security::{NodeAcl, NodeAcls};
 pub(crate) use zookeeper_client::Stat;
 
 pub(crate) use self::data::{Guarded, Guards, Write};
-pub(crate) use self::entry::{Entry, NewNode, NotCreated};
+pub(crate) use self::entry::{Entry, NewNode};
 
 use self::length::Transaction;
 
@@ -41,6 +41,16 @@ pub(crate) struct Children {
     pub(crate) watch: Option<Watch>,
     /// The connection on which the server listed them.
     pub(crate) connection: u64,
+}
+
+impl Children {
+    fn of(listed: Result<(Vec<String>, Option<Watch>), zk::Error>, client: &Live) -> Result<Self, zk::Error> {
+        let (names, watch) = match listed {
+            Err(zk::Error::NoNode) => Default::default(),
+            listed => listed?,
+        };
+        Ok(Self { names, watch, connection: client.number })
+    }
 }
 
 /// The data of a node, and the stat that was read with it.
@@ -129,12 +139,12 @@ impl Requests {
         Ok(nodes)
     }
 
-    /// Lists the children of a node, and watches them.
+    /// Lists the children of a node, and watches them. A node that does not exist has none, and is not watched.
     pub(crate) async fn list(&self, dir: &str) -> Result<Children, RequestError> {
         let list = async |client: &Live| {
-            let (names, watcher) = client.list_and_watch_children(dir).await?;
-            let (watch, connection) = (Some(Watch::of(watcher, client)), client.number);
-            Ok::<_, zk::Error>(Children { names, watch, connection })
+            let listed = client.list_and_watch_children(dir).await;
+            let listed = listed.map(|(names, watcher)| (names, Some(Watch::of(watcher, client))));
+            Children::of(listed, client)
         };
         self.send(Ack::Read, list).await
     }
@@ -150,8 +160,8 @@ impl Requests {
 
     async fn list_unwatched(&self, dir: &str) -> Result<Children, RequestError> {
         let list = async |client: &Live| {
-            let (names, connection) = (client.list_children(dir).await?, client.number);
-            Ok::<_, zk::Error>(Children { names, watch: None, connection })
+            let listed = client.list_children(dir).await;
+            Children::of(listed.map(|names| (names, None)), client)
         };
         self.send(Ack::Read, list).await
     }
@@ -169,7 +179,7 @@ impl Requests {
         self.send(Ack::Read, watch).await
     }
 
-    /// Lists the names of children, and sets no watch.
+    /// Lists the names of children, and sets no watch. A node that does not exist has none.
     pub(crate) async fn names(&self, dir: &str) -> Result<Vec<String>, RequestError> {
         self.list_unwatched(dir).await.map(|children| children.names)
     }

@@ -39,13 +39,26 @@ impl Launched {
     /// Starts both processes.
     pub(super) fn new(program: &[OsString], bond: Bond, held: &Held) -> io::Result<Self> {
         let changes = unix::signal(SignalKind::child())?;
-        let mut stage = Stage::open();
+        let stage = Stage::open();
         let environment =
             [("ZKLOCK_PATH", held.path().to_owned()), ("ZKLOCK_TOKEN", held.fencing_token().to_text())];
         let child = Child::new(launch::start(program, &environment, bond, stage.place())?);
-        let watchdog = (bond == Bond::Bound).then(|| Watchdog::start(child.group())).transpose()?;
-        stage.listen(&child)?;
-        Ok(Self { watchdog, child, changes, stage })
+        let mut launched = Self { watchdog: None, child, changes, stage };
+        match launched.attend(bond) {
+            Ok(()) => Ok(launched),
+            Err(error) => {
+                // The process may have the terminal already.
+                launched.give_up();
+                Err(error)
+            }
+        }
+    }
+
+    fn attend(&mut self, bond: Bond) -> io::Result<()> {
+        if bond == Bond::Bound {
+            self.watchdog = Some(Watchdog::start(self.child.group())?);
+        }
+        self.stage.listen(&self.child)
     }
 
     /// Lets the program begin as soon as it is watched, unless its lock ends before, or a signal asks for the end.

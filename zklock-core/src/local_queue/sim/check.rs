@@ -154,7 +154,7 @@ impl World {
         for (index, process) in self.processes.iter().enumerate() {
             let line = &process.state;
             let in_line = process.calls.iter().filter(|call| call.is_in_line()).count();
-            assert_eq!(line.waiting(), in_line, "a call is lost or doubled");
+            assert_eq!(line.waiting.len(), in_line, "a call is lost or doubled");
             assert!(line.held.len() <= most, "a line has more than its client can hold");
             let is_behind_others = self.setup.permits.is_none() && line.contender.is_some_and(is_queued);
             let is_try = |call: &Caller| call.is_in_line() && call.spec.contention == Contention::Leave;

@@ -138,11 +138,11 @@ impl World {
         match &process.task {
             Task::Absent => false,
             Task::Awake => true,
-            Task::Asleep(until, looks) => {
+            Task::Asleep(until) => {
                 self.show(index);
                 process.is_roused
                     || until.is_some_and(|until| until <= self.now)
-                    || looks.iter().any(|(claim, look)| claim.shown().is_some_and(|shown| shown != *look))
+                    || process.state.has_news(self.now)
             }
         }
     }

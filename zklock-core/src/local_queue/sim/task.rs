@@ -2,8 +2,6 @@
 
 use crate::deadline::Contention;
 
-use crate::local_queue::held::Handle;
-
 use super::node::{Claim, Lease, Node, Owner};
 use super::world::{Contender, Task, World};
 use crate::local_queue::state::Need;
@@ -54,7 +52,7 @@ impl World {
         if let Some(zxid) = contender.zxid {
             self.node(zxid).exists = false;
         }
-        self.processes[process].state.withdrawn();
+        self.processes[process].state.contender = None;
         self.wake(process);
     }
 
@@ -70,7 +68,7 @@ impl World {
     pub(super) fn refuse(&mut self, process: usize) {
         self.processes[process].contender = None;
         let line = &mut self.processes[process].state;
-        line.withdrawn();
+        line.contender = None;
         let failed = line.drain();
         self.answer(process, failed);
         self.wake(process);
@@ -107,11 +105,7 @@ impl World {
                 state.leave();
                 Vec::new()
             }),
-            Need::Wait(until) => {
-                let claims = process.state.held.iter().map(|held| held.claim.clone());
-                let looks = claims.map(|claim| (claim.clone(), claim.look())).collect();
-                process.task = Task::Asleep(until, looks);
-            }
+            Need::Wait(until) => process.task = Task::Asleep(until),
             Need::Nothing => {
                 assert_eq!(process.contender, None, "the task leaves a contender alone");
                 process.task = Task::Absent;

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use super::trail::Trail;
 use crate::client::settings::Queueing;
 use crate::deadline::{Contention, Deadline};
-use crate::lease::Look;
 use crate::local_queue::held::{Mode, NodeId};
 use crate::local_queue::state::{Call, CallId, Entry, Granted, State, Wake};
 
@@ -88,8 +87,8 @@ pub(super) struct Contender {
 pub(super) enum Task {
     Absent,
     Awake,
-    /// Until this instant, or until the state of a lease is not what it was.
-    Asleep(Option<Instant>, Vec<(Claim, Look)>),
+    /// Until this instant, or until a lease has given it work.
+    Asleep(Option<Instant>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

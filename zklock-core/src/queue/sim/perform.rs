@@ -233,9 +233,7 @@ impl World {
                 }
             }),
             Action::Locate(id) => {
-                let Some(children) = self.server.list() else {
-                    return Some(Event::ParentMissing);
-                };
+                let children = self.server.list().unwrap_or_default();
                 let mine = |name: &String| Contender::parse(name).is_some_and(|c| c.is_of(*id));
                 let mine = children.into_iter().filter(mine).filter_map(|name| self.server.stat(&name));
                 let mine = mine.collect::<Vec<_>>();
@@ -243,7 +241,7 @@ impl World {
                 let is_own = |node: &Node| node.owner == Server::session_of(index);
                 Some(if mine.iter().all(is_own) { Event::Located(mine) } else { Event::SessionLost })
             }
-            Action::List => Some(self.server.list().map_or(Event::ParentMissing, Event::Listed)),
+            Action::List => Some(Event::Listed(self.server.list().unwrap_or_default())),
             Action::Watch(ahead) => {
                 let is_gone = match &ahead.obstacle {
                     // The end of the own node is noticed first.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::error::Refusal;
 use crate::path::NodePath;
 use crate::queue::acquisition::{Event, Node, Sight};
 use crate::queue::contender::ContenderId;
@@ -11,7 +12,7 @@ use crate::session::Session;
 use crate::session::clock::Instant;
 use crate::session::queues::Way;
 use crate::session::request_error::RequestError;
-use crate::session::requests::{Children, Entry, NewNode, NotCreated, Watched};
+use crate::session::requests::{Children, Entry, NewNode, Watched};
 use crate::time::timeout;
 
 use super::Driver;
@@ -97,12 +98,11 @@ impl Driver {
         let session = self.session.clone();
         match session.requests().locate(self.path.full(), id).await {
             Ok(nodes) => Event::Located(nodes),
-            Err(RequestError::NoNode) => Event::ParentMissing,
             Err(error) => self.failed(error),
         }
     }
 
-    fn queue_created(&mut self, created: Result<Node, NotCreated>) -> Event {
+    fn queue_created(&mut self, created: Result<Node, RequestError>) -> Event {
         let (queues, path) = (&self.session.queues, &self.path);
         match created {
             Ok(node) => {
@@ -110,16 +110,18 @@ impl Driver {
                 self.is_settled = true;
                 Event::Entered(node, Sight::Alone)
             }
-            Err(NotCreated::Exists) => {
+            Err(RequestError::NoNode) => Event::ParentMissing,
+            Err(RequestError::Refused(Refusal::NodeExists)) => {
                 queues.note_occupied(path, self.connection);
                 Event::QueueExists
             }
-            Err(NotCreated::Impossible) => {
+            // This client may not do so below this parent, the paths there are too long for a transaction, or the server
+            // does not know the requests.
+            Err(RequestError::Denied(_) | RequestError::Refused(_)) => {
                 queues.close(path, self.connection);
                 Event::QueueExists
             }
-            Err(NotCreated::NoParent) => Event::ParentMissing,
-            Err(NotCreated::Failed(error)) => self.failed(error),
+            Err(error) => self.failed(error),
         }
     }
 

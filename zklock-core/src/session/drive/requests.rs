@@ -60,20 +60,8 @@ impl Driver {
         }
         match listed {
             Ok(children) => self.check_list(children).await,
-            Err(RequestError::NoNode) => self.parent_missing().await,
             Err(error) => self.failed(error),
         }
-    }
-
-    /// Takes note that the queue is gone, although the own node was in it.
-    async fn parent_missing(&mut self) -> Event {
-        let own = self.machine.node().map(|node| node.name.clone());
-        if let Some(own) = own
-            && let Err(error) = self.delete_unlisted(&own).await
-        {
-            return self.failed(error);
-        }
-        Event::ParentMissing
     }
 
     pub(super) fn renew_connection(&mut self) {

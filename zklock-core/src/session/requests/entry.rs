@@ -34,19 +34,6 @@ pub(crate) struct Entry {
     pub(crate) queue: Option<Watched>,
 }
 
-/// The reason why a queue was not created with its contender.
-#[derive(Debug)]
-pub(crate) enum NotCreated {
-    /// The queue exists.
-    Exists,
-    /// The node above the queue is missing.
-    NoParent,
-    /// This client may not do so below this parent, the paths there are too long for a transaction, or the server does not
-    /// know the requests.
-    Impossible,
-    Failed(RequestError),
-}
-
 impl Requests {
     /// Creates a contender, and sends the other requests of its way into the queue in the same round trip.
     pub(in crate::session) async fn enter(&self, new: NewNode<'_>, way: Way) -> Result<Entry, RequestError> {
@@ -77,45 +64,24 @@ impl Requests {
     ///
     /// All nodes of a transaction have one zxid, and that of the queue is in the answer of any server. Servers before 3.7.2
     /// and 3.8.2 leave the contender's stat out (ZOOKEEPER-4026).
-    pub(crate) async fn create_queue(&self, new: NewNode<'_>) -> Result<Node, NotCreated> {
-        let client = self.client().await.map_err(NotCreated::Failed)?;
+    pub(crate) async fn create_queue(&self, new: NewNode<'_>) -> Result<Node, RequestError> {
+        let client = self.client().await?;
         let acls = self.acls.own.acls();
         let mut transaction = Transaction::new(&client);
-        let steps = transaction.create(new.dir, b"", (zk::CreateMode::Container, acls)).and_then(|()| {
-            transaction.create(new.path, new.data, (zk::CreateMode::EphemeralSequential, acls))
-        });
-        steps.map_err(|error| NotCreated::Failed(error.into()))?;
-        let mut writer = transaction.checked().map_err(|_| NotCreated::Impossible)?;
+        transaction.create(new.dir, b"", (zk::CreateMode::Container, acls))?;
+        transaction.create(new.path, new.data, (zk::CreateMode::EphemeralSequential, acls))?;
+        let mut writer = transaction.checked()?;
         let sent = Instant::now();
         let committed = writer.commit().await;
-        let refused = committed.as_ref().err().and_then(refusal);
         let committed =
             committed.map_err(|error| RequestError::of_transaction(error, |_| Permission::Create));
-        match (self.note(Ack::Write, sent, committed), refused) {
-            (_, Some(refused)) => Err(refused),
-            (Err(error), None) => Err(NotCreated::Failed(error)),
-            (Ok(results), None) => match &results[..] {
-                [Created { stat: queue, .. }, Created { path, stat }] => {
-                    let is_told = stat.czxid == queue.czxid;
-                    let owner = if is_told { stat.ephemeral_owner } else { client.session_id().0 };
-                    Ok(Node { name: path[new.dir.len() + 1..].to_owned(), zxid: queue.czxid, owner })
-                }
-                _ => Err(NotCreated::Failed(RequestError::Unknown(
-                    "the server answered another transaction".into(),
-                ))),
-            },
+        match &self.note(Ack::Write, sent, committed)?[..] {
+            [Created { stat: queue, .. }, Created { path, stat }] => {
+                let is_told = stat.czxid == queue.czxid;
+                let owner = if is_told { stat.ephemeral_owner } else { client.session_id().0 };
+                Ok(Node { name: path[new.dir.len() + 1..].to_owned(), zxid: queue.czxid, owner })
+            }
+            _ => Err(RequestError::Unknown("the server answered another transaction".into())),
         }
-    }
-}
-
-/// Returns the definite refusal that an error of the transaction means.
-fn refusal(error: &zk::MultiWriteError) -> Option<NotCreated> {
-    let zk::MultiWriteError::OperationFailed { index, source } = error else { return None };
-    match (index, source) {
-        (0, zk::Error::NodeExists) => Some(NotCreated::Exists),
-        (0, zk::Error::NoNode) => Some(NotCreated::NoParent),
-        // The queue and the contender have the access control list of this client's nodes.
-        (_, zk::Error::NoAuth | zk::Error::Unimplemented) => Some(NotCreated::Impossible),
-        _ => None,
     }
 }
