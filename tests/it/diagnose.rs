@@ -1,12 +1,13 @@
 //! Wrong addresses: each has its own reason in the error of a connect, in the readiness, and in the log.
 
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use zklock::Config;
-use zklock_testkit::impostor::Impostor;
 
 use crate::support::diagnosis::assert_told;
 use crate::support::logs::{Loud, logged};
@@ -38,28 +39,66 @@ impl BlackHole {
     }
 }
 
+/// Starts a server that is not ZooKeeper, and returns its address.
+async fn impostor<F: Future<Output = io::Result<()>> + Send + 'static>(serve: fn(TcpStream) -> F) -> String {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            tokio::spawn(async move { serve(stream).await.ok() });
+        }
+    });
+    address.to_string()
+}
+
+async fn keep_open(mut stream: TcpStream) -> io::Result<()> {
+    stream.read_to_end(&mut Vec::new()).await.map(drop)
+}
+
+async fn close(_stream: TcpStream) -> io::Result<()> {
+    Ok(())
+}
+
+async fn speak_ssh(mut stream: TcpStream) -> io::Result<()> {
+    stream.write_all(b"SSH-2.0-OpenSSH_9.2p1 Debian\r\n").await?;
+    keep_open(stream).await
+}
+
+async fn speak_http(stream: TcpStream) -> io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    stream.read_until(b'\n', &mut Vec::new()).await?;
+    stream.write_all(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n").await
+}
+
+/// Answers a `ClientHello` with an alert, and closes all other connections.
+async fn speak_tls(mut stream: TcpStream) -> io::Result<()> {
+    let mut words = [0; 5];
+    stream.read_exact(&mut words).await?;
+    // A fatal alert: no handshake with these suites.
+    let alert: &[u8] = if words[0] == 0x16 { &[0x15, 3, 3, 0, 2, 2, 40] } else { &[] };
+    stream.write_all(alert).await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_wrong_address_has_its_reason_in_the_error_the_readiness_and_the_log() {
     Loud::listen();
     let black_hole = BlackHole::start().await;
-    let (silent, closing) = (Impostor::Silent.start().unwrap(), Impostor::Closing.start().unwrap());
-    let (http, tls) = (Impostor::Http.start().unwrap(), Impostor::Tls.start().unwrap());
-    let ssh = Impostor::Ssh.start().unwrap();
-    let several = format!(
-        "127.0.0.1:1: it refuses connections: nothing listens on this port; {}: it closes",
-        closing.connect_string()
-    );
+    let (silent, closing) = (impostor(keep_open).await, impostor(close).await);
+    let (http, tls, ssh) = (impostor(speak_http).await, impostor(speak_tls).await, impostor(speak_ssh).await);
+    let several =
+        format!("127.0.0.1:1: it refuses connections: nothing listens on this port; {closing}: it closes");
     let cases = [
         // A label is too long for any name service, so that none is asked.
         (format!("{}.invalid:2181", "x".repeat(64)), "unknown host"),
         ("127.0.0.1:1".to_owned(), "refuses connections"),
         (black_hole.address.to_string(), "no answer from its address"),
-        (silent.connect_string(), "accepts connections, and does not answer"),
-        (closing.connect_string(), "closes connections at once"),
-        (http.connect_string(), "speaks HTTP"),
-        (tls.connect_string(), "expects TLS"),
-        (ssh.connect_string(), "not ZooKeeper: it begins with \"SSH-2.0-OpenSSH_9.2p1 Debian\""),
-        (format!("127.0.0.1:1,{}", closing.connect_string()), &several),
+        (silent.clone(), "accepts connections, and does not answer"),
+        (closing.clone(), "closes connections at once"),
+        (http.clone(), "speaks HTTP"),
+        (tls.clone(), "expects TLS"),
+        (ssh.clone(), "not ZooKeeper: it begins with \"SSH-2.0-OpenSSH_9.2p1 Debian\""),
+        (format!("127.0.0.1:1,{}", closing.clone()), &several),
     ];
     join_all(cases.iter().map(|(servers, reason)| assert_told(reason, servers, WITHIN))).await;
 }

@@ -255,12 +255,6 @@ pub enum LockError {
 }
 
 impl LockError {
-    /// Creates the error of a call that does not wait for a contended lock, for the command `zklock`.
-    #[doc(hidden)]
-    pub fn contended(path: String) -> Self {
-        Self::Timeout { path, waited: Duration::ZERO, phase: Phase::Queued, holder: None }
-    }
-
     /// Returns whether the deadline passed.
     pub fn is_timeout(&self) -> bool {
         matches!(self, Self::Timeout { .. })
@@ -458,7 +452,15 @@ mod tests {
         let refused = |refusal| LockError::Refused { path: path(), refusal };
         let connect = LockError::Connect { endpoints: "h:1".into(), waited, reason: "refused".into() };
         let kinds = [
-            (LockError::contended(path()), ErrorKind::TimedOut),
+            (
+                LockError::Timeout {
+                    path: path(),
+                    waited: Duration::ZERO,
+                    phase: Phase::Queued,
+                    holder: None,
+                },
+                ErrorKind::TimedOut,
+            ),
             (connect, ErrorKind::NotConnected),
             (LockError::Closed { path: path() }, ErrorKind::BrokenPipe),
             (refused(Refusal::NoNode), ErrorKind::NotFound),

@@ -216,7 +216,8 @@ impl<K> Guard<K> {
     }
 
     /// Returns a guard of another kind with the same holds and callbacks.
-    pub(crate) fn into_kind<T>(self) -> Guard<T> {
+    #[doc(hidden)]
+    pub fn into_kind<T>(self) -> Guard<T> {
         Guard::with_callbacks(self.callbacks, self.holds)
     }
 

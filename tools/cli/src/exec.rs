@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::json;
-use zklock::{Client, Config, LockError};
+use zklock::{Client, Config, Guard, LockError};
 
-use crate::arguments::Exec;
+use crate::arguments::{Exec, Side};
 use crate::exit::{Code, Failure};
-use crate::lock::{self, Lock};
 use crate::output::{CUT_SHORT, Output};
 use crate::program::{End, Ended, Signals, reap_between_programs, supervise};
 use crate::session::during;
@@ -67,7 +66,7 @@ async fn under_lock(
 
 /// Gives the lock back. Fails if it is lost. If the servers do not answer, it is free when the session has ended.
 async fn release(
-    held: Lock,
+    held: Guard<()>,
     options: &Exec,
     signals: &mut Signals,
     output: &Output,
@@ -95,9 +94,21 @@ impl Once {
     }
 }
 
+/// Takes the lock that the options describe.
+async fn lock(client: &Client, options: &Exec) -> Result<Guard<()>, LockError> {
+    let wait = (!options.no_wait).then(|| options.wait.unwrap_or(Duration::MAX));
+    let path = &options.path;
+    Ok(match (options.mode, options.permits.zip(options.of)) {
+        (Some(Side::Read), _) => client.rwlock(path)?.take_read(wait).await?.into_kind(),
+        (Some(Side::Write), _) => client.rwlock(path)?.take_write(wait).await?.into_kind(),
+        (None, Some((wanted, of))) => client.semaphore(path, of)?.take(wanted, wait).await?.into_kind(),
+        (None, None) => client.mutex(path)?.take(wait).await?.into_kind(),
+    })
+}
+
 /// Takes the lock, unless the period begins first: its holder may run the program for long.
-async fn take(client: &Client, options: &Exec, once: Option<&Once>) -> Result<Option<Lock>, Failure> {
-    let taking = lock::take(client, options);
+async fn take(client: &Client, options: &Exec, once: Option<&Once>) -> Result<Option<Guard<()>>, Failure> {
+    let taking = lock(client, options);
     let taken = match once {
         Some(once) => client.unless_begun((&once.tick, once.period), taking).await,
         None => taking.await.map(Some),
@@ -114,7 +125,7 @@ fn skip(options: &Exec, output: &Output) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-async fn may_start(held: &Lock, once: Option<&Once>) -> Result<bool, Failure> {
+async fn may_start(held: &Guard<()>, once: Option<&Once>) -> Result<bool, Failure> {
     let Some(Once { tick, period }) = once else { return Ok(true) };
     held.once_per(tick, *period).await.map_err(|error| match error {
         LockError::Timeout { .. } | LockError::OutcomeUnknown { .. } | LockError::Closed { .. } => {

@@ -17,7 +17,6 @@ mod exec;
 mod exit;
 mod force;
 mod lead;
-mod lock;
 mod ls;
 mod output;
 mod program;

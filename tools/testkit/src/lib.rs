@@ -43,8 +43,6 @@ mod error;
 mod eventually;
 #[doc(hidden)]
 pub mod four_letter;
-#[doc(hidden)]
-pub mod impostor;
 mod listener;
 pub mod model;
 mod proxy;

@@ -98,7 +98,7 @@ impl Scene {
         self.recorder.asked()
     }
 
-    fn failed(&self) -> Option<f64> {
+    fn failed(&self) -> Option<u64> {
         self.recorder.value("zklock_acquisitions_total a exclusive failed")
     }
 }
@@ -123,7 +123,7 @@ fn only_the_gauges_of_an_idle_lock_are_reported_again() {
         of_locks(scene.report(connected()))
             .contains(&"zklock_acquisitions_total a exclusive failed".to_owned())
     );
-    assert_eq!(scene.failed(), Some(2.0));
+    assert_eq!(scene.failed(), Some(2));
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn counts_that_the_recorder_has_not_taken_are_in_the_next_report() {
     catch_unwind(AssertUnwindSafe(make)).unwrap_err();
     assert_eq!(scene.failed(), None);
     scene.report(connected());
-    assert_eq!(scene.failed(), Some(1.0));
+    assert_eq!(scene.failed(), Some(1));
 }
 
 #[derive(Clone, Default)]
@@ -199,7 +199,7 @@ fn panics_of_the_recorder_end_no_reports_and_are_logged_once() {
         with_local_recorder(&recorder, || exporter.run(&orders, || None));
     });
     assert_eq!(told.iter().count(), 2);
-    assert_eq!(recorder.value("zklock_once_starts_total"), Some(1.0));
+    assert_eq!(recorder.value("zklock_once_starts_total"), Some(1));
     let log = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
     assert_eq!(log.matches("the recorder of metrics panicked").count(), 1, "{log}");
 }

@@ -3,13 +3,10 @@
 use std::thread;
 
 use fastrand::Rng;
-use futures_lite::future::block_on;
 use tokio::runtime::Handle;
 use zklock_testkit::EmbeddedServer;
 
-use super::super::scope::inherit_blocking;
 use super::super::*;
-use crate::RwLock;
 use crate::client::{connect, connected};
 
 /// Each round has another order of the threads.
@@ -20,30 +17,6 @@ async fn clients() -> (EmbeddedServer, Client, Client) {
     let (server, one) = connected().await;
     let other = connect(&server).await;
     (server, one, other)
-}
-
-/// Writes inside of a hold that ends meanwhile on another thread.
-async fn write_meanwhile(lock: &RwLock, stranger: &RwLock) {
-    let writer = lock.write().await.unwrap();
-    let token = writer.fencing_token();
-    let entering = lock.clone();
-    let enter = async { inherit_blocking(move || block_on(entering.write())) };
-    let heir = thread::spawn(writer.scope(enter).await);
-    writer.release().await.unwrap();
-    let heir = heir.join().unwrap().unwrap();
-    assert!(heir.fencing_token() >= token && heir.is_held());
-    let tried = stranger.try_read().await.unwrap();
-    assert!(tried.is_none(), "a stranger reads beside {heir:?}");
-    heir.release().await.unwrap();
-}
-
-#[tokio::test]
-async fn an_heir_writes_alone_while_the_hold_around_it_ends() {
-    let (_server, client, other) = clients().await;
-    let (lock, stranger) = (client.rwlock("/a").unwrap(), other.rwlock("/a").unwrap());
-    for _ in 0..ROUNDS {
-        write_meanwhile(&lock, &stranger).await;
-    }
 }
 
 /// The entries into one lock that several threads enter and end.
