@@ -250,8 +250,8 @@ async fn ask(
     }
 }
 
-/// Looks at a tick once a second, on the client's thread, until its period has begun. Ends when no call waits for that any
-/// more, or when the servers refuse the requests.
+/// Looks at a tick once a second, on the client's thread, until its period has begun. Ends in its next look
+/// when no call waits for that any more, or when the servers refuse the requests.
 async fn poll(worker: Arc<Worker>, polled: Polled, answer: Answer) {
     let mut known = None;
     let pause = || worker.closing.run_until_cancelled(sleep(LOOK_EVERY));

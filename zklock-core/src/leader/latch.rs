@@ -155,7 +155,8 @@ impl LeaderLatch {
         let is_settled = !matches!(*self.position.borrow(), Position::Starts);
         match self.election.worker.current_session() {
             None => Phase::Connecting,
-            Some(_) if is_settled => Phase::Queued,
+            // A sole candidate is not settled while it pauses for the handover.
+            Some(_) if is_settled || !self.election.handover.is_zero() => Phase::Queued,
             Some(_) => Phase::Entering,
         }
     }

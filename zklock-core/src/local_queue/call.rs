@@ -35,9 +35,7 @@ impl LocalQueue {
                 mem::forget(waiting);
                 let Ok(answer) = answer else { return Err(self.worker.closed(&self.path)) };
                 let Some(grants) = answer.map_err(|error| *error)? else { return Ok(None) };
-                if let Some(grant) = grants.first() {
-                    grant.share().lease().check_process()?;
-                }
+                grants.first().map_or(Ok(()), |grant| grant.share().lease().check_process())?;
                 match grants.iter().find_map(|grant| grant.share().lease().check().err()) {
                     None => {
                         // The thread that has sent the grants may not have told so yet. An end comes before

@@ -241,7 +241,7 @@ impl<C, L: Handle> State<C, L> {
     fn ahead(&self) -> Option<usize> {
         let others = self.contender.and_then(|contender| contender.ahead).unwrap_or(0);
         // A contender stands behind the permits of its client.
-        let own = if self.has_all() { self.in_use() } else { 0 };
+        let own = self.held.iter().filter(|held| self.has_all() && !held.is_vacant()).count();
         self.is_queued().then_some(others + own)
     }
 
@@ -256,12 +256,7 @@ impl<C, L: Handle> State<C, L> {
 
     /// Returns whether calls in line wait for calls of this client that hold the lock, and for no other client.
     pub(super) fn is_behind_own(&self) -> bool {
-        self.has_all() && self.in_use() > 0 && !self.is_contender_queued()
-    }
-
-    /// Returns the number of nodes under which calls of this client hold the lock.
-    fn in_use(&self) -> usize {
-        self.held.iter().filter(|held| !held.is_vacant()).count()
+        self.has_all() && self.held.iter().any(|held| !held.is_vacant()) && !self.is_contender_queued()
     }
 
     /// Returns whether this client has the lock, or as many permits as it can have.

@@ -2,8 +2,10 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use futures_lite::future::poll_once;
 use futures_util::future::OptionFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::task::yield_now;
@@ -146,9 +148,14 @@ impl LocalQueue {
         };
         // The calls in line rely on the nodes.
         leases.iter().for_each(|lease| lease.urge());
-        let has_news = || self.state.lock().has_news(Instant::now());
+        // All leases are registered before the first look, which is then one for all of them.
+        let is_registered = AtomicBool::new(false);
+        let has_news = || is_registered.load(Ordering::Relaxed) && self.state.lock().has_news(Instant::now());
         let changes: FuturesUnordered<_> = leases.iter().map(|lease| lease.until(has_news)).collect();
-        pin!(changes).next().await
+        let mut changes = pin!(changes);
+        poll_once(changes.next()).await;
+        is_registered.store(true, Ordering::Relaxed);
+        if has_news() { Some(()) } else { changes.next().await }
     }
 
     /// Logs that the calls wait long, if it is time for that. Returns the next time.

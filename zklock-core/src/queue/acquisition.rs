@@ -250,13 +250,14 @@ impl Acquisition {
             self.state = State::Trimming(node);
             return Action::Delete(stale);
         }
-        if !self.is_settled {
+        let turn = Turn::of(&contenders, &node.name, &self.predicate);
+        if !self.is_settled && turn != Turn::Missing {
             if let Some(other) = turn::other_recipe(&contenders, &node.name, &self.predicate) {
                 return self.give_up(node, End::Mixed(other));
             }
             self.is_settled = true;
         }
-        match Turn::of(&contenders, &node.name, &self.predicate) {
+        match turn {
             Turn::Missing => self.gone(),
             Turn::Unnumbered => self.give_up(node, End::Unnumbered),
             Turn::Head if contenders.len() == 1 => self.hold_first(node),

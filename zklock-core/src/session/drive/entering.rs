@@ -116,7 +116,7 @@ impl Driver {
                 Event::QueueExists
             }
             // This client may not do so below this parent, the paths there are too long for a transaction, or the server
-            // does not know the requests.
+            // does not know the requests. Another refusal is met again, and told, on the other way.
             Err(RequestError::Denied(_) | RequestError::Refused(_)) => {
                 queues.close(path, self.connection);
                 Event::QueueExists

@@ -141,7 +141,9 @@ impl Driver {
     async fn check_list(&mut self, children: Children) -> Event {
         let own = self.machine.node().map(|node| node.name.clone());
         let names = self.listed(children, own.as_deref().unwrap_or_default());
-        if let Some(own) = own.filter(|own| !names.iter().any(|name| **name == **own))
+        let unlisted = own.filter(|own| !names.iter().any(|name| **name == **own));
+        let is_listed = unlisted.is_none();
+        if let Some(own) = unlisted
             && let Err(error) = self.delete_unlisted(&own).await
         {
             return self.failed(error);
@@ -152,11 +154,12 @@ impl Driver {
                     self.refusal = Some(Box::new(self.mixed_with(Role::Permit)));
                     return Event::Refused;
                 }
-                Ok(_) | Err(RequestError::NoNode) => {}
+                Ok(_) => {}
                 Err(error) => return self.failed(error),
             }
         }
-        self.is_settled = true;
+        // A contender that is not in the list enters again, perhaps at a path that others use by then.
+        self.is_settled |= is_listed;
         Event::Listed(names)
     }
 
