@@ -380,7 +380,13 @@ async fn a_leader_whose_body_has_its_grace_leads_on_and_refuses_new_calls() {
     let client = Space::new().client().await;
     let (latch, term) = lead(&client, "/latch").await;
     let (end, ends) = oneshot::channel();
-    let under_latch = tokio::spawn(async move { term.run(ends).await });
+    let (begun, has_begun) = oneshot::channel();
+    let body = async move {
+        begun.send(()).expect("the test waits for it");
+        ends.await
+    };
+    let under_latch = tokio::spawn(async move { term.run(Box::pin(body)).await });
+    soon(has_begun).await.unwrap();
     let running = Running::begin(&client, led).await;
     let leader = client.leader(PATH).unwrap();
     let shutdown = begin_shutdown(&client, SOON).await;
