@@ -187,8 +187,7 @@ mod tests {
     use std::time::Duration;
 
     use crate::client::connected;
-    use crate::error::Holder;
-    use crate::error::LockError;
+    use crate::error::{Holder, LockError};
     use crate::local_queue::LocalQueues;
     use crate::path::NodePath;
 

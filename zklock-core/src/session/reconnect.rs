@@ -109,11 +109,10 @@ impl Opening {
     pub(crate) async fn open(&self, tasks: &Tasks) -> Result<Arc<Session>, OpenError> {
         let silence = self.silence.of(self.timeout);
         let mut first = match self.connect(None, silence).await {
-            // The library does not tell the reason of each server.
+            // The library does not tell the reason of each server. A name service that hangs must not hide it for long.
             Err(OpenError::Unreachable(reason)) => {
-                // A name service that hangs must not delay the next attempt.
-                let found = timeout(self.diagnose_within * 2, self.diagnosed()).await;
-                return Err(found.ok().flatten().unwrap_or(OpenError::Unreachable(reason)));
+                let found = timeout(self.diagnose_within * 2, self.diagnosed()).await.ok().flatten();
+                return Err(found.unwrap_or(OpenError::Unreachable(reason)));
             }
             first => first?,
         };
@@ -201,11 +200,10 @@ impl Opening {
             clock.reconnected(connection.begun, terms);
         }
         connection.fenced = Instant::now();
+        // The handle ends with the request, because a session is closed when its last one is gone.
         let live = connection.live().clone();
-        let fence = timeout(self.timeout / 3, connection.answer(requests::fence(&live))).await;
-        // A session is closed when its last handle is gone.
-        drop(live);
-        if !matches!(fence, Ok(Some(Ok(())))) {
+        let fence = connection.answer(async move { requests::fence(&live).await });
+        if !matches!(timeout(self.timeout / 3, fence).await, Ok(Some(Ok(())))) {
             return Err(zk::Error::Timeout.into());
         }
         if known.is_none() && !self.security.is_logged_in(&mut connection).await {
