@@ -29,6 +29,19 @@ async fn a_candidate_without_a_server_waits_for_its_first_answer_and_has_it_late
 }
 
 #[tokio::test]
+async fn a_sole_candidate_that_pauses_for_the_handover_waits_in_its_queue_without_an_answer() {
+    let client = Space::new().client().await;
+    let latch = client.election(PATH).unwrap().handover(Duration::from_secs(3_600)).latch();
+    let wait = Duration::from_millis(20);
+    let is_queued = async || {
+        let error = failed(latch.leadership_timeout(wait).await);
+        matches!(error, LockError::Timeout { phase: Phase::Queued, .. })
+    };
+    until(is_queued, "it is first in its queue").await;
+    assert!(failed(latch.settled_timeout(wait).await).is_timeout() && !latch.is_leader());
+}
+
+#[tokio::test]
 async fn an_outage_ends_a_term_or_not_by_the_policy_and_the_node_stays() {
     let server = Server::start_granting(PATIENCE);
     let connect = async || server.client(PATIENCE).await;

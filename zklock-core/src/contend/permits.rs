@@ -185,6 +185,6 @@ fn passing(error: RequestError, path: &NodePath) -> Result<(), NotAcquired> {
 }
 
 /// The time that a client gets to pass the gate before the next look.
-const PASSAGE: Duration = Duration::from_millis(20);
+const PASSAGE: Duration = Duration::from_millis(50);
 /// The time after which an attempt that does not wait leaves the gate.
 const LONGEST_PASSAGE: Duration = Duration::from_secs(1);

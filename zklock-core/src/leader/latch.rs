@@ -152,11 +152,10 @@ impl LeaderLatch {
 
     /// Returns the phase of a candidate that does not lead.
     fn phase(&self) -> Phase {
-        let is_settled = !matches!(*self.position.borrow(), Position::Starts);
+        let is_queued = !matches!(*self.position.borrow(), Position::Starts);
         match self.election.worker.current_session() {
             None => Phase::Connecting,
-            // A sole candidate is not settled while it pauses for the handover.
-            Some(_) if is_settled || !self.election.handover.is_zero() => Phase::Queued,
+            Some(_) if is_queued => Phase::Queued,
             Some(_) => Phase::Entering,
         }
     }
@@ -213,7 +212,7 @@ impl LeaderLatch {
     ///
     /// Nothing is lost; the candidate keeps its place.
     pub async fn settled(&self) -> Result<(), LockError> {
-        self.until(|position| (!matches!(position, Position::Starts)).then_some(())).await
+        self.until(|position| (!matches!(position, Position::Starts | Position::Elected)).then_some(())).await
     }
 
     /// Waits for the first answer of the election, for at most `wait`.
@@ -370,6 +369,8 @@ impl fmt::Debug for LeaderChanges {
 pub(super) enum Position {
     /// It is not known yet whether the candidate is first in the queue.
     Starts,
+    /// It is first in the queue, and pauses for the handover.
+    Elected,
     Follows,
     Leads(Leadership),
     /// The candidate cannot run, and tries again after a pause. The error stays until the next answer of the election, so
@@ -423,7 +424,8 @@ impl Candidate {
     async fn campaign(&self) -> Result<(), LockError> {
         while let Some(claim) = self.elected().await? {
             // It is no longer refused, although it may not lead yet.
-            follow(&self.told, |position| matches!(position, Position::Refused(_)));
+            shift(&self.told, Position::Follows, |position| matches!(position, Position::Refused(_)));
+            shift(&self.told, Position::Elected, |position| matches!(position, Position::Starts));
             let handed_over = async {
                 tokio::select! {
                     _ = claim.lease().lost() => {}
@@ -450,7 +452,8 @@ impl Candidate {
         let before = AtomicUsize::new(usize::MAX);
         let told = move |progress: Progress| match progress {
             Progress::Queued(ahead) => {
-                follow(&position, |position| matches!(position, Position::Starts | Position::Refused(_)));
+                let is_new = |position: &_| matches!(position, Position::Starts | Position::Refused(_));
+                shift(&position, Position::Follows, is_new);
                 if before.swap(ahead, Ordering::Relaxed) != ahead {
                     witness.queued(ahead);
                 }
@@ -503,12 +506,12 @@ impl Candidate {
     }
 }
 
-/// Publishes `Follows` if the present position is one of these.
-fn follow(told: &watch::Sender<Position>, is_one: impl Fn(&Position) -> bool) {
+/// Publishes a position if the present one is one of these.
+fn shift(told: &watch::Sender<Position>, next: Position, is_one: impl Fn(&Position) -> bool) {
     told.send_if_modified(|position| {
         let is_changed = is_one(position);
         if is_changed {
-            *position = Position::Follows;
+            *position = next;
         }
         is_changed
     });

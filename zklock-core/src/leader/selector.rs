@@ -297,7 +297,7 @@ impl Inner {
                 Position::Refused(error) => self.note_failure(error.to_string()),
                 Position::Closed if self.close.is_cancelled() => return Err(Ended::Closed),
                 Position::Closed => return Ok(None),
-                Position::Starts | Position::Follows => {}
+                Position::Starts | Position::Elected | Position::Follows => {}
             }
             position.changed().await.map_err(|_| Ended::Closed)?;
         }
