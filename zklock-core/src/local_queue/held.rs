@@ -51,7 +51,7 @@ pub(super) struct HeldNode<L> {
     kind: Kind,
     /// The mode of the node.
     mode: Mode,
-    /// The claims that a call has to give back which has the node alone.
+    /// The number of claims that are to be given back by the call that has the node alone, if there is one.
     claims: u32,
     /// The number of readers that have it together.
     readers: u32,
