@@ -93,12 +93,12 @@ async fn each_wrong_address_has_its_reason_in_the_error_the_readiness_and_the_lo
         (format!("{}.invalid:2181", "x".repeat(64)), "unknown host"),
         ("127.0.0.1:1".to_owned(), "refuses connections"),
         (black_hole.address.to_string(), "no answer from its address"),
-        (silent.clone(), "accepts connections, and does not answer"),
+        (silent, "accepts connections, and does not answer"),
         (closing.clone(), "closes connections at once"),
-        (http.clone(), "speaks HTTP"),
-        (tls.clone(), "expects TLS"),
-        (ssh.clone(), "not ZooKeeper: it begins with \"SSH-2.0-OpenSSH_9.2p1 Debian\""),
-        (format!("127.0.0.1:1,{}", closing.clone()), &several),
+        (http, "speaks HTTP"),
+        (tls, "expects TLS"),
+        (ssh, "not ZooKeeper: it begins with \"SSH-2.0-OpenSSH_9.2p1 Debian\""),
+        (format!("127.0.0.1:1,{closing}"), &several),
     ];
     join_all(cases.iter().map(|(servers, reason)| assert_told(reason, servers, WITHIN))).await;
 }
