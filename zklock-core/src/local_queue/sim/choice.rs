@@ -138,11 +138,11 @@ impl World {
         match &process.task {
             Task::Absent => false,
             Task::Awake => true,
-            Task::Asleep(until) => {
+            Task::Asleep(until, since) => {
                 self.show(index);
                 process.is_roused
                     || until.is_some_and(|until| until <= self.now)
-                    || process.state.has_news(self.now)
+                    || process.state.has_news(*since)
             }
         }
     }

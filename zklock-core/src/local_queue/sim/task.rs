@@ -105,7 +105,7 @@ impl World {
                 state.leave();
                 Vec::new()
             }),
-            Need::Wait(until) => process.task = Task::Asleep(until),
+            Need::Wait(until) => process.task = Task::Asleep(until, now),
             Need::Nothing => {
                 assert_eq!(process.contender, None, "the task leaves a contender alone");
                 process.task = Task::Absent;

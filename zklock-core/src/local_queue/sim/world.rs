@@ -87,8 +87,9 @@ pub(super) struct Contender {
 pub(super) enum Task {
     Absent,
     Awake,
-    /// Until this instant, or until a lease has given it work.
-    Asleep(Option<Instant>),
+    /// Until this instant, or until a lease has given it work. Time alone does not wake it, so that leases are looked at as
+    /// of the instant at which it fell asleep.
+    Asleep(Option<Instant>, Instant),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
