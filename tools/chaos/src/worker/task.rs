@@ -172,9 +172,9 @@ impl Calls {
 
     /// Notes the end of the lease, unless it is over.
     pub(super) fn renewed(&self) {
-        let now = now();
+        // A lease that is over seems to end when that is computed.
         let until = self.lease_end();
-        if until > now {
+        if until > now() {
             self.note(&Event::Renewed { until });
         }
     }

@@ -15,15 +15,16 @@ pub(crate) const CALLS: usize = 3;
 ///
 /// A place may be free for [`Bounds::recovery`], because the sessions of holders expire late, and processes do not reach
 /// the servers. After that, the first calls that wait for their whole bound, or fail, show that it cannot be taken. Calls
-/// during which one hold kept the place, or a dead process may have, do not count, and neither do calls whose process was
-/// stopped meanwhile, or had no processor. Each number of permits is a place of its own, and so are those to read: one
-/// that is left behind does not free the others.
+/// do not count during which one hold kept the place, or the node of a dead process or of a lost hold may have. Neither do
+/// calls whose process was stopped meanwhile, or had no processor. Each number of permits is a place of its own, and so are
+/// those to read: one that is left behind does not free the others.
 pub(crate) fn vacancy(history: &History, bounds: &Bounds) -> Vec<Violation> {
-    let (holds, uses) = (history.holds_by_lock(), last_uses(history));
+    let (holds, left) = (history.holds_by_lock(), left_nodes(history, bounds));
     let mut vain = BTreeMap::<(&str, Kind), Vec<(&Call, u64)>>::new();
     for (call, until) in history.calls.values().filter_map(|call| Some((call, call.in_vain()?))) {
+        let may_be_there = |left: &Range<u64>| left.start <= until && left.end > call.asked;
         if history.life(call.id.process).still_between(call.asked, until) == 0
-            && !may_wait_for_dead((history, &uses), bounds, call, until)
+            && !left.get(&*call.lock).is_some_and(|left| left.iter().any(may_be_there))
         {
             vain.entry((&call.lock, class(call.kind))).or_default().push((call, until));
         }
@@ -80,34 +81,33 @@ fn last_uses(history: &History) -> Uses<'_> {
     uses
 }
 
-/// Returns whether a call may wait for the node of a process that used the lock and was killed: a new leader gives each session its whole
-/// timeout again, so the session of a dead process ends once the servers have not been stopped for [`Bounds::expiry`].
-fn may_wait_for_dead(
-    (history, uses): (&History, &Uses<'_>),
-    bounds: &Bounds,
-    call: &Call,
-    until: u64,
-) -> bool {
-    let lives = history.campaign.lives.iter();
-    let deaths = lives.filter_map(|(process, life)| Some((*process, life.killed?)));
-    let had_a_node = |process, death| {
-        let last = uses.get(&(process, &*call.lock));
-        last.is_some_and(|last| last.is_none_or(|last| last.saturating_add(bounds.slack) >= death))
-    };
-    let mut dead = deaths.filter(|(process, death)| *death <= until && had_a_node(*process, *death));
-    dead.any(|(_, death)| !could_expire(history, bounds, death..call.asked))
+/// Returns the times for which nodes at each lock may be left to the servers: processes that used it were killed, and holders
+/// were told of a loss.
+fn left_nodes<'a>(history: &'a History, bounds: &Bounds) -> BTreeMap<&'a str, Vec<Range<u64>>> {
+    let mut left = BTreeMap::<_, Vec<_>>::new();
+    let until_expiry = |since| since..expiry(history, bounds, since);
+    for ((process, lock), last) in last_uses(history) {
+        let had_a_node = |death: &u64| last.is_none_or(|last| last.saturating_add(bounds.slack) >= *death);
+        let killed = history.life(process).killed.filter(had_a_node);
+        left.entry(lock).or_default().extend(killed.map(until_expiry));
+    }
+    for call in history.calls.values() {
+        left.entry(&call.lock).or_default().extend(call.told_lost().map(until_expiry));
+    }
+    left
 }
 
-/// Returns whether the servers had the time to end a session within a time.
-fn could_expire(history: &History, bounds: &Bounds, within: Range<u64>) -> bool {
-    let mut whole_since = within.start;
+/// Returns the time at which the servers have ended a session that has no client since this time: a new leader gives each
+/// session its whole timeout again, so it ends once the servers have not been stopped for [`Bounds::expiry`].
+fn expiry(history: &History, bounds: &Bounds, since: u64) -> u64 {
+    let mut whole_since = since;
     for stop in history.campaign.faults.iter().filter(|fault| STOPS.contains(&&*fault.kind)) {
         if stop.span.from >= whole_since.saturating_add(bounds.expiry) {
             break;
         }
         whole_since = whole_since.max(stop.span.to.unwrap_or(u64::MAX));
     }
-    whole_since.saturating_add(bounds.expiry) <= within.end
+    whole_since.saturating_add(bounds.expiry)
 }
 
 /// The kinds of faults that stop servers, and so may make another one lead.
@@ -215,6 +215,21 @@ mod tests {
 
     fn found(story: Story) -> Vec<Rule> {
         rules(&vacancy(&story.history(), &Bounds { recovery: 50, ..Bounds::default() }))
+    }
+
+    #[test]
+    fn calls_do_not_count_while_servers_that_stop_may_keep_the_node_of_a_lost_hold() {
+        let lost = |is_stopped: bool| {
+            let lost = Event::ToldLost { reason: "the session ended".to_owned() };
+            let story =
+                Story::default().asks(FIRST, Kind::Mutex, 5).granted(FIRST, 10, 1).at(20, FIRST, lost);
+            let story = story.campaign(30, Event::FaultBegan { fault: 0, kind: "kill-leader".to_owned() });
+            let ended = if is_stopped { 61 } else { 31 };
+            let story = story.campaign(ended, Event::FaultEnded { fault: 0 });
+            let bounds = Bounds { recovery: 50, expiry: 30, ..Bounds::default() };
+            rules(&vacancy(&in_vain(story.at(22, FIRST, Event::Released), 0..3, 75).history(), &bounds))
+        };
+        assert_eq!((lost(true), lost(false)), (vec![], vec![Rule::Vacant]));
     }
 
     #[test]
