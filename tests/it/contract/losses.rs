@@ -271,6 +271,18 @@ async fn node_of_the_last_session_is_waited_for_like_that_of_another_client(face
     scene.end(again).await;
 }
 
+#[apply(every_lock_and_readers)]
+async fn guard_of_a_lost_lock_that_is_kept_does_not_refuse_a_try(face: Face) {
+    let scene = Scene::new(face).await;
+    let guard = scene.lock.take().await;
+    end_session(scene.space.server().address(), scene.client.session_id().unwrap());
+    assert_eq!(soon(guard.lost()).await, LossReason::SessionEnded);
+    let again = soon(face.rival().of(&scene.client, PATH).try_lock()).await.unwrap();
+    let again = again.expect("nobody has the lock on the servers");
+    assert!(failed(guard.release().await).is_lost());
+    scene.end(again).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn guarded_writes_that_are_under_way_when_the_lock_is_lost_are_refused_by_the_server() {
     let (space, client) = Space::with_client().await;

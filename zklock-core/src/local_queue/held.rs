@@ -145,7 +145,7 @@ impl<L: Handle> HeldNode<L> {
         if self.shuts_readers_out() { self.turn_ends(self.look().contended_since, queueing) } else { None }
     }
 
-    fn is_lost(&self) -> bool {
+    pub(super) fn is_lost(&self) -> bool {
         self.claim.look().readiness == Readiness::Lost
     }
 

@@ -278,8 +278,8 @@ impl<C, L: Handle> State<C, L> {
         let is_in_front = waiting.any(|call| (mode, call.mode) != (Mode::Shared, Mode::Shared));
         // A contender that no call uses any more is in nobody's way, unless others are in front of it.
         let is_withdrawn = self.contender.is_some_and(|contender| contender.is_withdrawn);
-        // A reader that only the bound keeps out enters with a node of its own.
-        let is_in_use = self.held.iter().any(|held| !held.is_open_to(mode));
+        // A reader that only the bound keeps out enters with a node of its own, and any call does beside a lost one.
+        let is_in_use = self.held.iter().any(|held| !held.is_open_to(mode) && !held.is_lost());
         is_in_front || (self.is_contender_queued() && !is_withdrawn) || is_in_use
     }
 }

@@ -340,6 +340,18 @@ fn a_vain_try_is_answered_when_its_contender_has_left_or_at_once_if_others_wait_
 }
 
 #[test]
+fn a_holder_of_a_lost_node_does_not_refuse_a_try() {
+    for (held, tried) in [(Exclusive, Exclusive), (Exclusive, Shared), (Shared, Exclusive)] {
+        let mut scene = Scene::held(held);
+        assert_eq!(scene.attempt(tried), None);
+        scene.claim.becomes(Readiness::Lost);
+        assert_eq!(scene.attempt(tried), Some(vec![]));
+        let contention = Contention::Leave;
+        assert_eq!(scene.state.next(), Need::Contend(Entry { mode: tried, contention }));
+    }
+}
+
+#[test]
 fn a_call_that_waits_uses_the_contender_of_a_try_and_not_the_other_way_round() {
     let mut scene = Scene::new();
     scene.attempt(Exclusive).unwrap();

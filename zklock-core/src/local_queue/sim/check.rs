@@ -180,9 +180,10 @@ impl World {
             _ if self.setup.permits.is_some() => {
                 call.is_in_line() && call.spec.contention == Contention::Wait
             }
-            // A holder of a node that has left is in the way of contenders, and not of calls.
+            // A holder of a node that has left or is lost is in the way of contenders, and not of calls.
             Some(share) => {
-                state.held.iter().any(|held| held.id == share.node) && conflict(spec.mode, share.mode)
+                let is_there = state.held.iter().any(|held| held.id == share.node);
+                is_there && !self.node_of(share.zxid).is_lost() && conflict(spec.mode, share.mode)
             }
             None => call.is_in_line() && conflict(spec.mode, call.spec.mode),
         };
