@@ -315,6 +315,21 @@ async fn a_selector_that_does_not_run_again_withdraws_until_it_is_requeued() {
     assert_ne!(ids[0], ids[4]);
 }
 
+#[tokio::test]
+async fn a_candidate_that_is_lost_while_it_pauses_for_the_handover_was_not_elected() {
+    let (space, client) = Space::with_client().await;
+    let mut events = client.events();
+    let election = client.election(PATH).unwrap().hold_down(Duration::ZERO);
+    let latch = election.handover(Duration::from_secs(3_600)).latch();
+    space.until_queued(PATH, 1).await;
+    let node = space.children(PATH).await;
+    space.delete_first_child(PATH).await;
+    let is_back = async || space.children(PATH).await.first().is_some_and(|next| *next != node[0]);
+    until(is_back, "it is in its queue again").await;
+    drop(latch);
+    assert_eq!(names_until(&mut events, "Withdrawn").await, ["Begun", "Withdrawn"]);
+}
+
 /// A listener that looks at its leader whenever it is woken.
 struct Curious(zklock::Leader);
 

@@ -41,6 +41,21 @@ fn tells_of_no_client(line: &str) -> bool {
     ["no client is installed", "cannot use lock"].iter().any(|error| line.contains(&format!("error={error}")))
 }
 
+#[tokio::test]
+async fn a_member_that_is_given_back_when_the_wait_for_another_is_over_is_no_failed_release() {
+    Loud::listen();
+    let (space, [client, rival]) = Space::with_clients().await;
+    let held = rival.mutex("/given-back/b").unwrap().lock().await.unwrap();
+    let both = client.multi(["/given-back/a", "/given-back/b"]).unwrap();
+    for _ in 0..5 {
+        let error = both.lock_timeout(Duration::from_millis(50)).await.unwrap_err();
+        assert!(error.is_contended(), "{error}");
+    }
+    space.until_empty("/given-back/a").await;
+    assert_eq!(logged("/given-back/a"), [""; 0]);
+    held.release().await.unwrap();
+}
+
 #[leader_only]
 async fn sweep_that_reports_nothing() {
     unreachable!("there is no client");

@@ -64,12 +64,8 @@ impl Request {
                 Ok(claims) => return Ok(Some(claims)),
                 Err(NotAcquired::Contended) => return Ok(None),
                 Err(NotAcquired::Refused(error)) => return Err(error),
-                Err(NotAcquired::Cancelled) => return Err(self.closed()),
-                Err(NotAcquired::SessionLost) if self.cancel.is_cancelled() => {
-                    return Err(self.closed());
-                }
-                // The next session enters the queue at its tail.
-                Err(NotAcquired::SessionLost) => {}
+                // The next session enters the queue at its tail. A contender that is cancelled gets none.
+                Err(NotAcquired::Cancelled | NotAcquired::SessionLost) => {}
             }
         }
     }

@@ -21,6 +21,8 @@ use tokio::sync::broadcast;
 use tokio_stream::wrappers::BroadcastStream;
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 use tokio_stream::{Stream, StreamExt};
+use tracing::Span;
+use tracing::field::display;
 
 use crate::change::Mutex;
 use crate::error::{LockError, LossReason};
@@ -31,7 +33,7 @@ use crate::mode::Mode;
 use crate::path::NodePath;
 use crate::token::FencingToken;
 
-pub(crate) use self::spans::{HoldSpan, WaitSpan};
+pub(crate) use self::spans::HoldSpan;
 
 /// The events of a client's locks and candidates, from the call of [`Client::events`](crate::Client::events) until
 /// the client is gone.
@@ -173,7 +175,9 @@ impl EventSender {
 #[must_use = "an attempt that is dropped is cancelled"]
 pub(crate) struct Attempt {
     events: Option<Arc<LockEvents>>,
-    span: WaitSpan,
+    /// The span of the call that waits.
+    span: Span,
+    outcome: Outcome,
 }
 
 /// A candidate in its election. Dropping it tells that it has withdrawn.
@@ -205,8 +209,8 @@ pub(crate) struct Witness(Option<Arc<LockEvents>>);
 impl Attempt {
     /// Begins an attempt. Without a sender, it tells the listeners nothing.
     pub(crate) fn begin(sender: Option<EventSender>, subject: Subject<'_>) -> Self {
-        let span = WaitSpan::begin(&subject);
-        Self { events: sender.map(|sender| LockEvents::begin(sender, subject)), span }
+        let (span, outcome) = (spans::wait_span(&subject), Outcome::Cancelled);
+        Self { events: sender.map(|sender| LockEvents::begin(sender, subject)), span, outcome }
     }
 
     pub(crate) fn witness(&self) -> Witness {
@@ -217,14 +221,15 @@ impl Attempt {
     pub(crate) fn acquired(mut self, token: FencingToken, nodes: usize) -> impl Iterator<Item = Holding> {
         let events = self.events.take();
         tell(&events, |state| state.hold(token, nodes));
-        self.span.acquired(token);
+        self.outcome = Outcome::Acquired;
+        self.span.record("zklock.token", display(token));
         iter::repeat_with(move || Holding(events.clone())).take(nodes)
     }
 
     /// Ends an attempt that does not wait.
     pub(crate) fn contended(mut self) {
         self.end(|waited| LockEventKind::Contended { waited });
-        self.span.outcome = Outcome::Contended;
+        self.outcome = Outcome::Contended;
     }
 
     /// Ends the attempt with the error of its call.
@@ -237,7 +242,8 @@ impl Attempt {
                 _ => LockEventKind::Failed { waited, error },
             }
         });
-        self.span.failed(error);
+        self.outcome = Outcome::of(error);
+        spans::record_error(&self.span, self.outcome.name(), error);
     }
 
     fn end(&mut self, kind: impl FnOnce(Duration) -> LockEventKind) {
@@ -248,6 +254,7 @@ impl Attempt {
 impl Drop for Attempt {
     fn drop(&mut self) {
         self.end(|waited| LockEventKind::Cancelled { waited });
+        self.span.record("zklock.outcome", self.outcome.name());
     }
 }
 

@@ -36,7 +36,7 @@ use crate::lease::Lease;
 #[must_use = "an unused guard releases the lock at once: bind it to a name such as `_guard`, and not to `_`"]
 #[clippy::has_significant_drop]
 pub struct Guard<K> {
-    /// Dropped before the holds, so that none is called after the release has begun.
+    /// Dropped before the holds, so that none is begun behind the release.
     callbacks: Callbacks,
     /// One hold for each node; at least one.
     holds: Vec<Hold>,
@@ -132,9 +132,7 @@ impl<K> Guard<K> {
     /// [`LockError::Lost`] if a loss is known when the function returns. The expiry of the
     /// session is known in time. If an outsider ends the session or deletes the node, that is known a moment later.
     pub fn run_blocking<T>(&self, function: impl FnOnce() -> T) -> Result<T, LockError> {
-        self.check()?;
-        let value = hold::scope_blocking(&self.holds, function);
-        self.check().map(|()| value)
+        hold::at_once(self.run_to_end(async { function() }))
     }
 
     /// Waits until another client asks this holder to release the lock.
@@ -153,9 +151,9 @@ impl<K> Guard<K> {
 
     /// Calls `callback` on a new thread when another client asks this holder to release the lock.
     ///
-    /// The callback is called at most once, and never after the release of this guard has begun. It outlives
-    /// a downgrade: a request to the reader calls it too. It may block, because it runs on its own thread. If
-    /// it is not called, it is dropped with the guard. See [`revoked`](Self::revoked).
+    /// The callback is called at most once, and not after the guard is gone. One that is called at that moment may run
+    /// beside the release. It outlives a downgrade: a request to the reader calls it too. It may block, because it runs on
+    /// its own thread. If it is not called, it is dropped with the guard. See [`revoked`](Self::revoked).
     pub fn on_revoke(&self, callback: impl FnOnce() + Send + 'static) {
         self.watch_revocation();
         let leases = self.holds.iter().map(|hold| hold.lease().clone()).collect();

@@ -64,9 +64,7 @@ pub(crate) use self::lock_ref::{Access, LockRef, UNNAMED};
 pub(crate) use self::release::{begin_release, downgraded, finish, give_up, released};
 #[cfg(test)]
 pub(crate) use self::scope::length;
-pub(crate) use self::scope::{
-    Part, Parts, held, parts, scope, scope_blocking, scope_blocking_in_term, scope_in_term,
-};
+pub(crate) use self::scope::{Part, Parts, at_once, held, parts, scope, scope_in_term};
 pub use self::scope::{inherit, inherit_blocking};
 
 /// One entry into a lock, as its guard has it. Dropping it ends the entry.

@@ -40,7 +40,6 @@ use crate::error::LockError;
 use crate::path::NodePath;
 use crate::queue::acquisition::Node;
 use crate::session::drive::Driver;
-use crate::tasks::Tasks;
 
 pub(crate) use self::readiness::{Look, Readiness};
 pub(crate) use self::share::{Share, WritePermit};
@@ -57,8 +56,8 @@ struct Claimed(Arc<Lease>);
 
 impl Claim {
     /// Starts the lease of a node that was seen at the head of its queue. Must run on the client's thread.
-    pub(crate) fn begin(driver: Driver, path: NodePath, node: &Node, tasks: &Tasks) -> Self {
-        let lease = Arc::new(Lease::begin(&driver, path, node, tasks));
+    pub(crate) fn begin(driver: Driver, path: NodePath, node: &Node) -> Self {
+        let lease = Arc::new(Lease::begin(&driver, path, node));
         task::start(driver, lease.clone());
         Self(Arc::new(Claimed(lease)))
     }
@@ -71,12 +70,12 @@ impl Claim {
     pub(crate) async fn release(self) -> Result<(), LockError> {
         let lease = self.lease().clone();
         drop(self);
-        lease.holders.until(|| lease.holders.outcome()).await
+        lease.holders.changed.until(|| lease.holders.outcome()).await
     }
 }
 
 impl Drop for Claimed {
     fn drop(&mut self) {
-        self.0.end_claims();
+        self.0.own_node.note(|news| news.is_given_up = true);
     }
 }

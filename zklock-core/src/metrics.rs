@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
@@ -28,10 +27,6 @@ use crate::session::counts::Tally;
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     locks: Mutex<HashMap<Arc<str>, Vec<Arc<LockCounters>>>>,
-    /// The bodies that were started under `once_per`.
-    pub(crate) starts: AtomicU64,
-    /// The bodies that were not, because their period had begun.
-    pub(crate) skips: AtomicU64,
 }
 
 impl Counters {
@@ -275,12 +270,11 @@ impl Exporter {
 
     fn report(&mut self, gauges: Option<SessionGauges>) {
         self.is_over = gauges.is_none();
-        let counters = self.counters.clone();
-        for lock in counters.all() {
+        for lock in self.counters.all() {
             self.report_lock(&lock);
         }
-        self.count(ONCE_STARTS, &[], counters.starts.load(Ordering::Relaxed));
-        self.count(ONCE_SKIPS, &[], counters.skips.load(Ordering::Relaxed));
+        self.count(ONCE_STARTS, &[], self.tally.starts.get());
+        self.count(ONCE_SKIPS, &[], self.tally.skips.get());
         self.count(SESSIONS, &[], self.tally.sessions.get());
         self.count(RECONNECTS, &[], self.tally.reconnects.get());
         self.count(REQUESTS, &[Label::from_static_parts("kind", "read")], self.tally.reads.get());

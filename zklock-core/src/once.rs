@@ -80,7 +80,7 @@ impl Held {
         let worker = self.worker();
         let (path, period) = (NodePath::new(worker.root(), tick)?, Period::new(period)?);
         if worker.periods.is_closed(&path, period) {
-            worker.note_skip();
+            worker.tally().skips.add_one();
             return Ok(false);
         }
         let (asked, within) = (Instant::now(), worker.default_wait());
@@ -88,12 +88,12 @@ impl Held {
         let last = worker.call(&path, within, attempt(self.clone(), path.clone(), period, id)).await?;
         note(worker, &path, last, period, asked);
         if !last.is_start_of(id) {
-            worker.note_skip();
+            worker.tally().skips.add_one();
             return Ok(false);
         }
         // The answer may have been delayed for longer than the lease.
         self.check()?;
-        worker.note_start();
+        worker.tally().starts.add_one();
         Ok(true)
     }
 }
@@ -125,15 +125,19 @@ impl Client {
         match if is_known { None } else { or(taken, begun).await } {
             // The holder may have begun the period, may have died before, or may hold the lock for other work.
             Some(Err(error)) if error.is_contended() => {
-                let look = timeout(LAST_LOOK, has_begun(worker, &polled, &mut None)).await;
-                if !matches!(look, Ok(Ok(true))) {
+                let look = async {
+                    // Many waits may end at once. The first answer is that of all.
+                    let _turn = worker.periods.last_look.lock().await;
+                    has_begun(worker, &polled, &mut None).await
+                };
+                if !matches!(timeout(LAST_LOOK, look).await, Ok(Ok(true))) {
                     return Err(error);
                 }
             }
             Some(held) => return held.map(Some),
             None => {}
         }
-        worker.note_skip();
+        worker.tally().skips.add_one();
         Ok(None)
     }
 }
@@ -307,11 +311,15 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
+    use std::future::ready;
+
+    use futures_util::future::join_all;
     use zklock_testkit::wire::Opcode;
     use zklock_testkit::{EmbeddedServer, How, Proxy};
 
     use super::*;
     use crate::client::{proxy, soon};
+    use crate::error::Phase;
     use crate::lease::Lease;
     use crate::lease::writes::Writing;
     use crate::{Client, Config, Heartbeat, MutexGuard};
@@ -349,6 +357,20 @@ mod tests {
             assert!(soon(start).await.unwrap());
             assert_eq!(lease(&guard).writing(), Writing::Idle, "stamp {nth}");
         }
+    }
+
+    #[tokio::test]
+    async fn calls_whose_waits_end_together_look_one_after_the_other() {
+        let (_server, proxy, client) = proxied().await;
+        let held = proxy.on_reply(Opcode::GET_DATA).hold();
+        let calls = (0..50).map(async |_| {
+            let (path, waited) = ("/a".to_owned(), Duration::ZERO);
+            let late = LockError::Timeout { path, waited, phase: Phase::Queued, holder: None };
+            client.unless_begun(("/tick", PERIOD), ready(Err::<(), _>(late))).await
+        });
+        let calls = soon(join_all(calls)).await;
+        assert!(calls.into_iter().all(|call| call.is_err_and(|error| error.is_contended())));
+        assert_eq!((held.hits(), proxy.requests(Opcode::GET_DATA)), (1, 1));
     }
 
     #[tokio::test]

@@ -105,7 +105,7 @@ pub(crate) struct Session {
     queues: Queues,
     bounds: Bounds,
     /// The tasks of its client.
-    tasks: Tasks,
+    pub(crate) tasks: Tasks,
 }
 
 impl Session {

@@ -4,10 +4,10 @@
 //! way at a time. They are not counted among those of acquisitions, and do not wait for them.
 
 use std::collections::VecDeque;
-use std::slice;
+use std::pin::pin;
 use std::sync::Arc;
 
-use futures_util::stream::{self, FuturesUnordered, StreamExt};
+use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use crate::client::Client;
 use crate::error::LockError;
@@ -111,8 +111,8 @@ impl Survey {
         Self { participants, ..self }
     }
 
-    /// Lists the locks. At most 64 requests are under way: for 8 nodes, and up to 8 for each. After a broken connection,
-    /// they are repeated.
+    /// Lists the locks. At most 64 requests are under way: for 8 nodes, and up to 8 for each, or all for a survey of depth
+    /// zero. After a broken connection, they are repeated.
     ///
     /// A node costs one request, one with children two, a semaphore five to seven more, and a lock one more for
     /// each participant that is described. A node with more than 10,000 children is left out, and so is a semaphore
@@ -159,11 +159,14 @@ impl Survey {
 
     /// Returns the locks that a node is, and its children that may be others.
     async fn look(&self, node: NodePath) -> Result<(Surveyed, Vec<String>), LockError> {
-        let (about, limit) = (node.clone(), self.participants as usize);
+        // One node alone has the requests of all.
+        let at_a_time = if self.depth == 0 { AT_A_TIME * READS_AT_A_TIME } else { READS_AT_A_TIME };
+        let bounds = Bounds { participants: self.participants as usize, at_a_time };
+        let about = node.clone();
         let request = move |session: Arc<Session>| {
             let (node, mut found) = (about.clone(), Surveyed::default());
             async move {
-                let below = found.read(session.requests(), &node, limit).await;
+                let below = found.read(session.requests(), &node, bounds).await;
                 below.map(|below| (found, below)).map_err(|error| error.into_error(&node.to_string()))
             }
         };
@@ -176,13 +179,20 @@ impl Survey {
     }
 }
 
+/// The bounds on what is asked about one lock.
+#[derive(Clone, Copy)]
+struct Bounds {
+    participants: usize,
+    at_a_time: usize,
+}
+
 impl Surveyed {
     /// Adds the locks that a node is. Returns its children that may be others.
     async fn read(
         &mut self,
         requests: &Requests,
         node: &NodePath,
-        limit: usize,
+        bounds: Bounds,
     ) -> Result<Vec<String>, RequestError> {
         let dir = if node.full().is_empty() { "/" } else { node.full() };
         let children = requests.stat(dir).await?.map_or(0, |stat| stat.num_children);
@@ -194,10 +204,10 @@ impl Surveyed {
         let is_semaphore = is_semaphore(&names);
         let mut queue = Queue::read(node, &names, &KAZOO.map(str::to_owned), Predicate::place);
         if let Some(kind) = kind(&mut queue.places) {
-            self.add(requests, (node, kind), &[queue], limit).await?;
+            self.add(requests, (node, kind), &[queue], bounds).await?;
         }
         if is_semaphore {
-            self.read_semaphore(requests, node, limit).await?;
+            self.read_semaphore(requests, node, bounds).await?;
         }
         let mut below = below(&names, is_semaphore);
         below.retain(|name| !node.below(name).is_reserved());
@@ -208,7 +218,7 @@ impl Surveyed {
         &mut self,
         requests: &Requests,
         node: &NodePath,
-        limit: usize,
+        bounds: Bounds,
     ) -> Result<(), RequestError> {
         for queue in [LEASES, GATE] {
             let stat = requests.stat(node.below(queue).full()).await?;
@@ -222,7 +232,7 @@ impl Surveyed {
         let of = std::str::from_utf8(&stated).ok().and_then(|text| text.parse().ok()).unwrap_or(u32::MAX);
         let queues = participant::semaphore(requests, node, (of, Mode::Permit)).await?;
         if queues.iter().any(|queue| !queue.places.is_empty()) {
-            self.add(requests, (node, LockKind::Semaphore), &queues, limit).await?;
+            self.add(requests, (node, LockKind::Semaphore), &queues, bounds).await?;
         }
         Ok(())
     }
@@ -233,21 +243,17 @@ impl Surveyed {
         requests: &Requests,
         (node, kind): (&NodePath, LockKind),
         queues: &[Queue],
-        limit: usize,
+        bounds: Bounds,
     ) -> Result<(), RequestError> {
         let count = |holds: bool| {
             let places = queues.iter().flat_map(|queue| &queue.places);
             u32::try_from(places.filter(|place| place.holds == holds).count()).unwrap_or(u32::MAX)
         };
-        let (mut participants, mut left) = (Vec::new(), limit);
+        let (mut participants, mut left) = (Vec::new(), bounds.participants);
         for queue in queues {
             let shown = &queue.places[..queue.places.len().min(left)];
             left -= shown.len();
-            let mut each = Vec::new();
-            for place in shown {
-                each.push(queue.describe(requests, slice::from_ref(place)));
-            }
-            let mut described = stream::iter(each).buffered(READS_AT_A_TIME);
+            let mut described = pin!(queue.describe(requests, shown, bounds.at_a_time));
             while let Some(described) = described.next().await {
                 match described {
                     // It has an ACL of its own. It is counted all the same.
@@ -299,7 +305,7 @@ const DEPTH: u32 = 16;
 const AT_A_TIME: usize = 8;
 /// The most children of a node that are listed: an answer must not be so large that others wait behind it.
 const LONGEST: i32 = 10_000;
-/// The most participants of a lock that are asked for at a time.
+/// The most participants of a lock that are asked for at a time, if several nodes are looked at.
 const READS_AT_A_TIME: usize = 8;
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::future::{Future, pending};
 use std::sync::Arc;
 #[cfg(feature = "metrics")]
-use std::sync::{OnceLock, atomic::Ordering};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use futures_lite::future::or;
@@ -17,6 +17,7 @@ use crate::last_start::PeriodCache;
 #[cfg(feature = "metrics")]
 use crate::metrics::{LeaseGauges, Reports, SessionGauges};
 use crate::path::NodePath;
+use crate::session::counts::Tally;
 use crate::session::request_error::RequestError;
 use crate::session::{CLOSE_WITHIN, Health, OpenError, Session};
 use crate::tasks::{Tasks, panics};
@@ -132,16 +133,8 @@ impl Worker {
         self.events.is_heard()
     }
 
-    /// Counts a body that was started under `once_per`.
-    pub(crate) fn note_start(&self) {
-        #[cfg(feature = "metrics")]
-        self.events.counters().starts.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Counts a body whose period had begun.
-    pub(crate) fn note_skip(&self) {
-        #[cfg(feature = "metrics")]
-        self.events.counters().skips.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.settings.opening.tally
     }
 
     /// Returns whether no new acquisitions are accepted.
@@ -222,7 +215,10 @@ impl Worker {
                 }
             }
         };
-        self.call(path, self.default_wait(), asked).await
+        // Dropped with the caller's future, because nobody needs the answer then.
+        let (_awaited, gone) = oneshot::channel::<()>();
+        let closed = self.closed(path);
+        self.call(path, self.default_wait(), or(asked, gone.map(|_| Err(closed)))).await
     }
 
     pub(crate) fn health(&self) -> Health {

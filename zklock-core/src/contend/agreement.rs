@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::error::{LockError, Refusal};
+use crate::error::LockError;
 use crate::queue::contender::{Contender, ContenderId};
 use crate::queue::predicate::{LEASES, Role};
 use crate::session::drive::NotAcquired;
 use crate::session::request_error::RequestError;
 use crate::time::sleep;
 
-use super::permits::Contest;
+use super::permits::{Contest, known};
 use super::request::Count;
 
 impl Contest<'_> {
@@ -26,39 +26,38 @@ impl Contest<'_> {
         own: ContenderId,
         cancel: &CancellationToken,
     ) -> Result<(), NotAcquired> {
-        while !cancel.is_cancelled() {
-            match self.compare(own).await {
-                Ok(verdict) => return verdict.map_err(NotAcquired::Refused),
-                // The contender's own driver reports that the session is over.
-                Err(RequestError::SessionOver) => break,
-                Err(
-                    RequestError::Unknown(_)
-                    | RequestError::NoNode
-                    | RequestError::Refused(Refusal::BadVersion),
-                ) => sleep(PAUSE).await,
-                Err(error) => return Err(NotAcquired::Refused(error.into_error(self.path().relative()))),
+        // The contender's own driver reports that the session is over.
+        while !cancel.is_cancelled() && !self.session.is_over() {
+            if let Some(verdict) = known(self.compare(own).await, self.path())? {
+                return verdict.map_err(NotAcquired::Refused);
             }
+            sleep(PAUSE).await;
         }
         Err(NotAcquired::Cancelled)
     }
 
     async fn compare(&self, own: ContenderId) -> Result<Result<(), LockError>, RequestError> {
-        let _permit = self.session.bounds().requests(1).await;
-        let read = self.session.requests().read(self.path().full()).await?.ok_or(RequestError::NoNode)?;
+        let (requests, _permit) = (self.session.requests(), self.session.bounds().requests(1).await);
+        let read = requests.read(self.path().full()).await?.ok_or(RequestError::NoNode)?;
         let (ours, stated) = (self.permits.count.statement(), statement(&read.data));
         // Look for contenders of another recipe at the semaphore's own path if the node has more
         // children than a semaphore's own two, or if this client is the first to state a number.
-        if (read.stat.num_children > OWN_CHILDREN || stated.as_deref() == Some(""))
-            && let Some(other) = self.other_recipe().await?
-        {
-            let (path, own) = (self.path().relative().to_owned(), Role::Permit.kind().to_string());
-            return Ok(Err(LockError::MixedRecipes { path, own, other: other.kind().to_string() }));
+        if read.stat.num_children > OWN_CHILDREN || stated.as_deref() == Some("") {
+            let names = requests.names(self.path().full()).await?;
+            if let Some(other) = names.iter().find_map(|name| Contender::parse(name)) {
+                let (path, own) = (self.path().relative().to_owned(), Role::Permit.kind().to_string());
+                let other = other.role.kind().to_string();
+                return Ok(Err(LockError::MixedRecipes { path, own, other }));
+            }
         }
         let Some(theirs) = stated.filter(|theirs| *theirs != ours) else { return Ok(Ok(())) };
-        if !theirs.is_empty() && self.others_have_permits(own).await? {
-            return Ok(Err(self.differs(&theirs)));
+        if !theirs.is_empty() {
+            let names = requests.names(&self.path().child(LEASES)).await?;
+            if names.iter().filter_map(|name| Contender::parse(name)).any(|lease| !lease.is_of(own)) {
+                return Ok(Err(self.differs(&theirs)));
+            }
         }
-        self.session.requests().write(self.path().full(), ours.as_bytes(), Some(read.stat.version)).await?;
+        requests.write(self.path().full(), ours.as_bytes(), Some(read.stat.version)).await?;
         Ok(Ok(()))
     }
 
@@ -75,18 +74,6 @@ impl Contest<'_> {
                 LockError::InvalidPermits { path, wanted: 1, reason }
             }
         }
-    }
-
-    async fn others_have_permits(&self, own: ContenderId) -> Result<bool, RequestError> {
-        let names = self.session.requests().names(&self.path().child(LEASES)).await?;
-        let leases = names.iter().filter_map(|name| Contender::parse(name));
-        Ok(leases.into_iter().any(|lease| !lease.is_of(own)))
-    }
-
-    /// Returns the role of a contender at the semaphore's own path, if there is one.
-    async fn other_recipe(&self) -> Result<Option<Role>, RequestError> {
-        let names = self.session.requests().names(self.path().full()).await?;
-        Ok(names.iter().find_map(|name| Contender::parse(name)).map(|contender| contender.role))
     }
 }
 

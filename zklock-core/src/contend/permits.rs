@@ -13,11 +13,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_lite::future::or;
-use futures_util::future::join_all;
+use futures_util::future::{FutureExt, join_all};
 use tokio::join;
 use tokio_util::sync::CancellationToken;
 
 use crate::deadline::Contention;
+use crate::error::Refusal;
 use crate::lease::Claim;
 use crate::path::NodePath;
 use crate::queue::contender::Contender;
@@ -38,8 +39,10 @@ pub(super) async fn contend(
     let contest = Contest { request, session, permits };
     loop {
         let gate = contest.pass().await?;
-        let mut claims = Claims::new();
-        let end = contest.take_inside(&gate, &mut claims).await;
+        let (mut claims, inside) = (Claims::new(), request.cancel.child_token());
+        // Gives up when the gate is lost, because another client can be inside then.
+        let leave = gate.lease().lost().map(|_| inside.cancel()).then(|()| pending());
+        let end = or(contest.take(&inside, &mut claims), leave).await;
         let is_lost = |claim: &Claim| claim.lease().check().is_err();
         let left = match end {
             // The gate is released in the background, because the caller need not wait for that.
@@ -93,34 +96,19 @@ impl Contest<'_> {
     /// Looks whether as many permits are free as are wanted. A number or a list that is not known counts as room, because the
     /// contest asks again.
     async fn has_room(&self) -> Result<bool, NotAcquired> {
-        let leases = self.path().below(LEASES);
+        let (leases, requests) = (self.path().below(LEASES), self.session.requests());
         let _permit = self.session.bounds().requests(1).await;
-        let taken = match self.session.requests().names(leases.full()).await {
-            Ok(names) => names.iter().filter(|name| Contender::parse(name).is_some()).count(),
-            Err(error) => passing(error, &leases).map(|()| 0)?,
-        };
+        let names = known(requests.names(leases.full()).await, &leases)?.unwrap_or_default();
+        let taken = names.iter().filter(|name| Contender::parse(name).is_some()).count();
         let of = match self.permits.counter() {
             (of, None) => of,
-            (_, Some(counter)) => {
-                let count = counter.read(self.session.requests()).await;
-                count.or_else(|error| passing(error, counter.path()).map(|()| u32::MAX))?
-            }
+            (_, Some(counter)) => known(counter.read(requests).await, counter.path())?.unwrap_or(u32::MAX),
         };
         Ok(taken.saturating_add(self.permits.wanted as usize) <= of as usize)
     }
 
-    /// Takes the permits, and gives up when the gate is lost, because another client can be inside then.
-    async fn take_inside(&self, gate: &Claim, claims: &mut Claims) -> Result<(), NotAcquired> {
-        let inside = self.request.cancel.child_token();
-        let leave = async {
-            gate.lease().lost().await;
-            inside.cancel();
-            pending().await
-        };
-        or(self.take(&inside, claims), leave).await
-    }
-
-    /// Takes the permits one by one. Those taken so far are in `claims`, even if a later one fails.
+    /// Takes the permits one by one, and checks beside the first one that other clients use the same number. Those taken so
+    /// far are in `claims`, even if a later one fails.
     async fn take(&self, inside: &CancellationToken, claims: &mut Claims) -> Result<(), NotAcquired> {
         // Taking only some of the permits, to give them back, would make other attempts that do not
         // wait fail.
@@ -128,59 +116,40 @@ impl Contest<'_> {
         if is_part_of_many && !self.has_room().await? {
             return Err(NotAcquired::Contended);
         }
-        for nth in 0..self.permits.wanted {
-            let driver = Driver::new(self.session.clone(), self.parameters());
-            let taken = match nth {
-                0 => self.take_first(driver, inside).await,
-                _ => self.request.drive(driver, inside).await,
-            };
-            claims.push(taken?);
+        let (first, stop) = (self.driver(), inside.child_token());
+        let agreed = self.agree(first.id(), &stop).map(|agreed| agreed.inspect_err(|_| stop.cancel()));
+        match join!(agreed, self.request.drive(first, &stop)) {
+            (agreed, Ok(claim)) => {
+                claims.push(claim);
+                agreed?;
+            }
+            (_, Err(NotAcquired::SessionLost)) => return Err(NotAcquired::SessionLost),
+            (Err(refused @ NotAcquired::Refused(_)), Err(_)) => return Err(refused),
+            (_, Err(left)) => return Err(left),
+        }
+        for _ in 1..self.permits.wanted {
+            claims.push(self.request.drive(self.driver(), inside).await?);
         }
         Ok(())
     }
 
-    /// Takes the first permit, and checks in the same round trip that other clients use the same number.
-    async fn take_first(&self, driver: Driver, inside: &CancellationToken) -> Result<Claim, NotAcquired> {
-        let stop = inside.child_token();
-        let own = driver.id();
-        let agreed = async {
-            let agreed = self.agree(own, &stop).await;
-            if agreed.is_err() {
-                stop.cancel();
-            }
-            agreed
-        };
-        match join!(agreed, self.request.drive(driver, &stop)) {
-            (Ok(()), taken) => taken,
-            (Err(NotAcquired::Refused(error)), Err(left)) => Err(match left {
-                NotAcquired::SessionLost => left,
-                _ => NotAcquired::Refused(error),
-            }),
-            (Err(_), Err(left)) => Err(left),
-            (Err(disagreed), Ok(claim)) => {
-                claim.release().await.ok();
-                Err(disagreed)
-            }
-        }
-    }
-
-    /// Returns the parameters of the acquisition of one permit. A shared number is read with each list, so that
-    /// its seed decides nothing.
-    fn parameters(&self) -> Parameters {
+    /// Returns the driver of the acquisition of one permit. A shared number is read with each list, so that its seed decides
+    /// nothing.
+    fn driver(&self) -> Driver {
         let (of, counter) = self.permits.counter();
-        let predicate = Predicate::Permit { of };
-        Parameters { counter, ..self.request.parameters(self.request.path.below(LEASES), predicate) }
+        let parameters = self.request.parameters(self.path().below(LEASES), Predicate::Permit { of });
+        Driver::new(self.session.clone(), Parameters { counter, ..parameters })
     }
 }
 
-/// Returns the error of a refused request. Other failures pass: the contest meets the end of the session, or
-/// a broken connection, again.
-fn passing(error: RequestError, path: &NodePath) -> Result<(), NotAcquired> {
-    match error {
-        RequestError::NoNode | RequestError::Unknown(_) | RequestError::SessionOver => Ok(()),
-        RequestError::Denied(_) | RequestError::Refused(_) => {
-            Err(NotAcquired::Refused(error.into_error(path.relative())))
-        }
+/// Returns an answer, or the error of a refused request. Other failures are no answer yet: the contest meets the end of the
+/// session, or a broken connection, again.
+pub(super) fn known<T>(answer: Result<T, RequestError>, path: &NodePath) -> Result<Option<T>, NotAcquired> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(RequestError::NoNode | RequestError::Unknown(_) | RequestError::SessionOver) => Ok(None),
+        Err(RequestError::Refused(Refusal::BadVersion)) => Ok(None),
+        Err(error) => Err(NotAcquired::Refused(error.into_error(path.relative()))),
     }
 }
 

@@ -96,10 +96,6 @@ impl Request {
         cancel: &CancellationToken,
     ) -> Result<Claim, NotAcquired> {
         let node = driver.acquire(self.contention, cancel, |progress| (self.listener)(progress)).await?;
-        Ok(Claim::begin(driver, self.path.clone(), &node, &self.worker.tasks))
-    }
-
-    pub(super) fn closed(&self) -> LockError {
-        LockError::Closed { path: self.path.relative().to_owned() }
+        Ok(Claim::begin(driver, self.path.clone(), &node))
     }
 }

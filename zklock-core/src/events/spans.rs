@@ -9,7 +9,7 @@ use tracing::field::{Empty, display};
 use tracing::span::{Id, Span};
 
 use crate::error::{LockError, LossReason};
-use crate::event::{Outcome, Subject};
+use crate::event::Subject;
 use crate::token::FencingToken;
 
 /// Makes a span about a lock with these further fields. The fields that are empty are filled at its end.
@@ -30,36 +30,9 @@ macro_rules! span {
     };
 }
 
-/// The span of a call that waits for a lock. Dropping it tells that the call was cancelled.
-#[derive(Debug)]
-#[must_use = "a wait that is dropped is cancelled"]
-pub(crate) struct WaitSpan {
-    span: Span,
-    pub(super) outcome: Outcome,
-}
-
-impl WaitSpan {
-    /// Opens the span, as a child of the present one.
-    pub(crate) fn begin(subject: &Subject<'_>) -> Self {
-        let span = span!("zklock.acquire", subject, zklock.token = Empty);
-        Self { span, outcome: Outcome::Cancelled }
-    }
-
-    pub(crate) fn acquired(&mut self, token: FencingToken) {
-        self.outcome = Outcome::Acquired;
-        self.span.record("zklock.token", display(token));
-    }
-
-    pub(crate) fn failed(&mut self, error: &LockError) {
-        self.outcome = Outcome::of(error);
-        record_error(&self.span, self.outcome.name(), error);
-    }
-}
-
-impl Drop for WaitSpan {
-    fn drop(&mut self) {
-        self.span.record("zklock.outcome", self.outcome.name());
-    }
+/// Opens the span of a call that waits for a lock, as a child of the present one.
+pub(super) fn wait_span(subject: &Subject<'_>) -> Span {
+    span!("zklock.acquire", subject, zklock.token = Empty)
 }
 
 /// The span of a hold, or of a body under a term. Dropping it tells that it has ended, unless it was told otherwise.
@@ -118,7 +91,7 @@ impl Drop for HoldSpan {
 }
 
 /// Records an error as the conventions of OpenTelemetry say.
-fn record_error(span: &Span, kind: &'static str, error: &LockError) {
+pub(super) fn record_error(span: &Span, kind: &'static str, error: &LockError) {
     span.record("error.type", kind)
         .record("otel.status_code", "ERROR")
         .record("otel.status_description", display(error));

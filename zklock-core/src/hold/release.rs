@@ -46,11 +46,15 @@ pub(crate) async fn released(ends: Vec<End>, within: Duration) -> Result<(), Loc
     first
 }
 
-/// Ends the holds of a call that cannot have all of its locks. Logs a failure, unless it is a loss, which was told before.
+/// Ends the holds of a call that cannot have all of its locks. Logs a failure, unless it is a loss, which was told before, or
+/// the release only takes longer.
 pub(crate) async fn give_up(holds: Vec<Hold>, within: Duration) {
-    match released(begin_release(holds), within).await {
-        Err(error) if !error.is_lost() => log(&error),
-        Ok(()) | Err(_) => {}
+    let deadline = Deadline::new(within, Contention::Wait);
+    for end in begin_release(holds) {
+        match end.released(deadline).await {
+            Err(error) if !error.is_lost() && !error.is_timeout() => log(&error),
+            Ok(()) | Err(_) => {}
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, FutureExt};
 use tracing::{Instrument, Span};
 
 use crate::client::Client;
@@ -197,15 +197,6 @@ pub(crate) fn scope<F: Future>(
     Scoped::new(Scope::around(Some(Frame::of_locks(holds))), future.instrument(span), None)
 }
 
-/// Calls a function inside of these holds, and of their span.
-pub(crate) fn scope_blocking<T>(holds: &[Hold], function: impl FnOnce() -> T) -> T {
-    let span = span_of(holds);
-    let _spanned = span.as_ref().map(|span| span.span().enter());
-    let mut scope = Scope::around(Some(Frame::of_locks(holds)));
-    let _entered = scope.enter();
-    function()
-}
-
 /// Returns the span for a body under these holds, unless the body is to stay in the present one.
 fn span_of(holds: &[Hold]) -> Option<Arc<HoldSpan>> {
     holds.iter().rev().filter_map(Hold::span).find(|span| span.is_for_body())
@@ -215,14 +206,6 @@ fn span_of(holds: &[Hold]) -> Option<Arc<HoldSpan>> {
 pub(crate) fn scope_in_term<F: Future>(term: Arc<dyn Part>, future: F) -> Scoped<F> {
     let body = Arc::new(TermBody(term));
     Scoped::new(Scope::around(Some(Frame::Term(Arc::downgrade(&body)))), future, Some(body))
-}
-
-/// Calls a function inside of this term. Calls find the term until the function returns.
-pub(crate) fn scope_blocking_in_term<T>(term: Arc<dyn Part>, function: impl FnOnce() -> T) -> T {
-    let body = Arc::new(TermBody(term));
-    let mut scope = Scope::around(Some(Frame::Term(Arc::downgrade(&body))));
-    let _entered = scope.enter();
-    function()
 }
 
 /// Runs a future with the holds of the current call, for a task that is spawned on behalf of that call.
@@ -242,11 +225,13 @@ pub fn inherit<F: Future>(future: F) -> impl Future<Output = F::Output> {
 ///
 /// This is [`inherit`] for code that is not async.
 pub fn inherit_blocking<T>(function: impl FnOnce() -> T) -> impl FnOnce() -> T {
-    let mut scope = Scope::around(None);
-    move || {
-        let _entered = scope.enter();
-        function()
-    }
+    let called = inherit(async { function() });
+    move || at_once(called)
+}
+
+/// Returns the outcome of a future that waits for nothing.
+pub(crate) fn at_once<T>(future: impl Future<Output = T>) -> T {
+    future.now_or_never().expect("a function does not wait")
 }
 
 /// Returns the number of locks and terms in the scope of the present call.

@@ -21,6 +21,8 @@ pub(crate) struct PeriodCache {
     known: Mutex<Known>,
     /// Those that pollers have not given yet.
     answers: Mutex<HashMap<Polled, Answer>>,
+    /// Of the calls whose wait is over, which look one after the other.
+    pub(crate) last_look: tokio::sync::Mutex<()>,
 }
 
 /// The answer of a poller to the calls that wait for it, which is cancelled once the period has begun.

@@ -13,7 +13,7 @@ use crate::client::worker::Backoff;
 use crate::contend;
 use crate::deadline::Contention;
 use crate::error::{LockError, LossReason, Phase};
-use crate::events::{Candidacy, WaitSpan};
+use crate::events::{Attempt, Candidacy};
 use crate::lease::Claim;
 use crate::lease::writes::Writing;
 use crate::participant::Participant;
@@ -239,11 +239,11 @@ impl LeaderLatch {
         &self,
         term: impl Future<Output = Result<Leadership, LockError>>,
     ) -> Result<Leadership, LockError> {
-        let mut span = WaitSpan::begin(&self.election.lock.subject(None));
+        let attempt = Attempt::begin(None, self.election.lock.subject(None));
         let term = term.await;
         match &term {
-            Ok(leadership) => span.acquired(leadership.fencing_token()),
-            Err(error) => span.failed(error),
+            Ok(leadership) => drop(attempt.acquired(leadership.fencing_token(), 1)),
+            Err(error) => attempt.failed(error),
         }
         term
     }
@@ -428,12 +428,15 @@ impl Candidate {
             shift(&self.told, Position::Elected, |position| matches!(position, Position::Starts));
             let handed_over = async {
                 tokio::select! {
-                    _ = claim.lease().lost() => {}
-                    () = sleep(self.election.handover) => {}
+                    lost = claim.lease().lost() => Some(lost),
+                    () = sleep(self.election.handover) => None,
                 }
             };
-            let is_open = self.close.run_until_cancelled(handed_over).await.is_some();
-            let reason = if is_open { self.hold(&claim).await } else { LossReason::Resigned };
+            let reason = match self.close.run_until_cancelled(handed_over).await {
+                Some(None) => self.hold(&claim).await,
+                Some(Some(lost)) => lost,
+                None => LossReason::Resigned,
+            };
             // The listeners have been told of a loss, and of a release that failed.
             claim.release().await.ok();
             if reason != LossReason::Resigned {

@@ -166,11 +166,7 @@ impl Leadership {
     /// [`LockError::Lost`] if the end of the term is known when the function returns. The expiry of the
     /// session is known in time. If an outsider ends the session or deletes the node, that is known a moment later.
     pub fn run_blocking<T>(&self, function: impl FnOnce() -> T) -> Result<T, LockError> {
-        let (_call, _step) = (self.add_call()?, self.term.steps.token());
-        self.check()?;
-        let span = self.span();
-        let value = inside(&span).in_scope(|| hold::scope_blocking_in_term(self.term.clone(), function));
-        noted(span, self.check().map(|()| value))
+        hold::at_once(self.run_to_end(async { function() }))
     }
 
     /// Begins a call of generated code, whose body runs later.

@@ -10,7 +10,7 @@ use crate::events::{Holding, Witness};
 pub(super) struct Holders {
     register: Mutex<Register>,
     /// Signals that holders have left, and the end of the release.
-    changed: Signal,
+    pub(super) changed: Signal,
 }
 
 #[derive(Default)]
@@ -70,11 +70,6 @@ impl Holders {
     /// Returns the outcome of the release, once it has ended.
     pub(super) fn outcome(&self) -> Option<Result<(), LockError>> {
         self.register.lock().outcome.clone().map(|outcome| outcome.map_err(|error| *error))
-    }
-
-    /// Waits for an answer that the end of the release or of a holder gives.
-    pub(super) async fn until<T>(&self, answer: impl Fn() -> Option<T>) -> T {
-        self.changed.until(answer).await
     }
 
     /// Returns the observers of the holders that have not lost the lock.

@@ -98,8 +98,8 @@ impl Lease {
                     return self.own_node.note_seen(connection);
                 }
                 Ok(Some(_)) => LossReason::OwnerChanged,
-                // It is deleted because the lock was given back.
-                Ok(None) if !self.is_claimed() => return,
+                // The lock was given back, which deletes it, as does the end of the session.
+                Ok(None) | Err(RequestError::SessionOver) if !self.is_claimed() => return,
                 // A downgrade has replaced it meanwhile.
                 Ok(None) if *self.node().await != *node => continue,
                 Ok(None) => LossReason::NodeDeleted,

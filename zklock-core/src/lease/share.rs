@@ -88,7 +88,7 @@ impl Share {
 
     /// Waits until another holder has the lock, or its node is deleted, and returns the outcome.
     pub(crate) async fn released(&self) -> Result<(), LockError> {
-        self.lease.holders.until(|| self.outcome()).await
+        self.lease.holders.changed.until(|| self.outcome()).await
     }
 
     /// Returns the outcome of the release, or `None` while it is not known.
@@ -110,7 +110,7 @@ impl Share {
         }
         tokio::select! {
             _ = self.released() => {}
-            () = self.lease.handed_over() => {}
+            () = self.lease.own_node.until(|news| news.is_handed_over) => {}
             () = self.lease.suspended() => {}
         }
     }

@@ -1,6 +1,6 @@
 //! What is known of one held node.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::oneshot;
@@ -13,7 +13,6 @@ use crate::queue::acquisition::Node;
 use crate::session::Session;
 use crate::session::drive::Driver;
 use crate::session::own_node::OwnNode;
-use crate::tasks::Tasks;
 use crate::token::FencingToken;
 
 use super::holders::Holders;
@@ -45,14 +44,9 @@ pub(crate) struct Lease {
     zxid: i64,
     pub(super) session: Arc<Session>,
     loss: OnceLock<LossReason>,
-    pub(super) tasks: Tasks,
     pub(super) holders: Holders,
-    /// Whether there are claims to it.
-    is_claimed: AtomicBool,
     /// The number of its shares that have not ended.
     pub(super) shares: AtomicU32,
-    /// Whether the request that releases the lock has been handed to the connection.
-    is_handed_over: AtomicBool,
     pub(super) own_node: Arc<OwnNode>,
     /// The number of the guarded writes under this lease whose outcomes are not known, those of holders that have ended
     /// included, and whether that of one will never be.
@@ -71,7 +65,7 @@ pub(super) type Report = oneshot::Sender<Result<(), LockError>>;
 
 impl Lease {
     /// Begins the lease of a node that was seen at the head of its queue.
-    pub(super) fn begin(driver: &Driver, path: NodePath, node: &Node, tasks: &Tasks) -> Self {
+    pub(super) fn begin(driver: &Driver, path: NodePath, node: &Node) -> Self {
         let session = driver.session().clone();
         driver.begin_watch();
         let own = driver.path().child(&node.name).into();
@@ -81,26 +75,17 @@ impl Lease {
             path,
             zxid: node.zxid,
             loss: OnceLock::new(),
-            tasks: tasks.clone(),
             holders: Holders::default(),
-            is_claimed: AtomicBool::new(true),
             shares: AtomicU32::new(0),
-            is_handed_over: AtomicBool::new(false),
             own_node: driver.own_node().clone(),
             writes: AtomicU32::new(0),
             session,
         }
     }
 
-    /// Takes note that the last claim has ended, so that the task withdraws the contender.
-    pub(super) fn end_claims(&self) {
-        self.is_claimed.store(false, Ordering::SeqCst);
-        self.changed().notify();
-    }
-
     /// Returns whether there are claims.
     pub(crate) fn is_claimed(&self) -> bool {
-        self.is_claimed.load(Ordering::SeqCst)
+        !self.own_node.news().is_given_up
     }
 
     /// Orders that readers may share the lock, on behalf of a claim. The returned future waits until the server has applied it
@@ -127,17 +112,6 @@ impl Lease {
         downgrade.or_else(|| (!self.is_claimed()).then_some(Order::Leave))
     }
 
-    /// Takes note that the request that releases the lock has been handed to the connection.
-    pub(super) fn hand_over(&self) {
-        self.is_handed_over.store(true, Ordering::SeqCst);
-        self.changed().notify();
-    }
-
-    /// Waits until the request that releases the lock has been handed to the connection.
-    pub(super) async fn handed_over(&self) {
-        self.changed().until(|| self.is_handed_over.load(Ordering::SeqCst).then_some(())).await;
-    }
-
     /// Signals the loss, a replacement of the node, orders to the task, the progress of the release, the ends of writes, and the
     /// news of the node.
     pub(super) fn changed(&self) -> &Signal {
@@ -158,7 +132,7 @@ impl Lease {
 
     /// Waits until the lock is lost.
     pub(crate) async fn lost(&self) -> LossReason {
-        if self.tasks.is_forked() {
+        if self.is_forked() {
             return LossReason::SessionEnded;
         }
         self.changed().until(|| self.loss()).await
@@ -170,7 +144,7 @@ impl Lease {
 
     /// Returns whether this process is a fork of the one that has the lock.
     pub(crate) fn is_forked(&self) -> bool {
-        self.tasks.is_forked()
+        self.session.tasks.is_forked()
     }
 
     /// Fails if this process is a fork, where another thread of the parent may have had a mutex.

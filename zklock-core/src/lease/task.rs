@@ -29,7 +29,7 @@ struct Task {
 
 /// Starts the task of a node.
 pub(super) fn start(driver: Driver, lease: Arc<Lease>) {
-    let (tasks, heartbeats) = (lease.tasks.clone(), Some(lease.session.attend()));
+    let (tasks, heartbeats) = (lease.session.tasks.clone(), Some(lease.session.attend()));
     // Made here rather than in the future, which may be dropped before its first poll.
     let task = Task { lease, heartbeats, is_suspended: false };
     tasks.spawn(task.hold(driver));
@@ -125,7 +125,7 @@ async fn leave(lease: &Lease, driver: &mut Driver) {
         lease.own_node.until(|news| news.is_leaving).await;
         // Meanwhile the client library's task, which runs on this thread too, writes the request.
         yield_now().await;
-        lease.hand_over();
+        lease.own_node.note(|news| news.is_handed_over = true);
     };
     let end = beside(tell, driver.withdraw()).await;
     finish(lease, end, driver.refusal());

@@ -184,8 +184,9 @@ impl Write for Lines {
 #[test]
 fn panics_of_the_recorder_end_no_reports_and_are_logged_once() {
     let (counters, lines, recorder) = (Arc::<Counters>::default(), Lines::default(), Stub::default());
-    let exporter = Exporter::new(counters.clone(), Arc::default(), "/a");
-    counters.starts.fetch_add(1, Ordering::Relaxed);
+    let tally = Arc::<Tally>::default();
+    let exporter = Exporter::new(counters, tally.clone(), "/a");
+    tally.starts.add_one();
     let (reports, orders) = mpsc::channel();
     let (done, told) = mpsc::channel();
     reports.send(done.clone()).unwrap();

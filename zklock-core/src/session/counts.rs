@@ -59,20 +59,24 @@ const REQUESTS: usize = 128;
 /// `jute.maxbuffer` for the four bytes in front of each path.
 const BYTES: usize = 900 * 1024;
 
-/// The counts of all sessions of one client. A request, such as a transaction, counts when it has ended.
+/// The counts of one client and all of its sessions. A request, such as a transaction, counts when it has ended.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) reads: Count,
     pub(crate) writes: Count,
     pub(crate) sessions: Count,
     pub(crate) reconnects: Count,
+    /// The bodies that were started under `once_per`.
+    pub(crate) starts: Count,
+    /// The bodies that were not, because their period had begun.
+    pub(crate) skips: Count,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Count(AtomicU64);
 
 impl Count {
-    pub(super) fn add_one(&self) {
+    pub(crate) fn add_one(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -38,6 +38,10 @@ pub(crate) struct News {
     pub(crate) is_asked: bool,
     /// Whether the node is being replaced, or a request that deletes it has been issued.
     pub(crate) is_leaving: bool,
+    /// Whether nobody has a claim to it any more.
+    pub(crate) is_given_up: bool,
+    /// Whether the request that deletes it has been handed to the connection.
+    pub(crate) is_handed_over: bool,
     /// The last connection on which the node was seen to belong to the session.
     pub(crate) connection: u64,
 }

@@ -55,19 +55,6 @@ impl RequestError {
         }
     }
 
-    /// Classifies the failure of a transaction, whose requests need these permissions.
-    pub(crate) fn of_transaction(
-        error: zk::MultiWriteError,
-        needed: impl FnOnce(usize) -> Permission,
-    ) -> Self {
-        match error {
-            zk::MultiWriteError::OperationFailed { index, source } => {
-                Self::from(source).lacking(needed(index))
-            }
-            zk::MultiWriteError::RequestFailed { source } => source.into(),
-        }
-    }
-
     /// Converts the error of a request on `path` into the error that the caller gets.
     pub(crate) fn into_error(self, path: &str) -> LockError {
         let path = path.to_owned();

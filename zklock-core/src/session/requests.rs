@@ -11,7 +11,6 @@ mod length;
 use std::sync::Arc;
 
 use futures_util::future::join;
-use futures_util::stream::{self, StreamExt};
 use tokio::sync::watch;
 use zookeeper_client as zk;
 
@@ -32,7 +31,7 @@ pub(crate) use zookeeper_client::Stat;
 pub(crate) use self::data::{Guarded, Guards, Write};
 pub(crate) use self::entry::{Entry, NewNode};
 
-use self::length::Transaction;
+use self::length::Step;
 
 /// A list of children.
 pub(crate) struct Children {
@@ -193,22 +192,6 @@ impl Requests {
         }
     }
 
-    /// Reads these children of a node. Those that vanish meanwhile are left out.
-    pub(crate) async fn read_each(
-        &self,
-        dir: &str,
-        names: Vec<String>,
-    ) -> Result<Vec<(String, Read)>, RequestError> {
-        // The reads are issued together, so that most queues take only one more round trip.
-        let reads = names.into_iter().map(async |name| (self.read(&format!("{dir}/{name}")).await, name));
-        let mut reads = stream::iter(reads).buffered(AT_A_TIME);
-        let mut found = Vec::new();
-        while let Some((read, name)) = reads.next().await {
-            found.extend(read?.map(|read| (name, read)));
-        }
-        Ok(found)
-    }
-
     /// Describes a node as the server knows it, which may lag behind the others. Returns `None` if there is no node.
     pub(crate) async fn stat(&self, path: &str) -> Result<Option<Stat>, RequestError> {
         self.send(Ack::Read, async |client| client.check_stat(path).await).await
@@ -239,31 +222,6 @@ impl Requests {
             Err(RequestError::NoNode) => Ok(()),
             outcome => outcome.map_err(|error| error.lacking(Permission::Delete)),
         }
-    }
-
-    /// Replaces the exclusive node with a reader's node in one transaction, if the former has this version.
-    ///
-    /// If the new name exists already, an earlier request of this acquisition has been applied,
-    /// which is success.
-    pub(crate) async fn replace(
-        &self,
-        old: &str,
-        version: i32,
-        (new, data): (&str, &[u8]),
-    ) -> Result<(), RequestError> {
-        let client = self.client().await?;
-        let mut transaction = Transaction::new(&client);
-        transaction.create(new, data, (zk::CreateMode::Ephemeral, self.acls.own.acls()))?;
-        transaction.delete(old, Some(version))?;
-        let mut writer = transaction.checked()?;
-        let sent = Instant::now();
-        let needed = |index| if index == 0 { Permission::Create } else { Permission::Delete };
-        let committed = writer.commit().await.map_err(|error| RequestError::of_transaction(error, needed));
-        let outcome = match committed {
-            Err(RequestError::Refused(Refusal::NodeExists)) => Ok(()),
-            outcome => outcome.map(drop),
-        };
-        self.note(Ack::Write, sent, outcome)
     }
 
     /// Creates a queue, its lock if that is another node, and the missing parents of the lock.
@@ -355,6 +313,28 @@ impl Requests {
         self.note(ack, sent, outcome)
     }
 
+    /// Performs these steps in one transaction. A failure has the index of the step that was refused, if it was one.
+    async fn transact(
+        &self,
+        client: &Live,
+        steps: &[Step<'_>],
+    ) -> Result<Vec<zk::MultiWriteResult>, (Option<usize>, RequestError)> {
+        let mut writer = length::transaction(client, steps).map_err(|error| (None, error))?;
+        let (sent, mut refused) = (Instant::now(), None);
+        let outcome = writer.commit().await.map_err(|error| match error {
+            zk::MultiWriteError::RequestFailed { source } => RequestError::from(source),
+            zk::MultiWriteError::OperationFailed { index, source } => {
+                refused = Some(index);
+                let error = RequestError::from(source);
+                match steps.get(index) {
+                    Some(step) => error.lacking(step.permission()),
+                    None => error,
+                }
+            }
+        });
+        self.note(Ack::Write, sent, outcome).map_err(|error| (refused, error))
+    }
+
     /// Reports the outcome of a request to the lease clock; `sent` is no later than the time of sending.
     fn note<T, E: Into<RequestError>>(
         &self,
@@ -395,6 +375,3 @@ fn unless_refused(outcome: Result<(), RequestError>) -> Result<(), RequestError>
         outcome => outcome,
     }
 }
-
-/// At most this many reads of one list are under way, so that the reads that prove leases wait for no more.
-const AT_A_TIME: usize = 256;

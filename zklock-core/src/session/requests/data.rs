@@ -7,10 +7,11 @@ use zookeeper_client as zk;
 
 use crate::error::Permission;
 use crate::session::clock::{Ack, Instant};
+use crate::session::connection::Live;
 use crate::session::request_error::RequestError;
 
 use super::Requests;
-use super::length::{Transaction, check_set_data};
+use super::length::{Step, check_set_data};
 
 /// The nodes that one write checks: it is applied only if all of them exist.
 #[derive(Debug)]
@@ -30,11 +31,9 @@ impl Guards {
         Self(Vec::new())
     }
 
-    /// Returns a transaction with a check that each of the nodes exists, in front of what is added to it.
-    fn checks<'a>(&self, client: &'a zk::Client) -> Result<Transaction<'a>, zk::Error> {
-        let mut transaction = Transaction::new(client);
-        self.0.iter().try_for_each(|guard| transaction.check_exists(guard))?;
-        Ok(transaction)
+    /// Returns a check that each of the nodes exists.
+    fn checks(&self) -> impl Iterator<Item = Step<'_>> {
+        self.0.iter().map(|guard| Step::Check(guard))
     }
 }
 
@@ -54,16 +53,6 @@ pub(crate) enum Write {
         data: Vec<u8>,
     },
     Delete,
-}
-
-impl Write {
-    fn permission(&self) -> Permission {
-        match self {
-            Self::SetData(_) | Self::Replace { .. } => Permission::Write,
-            Self::Create(_) | Self::CreateBelow { .. } => Permission::Create,
-            Self::Delete => Permission::Delete,
-        }
-    }
 }
 
 /// The outcome of a request that is applied only if all of its guard nodes exist.
@@ -86,21 +75,21 @@ impl Requests {
         write: &Write,
     ) -> Result<Guarded<Option<i64>>, RequestError> {
         let client = self.client().await?;
-        let mut transaction = guards.checks(&client)?;
-        let own = (zk::CreateMode::Persistent, self.acls.own.acls());
+        let (own, above) = (self.acls.own.acls(), self.acls.parents.acls());
+        let persistent = |path, data, acls| Step::Create(path, data, zk::CreateMode::Persistent, acls);
+        let mut steps: Vec<_> = guards.checks().collect();
         match write {
-            Write::SetData(data) => transaction.set_data(path, data, None)?,
-            Write::Replace { version, data } => transaction.set_data(path, data, Some(*version))?,
-            Write::Create(data) => transaction.create(path, data, own)?,
+            Write::SetData(data) => steps.push(Step::SetData(path, data, None)),
+            Write::Replace { version, data } => steps.push(Step::SetData(path, data, Some(*version))),
+            Write::Create(data) => steps.push(persistent(path, data, own)),
             Write::CreateBelow { parents, data } => {
-                let above = (zk::CreateMode::Persistent, self.acls.parents.acls());
-                let mut parents = parents_of(path, *parents).into_iter().rev();
-                parents.try_for_each(|parent| transaction.create(parent, b"", above))?;
-                transaction.create(path, data, own)?;
+                let parents = parents_of(path, *parents).into_iter().rev();
+                steps.extend(parents.map(|parent| persistent(parent, b"", above)));
+                steps.push(persistent(path, data, own));
             }
-            Write::Delete => transaction.delete(path, None)?,
+            Write::Delete => steps.push(Step::Delete(path, None)),
         }
-        self.commit(transaction.checked()?, &guards, write.permission()).await
+        self.guarded_by(&guards, &client, &steps).await
     }
 
     /// Reads the data of a node, and looks behind that whether all of `guards` exist, in one round trip. The data is `None`
@@ -114,10 +103,10 @@ impl Requests {
         path: &str,
     ) -> Result<Guarded<Option<Vec<u8>>>, RequestError> {
         let client = self.client().await?;
-        let checks = guards.checks(&client)?.checked()?;
+        let checks: Vec<_> = guards.checks().collect();
         let sent = Instant::now();
         let read = client.get_data(path);
-        let (read, looked) = join!(read, self.commit(checks, &guards, Permission::Read));
+        let (read, looked) = join!(read, self.guarded_by(&guards, &client, &checks));
         let read = self.note(Ack::Read, sent, read);
         match (looked?, read) {
             (Guarded::Unguarded(index), _) => Ok(Guarded::Unguarded(index)),
@@ -127,30 +116,22 @@ impl Requests {
         }
     }
 
-    /// Commits a transaction that begins with the checks of `guards`, and whose other requests need this permission.
-    /// Returns the time at which the last one has set data.
-    async fn commit(
+    /// Performs steps that begin with the checks of `guards`. Returns the time at which the last one has set data.
+    async fn guarded_by(
         &self,
-        mut writer: zk::MultiWriter<'_>,
         guards: &Guards,
-        permission: Permission,
+        client: &Live,
+        steps: &[Step<'_>],
     ) -> Result<Guarded<Option<i64>>, RequestError> {
-        let sent = Instant::now();
-        match writer.commit().await {
-            Err(zk::MultiWriteError::OperationFailed { index, source: zk::Error::NoNode })
-                if index < guards.0.len() =>
-            {
-                self.note(Ack::Write, sent, Ok::<(), RequestError>(()))?;
+        match self.transact(client, steps).await {
+            Ok(results) => Ok(Guarded::Applied(match results.last() {
+                Some(zk::MultiWriteResult::SetData { stat }) => Some(stat.mtime),
+                _ => None,
+            })),
+            Err((Some(index), RequestError::NoNode)) if index < guards.0.len() => {
                 Ok(Guarded::Unguarded(index))
             }
-            outcome => {
-                let needed = |index| if index < guards.0.len() { Permission::Read } else { permission };
-                let outcome = outcome.map_err(|error| RequestError::of_transaction(error, needed));
-                Ok(Guarded::Applied(match self.note(Ack::Write, sent, outcome)?.last() {
-                    Some(zk::MultiWriteResult::SetData { stat }) => Some(stat.mtime),
-                    _ => None,
-                }))
-            }
+            Err((_, error)) => Err(error),
         }
     }
 

@@ -1,18 +1,18 @@
-//! Creates contenders, and queues together with their first one.
+//! Creates contenders, and queues together with their first one, and replaces them.
 
 use futures_util::future::OptionFuture;
 use tokio::join;
 use zookeeper_client as zk;
 use zookeeper_client::MultiWriteResult::Create as Created;
 
-use crate::error::Permission;
+use crate::error::{Permission, Refusal};
 use crate::queue::acquisition::Node;
 use crate::queue::predicate::Role;
 use crate::session::clock::{Ack, Instant};
 use crate::session::queues::Way;
 use crate::session::request_error::RequestError;
 
-use super::length::{Transaction, check_create};
+use super::length::{Step, check_create};
 use super::{Children, Requests, Watched};
 
 /// A contender to be created.
@@ -67,21 +67,34 @@ impl Requests {
     pub(crate) async fn create_queue(&self, new: NewNode<'_>) -> Result<Node, RequestError> {
         let client = self.client().await?;
         let acls = self.acls.own.acls();
-        let mut transaction = Transaction::new(&client);
-        transaction.create(new.dir, b"", (zk::CreateMode::Container, acls))?;
-        transaction.create(new.path, new.data, (zk::CreateMode::EphemeralSequential, acls))?;
-        let mut writer = transaction.checked()?;
-        let sent = Instant::now();
-        let committed = writer.commit().await;
-        let committed =
-            committed.map_err(|error| RequestError::of_transaction(error, |_| Permission::Create));
-        match &self.note(Ack::Write, sent, committed)?[..] {
+        let steps = [
+            Step::Create(new.dir, b"", zk::CreateMode::Container, acls),
+            Step::Create(new.path, new.data, zk::CreateMode::EphemeralSequential, acls),
+        ];
+        match &self.transact(&client, &steps).await.map_err(|(_, error)| error)?[..] {
             [Created { stat: queue, .. }, Created { path, stat }] => {
                 let is_told = stat.czxid == queue.czxid;
                 let owner = if is_told { stat.ephemeral_owner } else { client.session_id().0 };
                 Ok(Node { name: path[new.dir.len() + 1..].to_owned(), zxid: queue.czxid, owner })
             }
             _ => Err(RequestError::Unknown("the server answered another transaction".into())),
+        }
+    }
+    /// Replaces the exclusive node with a reader's node in one transaction, if the former has this version.
+    ///
+    /// If the new name exists already, an earlier request of this acquisition has been applied,
+    /// which is success.
+    pub(crate) async fn replace(
+        &self,
+        old: &str,
+        version: i32,
+        (new, data): (&str, &[u8]),
+    ) -> Result<(), RequestError> {
+        let client = self.client().await?;
+        let create = Step::Create(new, data, zk::CreateMode::Ephemeral, self.acls.own.acls());
+        match self.transact(&client, &[create, Step::Delete(old, Some(version))]).await {
+            Ok(_) | Err((_, RequestError::Refused(Refusal::NodeExists))) => Ok(()),
+            Err((_, error)) => Err(error),
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use zookeeper_client as zk;
 
-use crate::error::Refusal;
+use crate::error::{Permission, Refusal};
 use crate::session::request_error::RequestError;
 
 /// Refuses a request that creates a node and is longer than servers accept.
@@ -29,52 +29,55 @@ fn check(length: usize) -> Result<(), RequestError> {
     Err(RequestError::Refused(Refusal::Other(reason)))
 }
 
-/// A transaction whose length is known.
-pub(super) struct Transaction<'a> {
-    writer: zk::MultiWriter<'a>,
-    length: usize,
+/// One step of a transaction.
+#[derive(Clone, Copy)]
+pub(super) enum Step<'a> {
+    /// Checks that a node exists.
+    Check(&'a str),
+    Create(&'a str, &'a [u8], zk::CreateMode, zk::Acls<'a>),
+    SetData(&'a str, &'a [u8], Option<i32>),
+    Delete(&'a str, Option<i32>),
 }
 
-impl<'a> Transaction<'a> {
-    pub(super) fn new(client: &'a zk::Client) -> Self {
-        // One more operation ends the list of them.
-        Self { writer: client.new_multi_writer(), length: HEADER + OPERATION }
+impl Step<'_> {
+    fn length(self) -> usize {
+        match self {
+            Self::Check(path) | Self::Delete(path, _) => versioned(path),
+            Self::Create(path, data, _, acls) => create(path, data, acls),
+            Self::SetData(path, data, _) => set_data(path, data),
+        }
     }
 
-    pub(super) fn check_exists(&mut self, path: &str) -> Result<(), zk::Error> {
-        self.length += OPERATION + versioned(path);
-        self.writer.add_check_version(path, -1)
+    fn add_to(self, writer: &mut zk::MultiWriter<'_>) -> Result<(), zk::Error> {
+        match self {
+            Self::Check(path) => writer.add_check_version(path, -1),
+            Self::Create(path, data, mode, acls) => writer.add_create(path, data, &mode.with_acls(acls)),
+            Self::SetData(path, data, version) => writer.add_set_data(path, data, version),
+            Self::Delete(path, version) => writer.add_delete(path, version),
+        }
     }
 
-    pub(super) fn create(
-        &mut self,
-        path: &str,
-        data: &[u8],
-        (mode, acls): (zk::CreateMode, zk::Acls<'_>),
-    ) -> Result<(), zk::Error> {
-        self.length += OPERATION + create(path, data, acls);
-        self.writer.add_create(path, data, &mode.with_acls(acls))
+    /// Returns the permission that the step needs.
+    pub(super) fn permission(self) -> Permission {
+        match self {
+            Self::Check(_) => Permission::Read,
+            Self::Create(..) => Permission::Create,
+            Self::SetData(..) => Permission::Write,
+            Self::Delete(..) => Permission::Delete,
+        }
     }
+}
 
-    pub(super) fn set_data(
-        &mut self,
-        path: &str,
-        data: &[u8],
-        version: Option<i32>,
-    ) -> Result<(), zk::Error> {
-        self.length += OPERATION + set_data(path, data);
-        self.writer.add_set_data(path, data, version)
-    }
-
-    pub(super) fn delete(&mut self, path: &str, version: Option<i32>) -> Result<(), zk::Error> {
-        self.length += OPERATION + versioned(path);
-        self.writer.add_delete(path, version)
-    }
-
-    /// Returns the transaction to be committed, unless it is too long.
-    pub(super) fn checked(self) -> Result<zk::MultiWriter<'a>, RequestError> {
-        check(self.length).map(|()| self.writer)
-    }
+/// Returns a transaction of these steps, unless it is longer than servers accept.
+pub(super) fn transaction<'a>(
+    client: &'a zk::Client,
+    steps: &[Step<'_>],
+) -> Result<zk::MultiWriter<'a>, RequestError> {
+    // One more operation ends the list of them.
+    check(HEADER + OPERATION + steps.iter().map(|step| OPERATION + step.length()).sum::<usize>())?;
+    let mut writer = client.new_multi_writer();
+    steps.iter().try_for_each(|step| step.add_to(&mut writer))?;
+    Ok(writer)
 }
 
 fn create(path: &str, data: &[u8], acls: zk::Acls<'_>) -> usize {
