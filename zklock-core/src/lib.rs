@@ -10,6 +10,7 @@
 mod address;
 mod change;
 mod client;
+mod connection;
 mod contend;
 mod deadline;
 mod error;
@@ -44,6 +45,10 @@ pub use client::config::Config;
 pub use client::config::acl::Acl;
 pub use client::settings::{Queueing, Release};
 pub use client::{Client, Readiness};
+#[cfg(feature = "sasl-gssapi")]
+pub use connection::gssapi::Gssapi;
+#[cfg(feature = "tls")]
+pub use connection::tls::Tls;
 pub use error::{Holder, LockError, LossReason, Permission, Phase, Refusal};
 pub use event::{LockEvent, LockEventKind};
 pub use events::Events;
@@ -65,10 +70,6 @@ pub use mutex::{Mutex, MutexGuard};
 pub use participant::{Participant, Standing};
 pub use rwlock::{ReadGuard, Reading, RwLock, WriteGuard, Writing};
 pub use semaphore::{Permits, Semaphore, SemaphoreGuard};
-#[cfg(feature = "sasl-gssapi")]
-pub use session::gssapi::Gssapi;
-#[cfg(feature = "tls")]
-pub use session::tls::Tls;
 pub use session::{Health, Heartbeat};
 pub use survey::{Survey, Surveyed, SurveyedLock};
 pub use token::{FencingToken, InvalidToken};

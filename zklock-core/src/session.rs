@@ -3,8 +3,7 @@
 //! A session lives on its client's own thread, so heartbeats and withdrawals
 //! continue while the user's runtimes are blocked, shut down or absent.
 //!
-//! * [`connection`] is one connection to one server, with its watches. [`addresses`] has the servers, and
-//!   [`reconnect`] opens the session, and keeps it by one connection after the other and by heartbeats.
+//! * [`reconnect`] opens the session, and keeps it by one connection after the other and by heartbeats.
 //! * [`requests`] performs the requests, and [`request_error`] classifies those that fail.
 //!   [`counts`] counts them, and bounds those of contenders.
 //! * [`clock`] is the lease clock: until when the session is certain to be alive.
@@ -12,32 +11,21 @@
 //!   create late. [`own_node`] has the news of a held node's watches, and detects that the node is gone.
 //! * [`queues`] remembers queues, and the numbers by which a contender knows without a list that it is first.
 //! * [`counter`] reads and sets a shared number.
-//! * [`security`] has the credentials and the certificates of a client and the access control lists of its nodes, `gssapi`
-//!   its login by Kerberos, and `tls` its encrypted connections. [`diagnose`] finds the reason of each server that
-//!   opens no session.
 //!
 //! # Connections
 //!
-//! A session has one connection after the other, which are numbered from 1. Its answers hold for that connection alone.
+//! A session has one [`connection`](crate::connection) after the other, which are numbered from 1. Its answers hold for that connection alone.
 //! When it is over, its watches fire, requests wait for the next one, and each contender looks again there.
 
-pub(crate) mod addresses;
 pub(crate) mod clock;
-pub(crate) mod connection;
 pub(crate) mod counter;
 pub(crate) mod counts;
-pub(crate) mod diagnose;
 pub(crate) mod drive;
-#[cfg(feature = "sasl-gssapi")]
-pub(crate) mod gssapi;
 pub(crate) mod own_node;
 mod queues;
 mod reconnect;
 pub(crate) mod request_error;
 pub(crate) mod requests;
-pub(crate) mod security;
-#[cfg(feature = "tls")]
-pub(crate) mod tls;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -48,18 +36,15 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use self::clock::{Instant, LeaseClock};
-use self::connection::Live;
 use self::counts::Bounds;
 use self::queues::Queues;
 use self::requests::{Channel, Requests};
+use crate::connection::Live;
 
 use crate::change::Mutex;
 use crate::tasks::{Tasks, panics};
 use crate::time::timeout;
 
-pub(crate) use self::addresses::Addresses;
-pub(crate) use self::connection::OpenError;
-pub(crate) use self::diagnose::Diagnosis;
 pub(crate) use self::reconnect::{Opening, Silence};
 
 pub use self::clock::Heartbeat;
@@ -278,8 +263,8 @@ const WARNINGS: usize = 1_000;
 mod tests {
     use super::clock::{Ack, Terms};
     use super::request_error::RequestError;
-    use super::security::NodeAcls;
     use super::*;
+    use crate::connection::security::NodeAcls;
 
     impl Session {
         /// Returns a session that is connected, with a lease of about a minute, and answers no request.
@@ -289,7 +274,8 @@ mod tests {
                 Terms::new(Duration::from_secs(120), timing, Heartbeat::default()).expect("valid terms");
             let clock = LeaseClock::since(Instant::now(), terms);
             clock.answered(Ack::Write, Instant::now(), &Ok::<(), RequestError>(()));
-            Self::new(id, 1, Requests::staged(clock, NodeAcls::default()), Tasks::new())
+            let requests = Requests::new(Channel::Closed, clock, NodeAcls::default(), Arc::default());
+            Self::new(id, 1, requests, Tasks::new())
         }
     }
 

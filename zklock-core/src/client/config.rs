@@ -11,14 +11,16 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
+use crate::connection::addresses::Addresses;
+use crate::connection::diagnose::Diagnosis;
+#[cfg(feature = "sasl-gssapi")]
+use crate::connection::gssapi::Gssapi;
+#[cfg(feature = "tls")]
+use crate::connection::tls::Tls;
 use crate::error::LockError;
 use crate::path;
-#[cfg(feature = "sasl-gssapi")]
-use crate::session::gssapi::Gssapi;
 use crate::session::own_node::REVOKE;
-#[cfg(feature = "tls")]
-use crate::session::tls::Tls;
-use crate::session::{Addresses, Diagnosis, Heartbeat, Opening, Silence};
+use crate::session::{Heartbeat, Opening, Silence};
 
 use self::acl::Acl;
 use super::Client;

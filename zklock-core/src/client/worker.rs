@@ -11,6 +11,7 @@ use futures_util::future::FutureExt;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::connection::OpenError;
 use crate::error::{LockError, Phase};
 use crate::events::{EventSender, Events};
 use crate::last_start::PeriodCache;
@@ -19,7 +20,7 @@ use crate::metrics::{LeaseGauges, Reports, SessionGauges};
 use crate::path::NodePath;
 use crate::session::counts::Tally;
 use crate::session::request_error::RequestError;
-use crate::session::{CLOSE_WITHIN, Health, OpenError, Session};
+use crate::session::{CLOSE_WITHIN, Health, Session};
 use crate::tasks::{Tasks, panics};
 use crate::time::{Elapsed, sleep, timeout};
 

@@ -332,7 +332,7 @@ mod tests {
         proxy.heal();
         soon(lease.session().requests().connected()).await;
         assert!(poll!(&mut ready).is_pending());
-        lease.set_node(Some("/a/reader".into()));
+        lease.end_replacement(Some("/a/reader".into()));
         let guards = soon(ready).await.unwrap();
         assert_eq!(format!("{guards:?}"), r#"Guards(["/a/reader"])"#);
     }

@@ -210,13 +210,17 @@ impl Lease {
     /// Takes note that the lock's node is being replaced, and returns its path.
     pub(super) fn begin_replacement(&self) -> Option<Arc<str>> {
         let replaced = self.node.lock().take();
-        self.own_node.begin_replacement();
+        self.own_node.note(|news| news.is_leaving = true);
         replaced
     }
 
-    /// Takes note that the lock's node has this path, and is not being replaced any more.
-    pub(super) fn set_node(&self, path: Option<Arc<str>>) {
+    /// Takes note that the lock's node has this path, and is not being replaced any more. No watch tells of others.
+    pub(super) fn end_replacement(&self, path: Option<Arc<str>>) {
         *self.node.lock() = path;
+        self.own_node.note(|news| {
+            news.note_others();
+            news.is_leaving = false;
+        });
         self.changed().notify();
     }
 

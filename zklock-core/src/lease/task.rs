@@ -13,7 +13,7 @@ use tokio::task::yield_now;
 use crate::error::{LockError, LossReason};
 use crate::events::{HoldEnd, Witness};
 use crate::queue::acquisition::End;
-use crate::session::drive::{Driver, Undone};
+use crate::session::drive::Driver;
 use crate::session::{Attendance, Health};
 
 use super::state::{Lease, Order};
@@ -153,23 +153,15 @@ async fn downgrade(lease: &Lease, driver: &mut Driver) -> Result<(), LockError> 
     lease.check()?;
     let writer = lease.begin_replacement();
     let outcome = driver.downgrade().await;
-    lease.own_node.end_replacement();
-    match outcome {
-        Ok(reader) => {
-            lease.set_node(Some(driver.path().child(&reader.name).into()));
-            lease.check()?;
-            lease.tell(Witness::downgraded);
-            Ok(())
-        }
-        Err(refused) => {
-            lease.set_node(writer);
-            Err(match refused {
-                Undone::Gone => lease.lost_error(lease.lose(LossReason::NodeDeleted)),
-                Undone::SessionOver => lease.lost_error(lease.lose(LossReason::SessionEnded)),
-                Undone::Refused(error) => error,
-            })
-        }
-    }
+    let present = match &outcome {
+        Ok(Ok(reader)) => Some(driver.path().child(&reader.name).into()),
+        Ok(Err(_)) | Err(_) => writer,
+    };
+    lease.end_replacement(present);
+    outcome.map_err(|loss| lease.lost_error(lease.lose(loss)))??;
+    lease.check()?;
+    lease.tell(Witness::downgraded);
+    Ok(())
 }
 
 fn outcome(lease: &Lease, end: End, refusal: Option<LockError>) -> Result<(), LockError> {

@@ -223,19 +223,20 @@ impl LeaseClock {
         let valid_until = self.0.lock().valid_until;
         valid_until.saturating_duration_since(Instant::now())
     }
-
-    /// Makes the clock run out. No later answer renews it.
-    #[cfg(test)]
-    pub(crate) fn run_out(&self) {
-        let mut state = self.0.lock();
-        state.valid_until = state.last;
-        (state.terms.read, state.terms.write) = (Duration::ZERO, Duration::ZERO);
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl LeaseClock {
+        /// Makes the clock run out. No later answer renews it.
+        pub(crate) fn run_out(&self) {
+            let mut state = self.0.lock();
+            state.valid_until = state.last;
+            (state.terms.read, state.terms.write) = (Duration::ZERO, Duration::ZERO);
+        }
+    }
 
     const OK: Result<(), RequestError> = Ok(());
 

@@ -4,9 +4,9 @@ use crate::error::Refusal;
 use crate::path::NodePath;
 
 use super::Session;
-use super::connection::Watch;
 use super::request_error::RequestError;
 use super::requests::Requests;
+use crate::connection::Watch;
 
 /// A shared number, and the watch that signals a change.
 pub(crate) struct Counter {

@@ -14,12 +14,12 @@ use crate::queue::contender::ContenderId;
 use crate::queue::predicate::{Predicate, Role};
 use crate::time::sleep;
 
-use super::connection::Watch;
 use super::counter::Counter;
 use super::own_node::{NodeWatcher, OwnNode};
 use super::queues::{WatchId, Way};
 use super::request_error::RequestError;
 use super::{Health, Session};
+use crate::connection::Watch;
 
 mod entering;
 mod requests;
@@ -36,15 +36,6 @@ pub(crate) enum Progress {
     Queued(usize),
     /// This one is the nearest of them. It follows `Queued`, which tells their number.
     Behind(Holder),
-}
-
-/// The reason why a downgrade did not take place.
-pub(crate) enum Undone {
-    /// An outsider deleted the writer's node.
-    Gone,
-    SessionOver,
-    /// The server refused the downgrade, and the writer's node is unchanged.
-    Refused(LockError),
 }
 
 /// The reason why an acquisition ended without the lock. Its contender was withdrawn.
@@ -329,25 +320,22 @@ impl Driver {
 /// that owns the contender withdraws it here. It repeats each request whose outcome is unknown until the node is gone or
 /// the session ends.
 impl Driver {
-    /// Replaces the writer's node with a reader's node, and returns the reader's node.
-    pub(crate) async fn downgrade(&mut self) -> Result<Node, Undone> {
+    /// Replaces the writer's node with a reader's node. Returns the reader's node, or the refusal by the server, which leaves
+    /// the writer's node as it was. Fails with the reason why the lock is lost.
+    pub(crate) async fn downgrade(&mut self) -> Result<Result<Node, LockError>, LossReason> {
         self.feed(Event::Downgrade).await;
         loop {
             match self.action.clone() {
                 Action::Hold(node) => {
-                    return match self.refusal.take() {
-                        Some(refusal) => Err(Undone::Refused(*refusal)),
-                        None => {
-                            // A list tells whether others wait for the reader.
-                            self.has_others = false;
-                            Ok(node)
-                        }
-                    };
+                    let refusal = self.refusal();
+                    // A list tells whether others wait for a reader.
+                    self.has_others &= refusal.is_some();
+                    return Ok(refusal.map_or(Ok(node), Err));
                 }
                 Action::Downgrade(_) => self.proceed(&CancellationToken::new()).await,
-                Action::Finish(End::Lost) => return Err(Undone::SessionOver),
+                Action::Finish(End::Lost) => return Err(LossReason::SessionEnded),
                 // The holder is told now. The withdrawal that follows deletes both nodes.
-                _ => return Err(Undone::Gone),
+                _ => return Err(LossReason::NodeDeleted),
             }
         }
     }

@@ -12,8 +12,8 @@ use crate::queue::contender::is_numbered;
 use crate::time::{sleep, sleep_until, timeout};
 
 use super::Session;
-use super::connection::{Change, Watch};
 use super::request_error::RequestError;
+use crate::connection::{Change, Watch};
 
 /// The data of a holder's node that asks the holder to release (Curator's `LockInternals.REVOKE_MESSAGE`).
 pub(crate) const REVOKE: &[u8] = b"__REVOKE__";
@@ -53,7 +53,7 @@ pub(super) fn has_others(names: &[String], own: &str) -> bool {
 
 impl News {
     /// Notes that others may wait.
-    pub(super) fn note_others(&mut self) {
+    pub(crate) fn note_others(&mut self) {
         self.contended_since.get_or_insert_with(Instant::now);
     }
 }
@@ -93,19 +93,6 @@ impl OwnNode {
     /// Takes note of the data of the node.
     pub(crate) fn note_data(&self, data: &[u8]) {
         self.note(|news| news.is_asked |= data == REVOKE);
-    }
-
-    /// Takes note that a request is under way that replaces the node.
-    pub(crate) fn begin_replacement(&self) {
-        self.note(|news| news.is_leaving = true);
-    }
-
-    /// Takes note that the node has been replaced, or that it stays. No watch tells of it.
-    pub(crate) fn end_replacement(&self) {
-        self.note(|news| {
-            news.note_others();
-            news.is_leaving = false;
-        });
     }
 
     /// Takes note of a list that shows others, which may wait since this instant, or none.

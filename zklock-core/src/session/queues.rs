@@ -21,7 +21,7 @@ use crate::change::Mutex;
 use crate::path::NodePath;
 use crate::queue::contender::Sequence;
 
-use super::connection::Watch;
+use crate::connection::Watch;
 
 /// The way in which a contender enters a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

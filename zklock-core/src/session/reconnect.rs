@@ -16,14 +16,14 @@ use crate::error::LockError;
 use crate::tasks::Tasks;
 use crate::time::{sleep, timeout};
 
-use super::addresses::{Addresses, Target};
 use super::clock::{Ack, Heartbeat, Instant, LeaseClock, Terms};
-use super::connection::{Connection, OpenError};
 use super::counts::Tally;
-use super::diagnose::Diagnosis;
-use super::requests::{self, Requests};
-use super::security::{NodeAcls, Security};
+use super::requests::{self, Channel, Requests};
 use super::{CLOSE_WITHIN, Session};
+use crate::connection::addresses::{Addresses, Target};
+use crate::connection::diagnose::Diagnosis;
+use crate::connection::security::{NodeAcls, Security};
+use crate::connection::{Connection, OpenError};
 
 /// The settings with which a session is opened.
 #[derive(Clone)]
@@ -136,7 +136,7 @@ impl Opening {
         }
         let live = first.live().clone();
         let (id, number) = (live.session_id().0, live.number);
-        let requests = Requests::new(live, clock, self.acls.clone(), self.tally.clone());
+        let requests = Requests::new(Channel::Open(live), clock, self.acls.clone(), self.tally.clone());
         requests.note_fence(first.fenced);
         let session = Session::new(id, number, requests, tasks.clone());
         self.tally.sessions.add_one();
@@ -367,7 +367,7 @@ mod tests {
     use zklock_testkit::wire::Opcode;
     use zklock_testkit::{EmbeddedServer, How, Proxy};
 
-    use super::super::{Addresses, Health, Link};
+    use super::super::{Health, Link};
     use super::*;
     use crate::client::config::Config;
     use crate::client::proxy;

@@ -21,10 +21,10 @@ use crate::queue::contender::{Contender, ContenderId};
 use crate::queue::predicate::Role;
 
 use super::clock::{Ack, Instant, LeaseClock};
-use super::connection::{Live, Watch};
 use super::counts::Tally;
 use super::request_error::RequestError;
-use super::security::{NodeAcl, NodeAcls};
+use crate::connection::security::{NodeAcl, NodeAcls};
+use crate::connection::{Live, Watch};
 
 pub(crate) use zookeeper_client::Stat;
 
@@ -84,20 +84,12 @@ pub(super) enum Channel {
 }
 
 impl Requests {
-    pub(super) fn new(connection: Arc<Live>, clock: LeaseClock, acls: NodeAcls, tally: Arc<Tally>) -> Self {
-        let channel = watch::Sender::new(Channel::Open(connection));
-        Self { channel, clock, acls, tally }
+    pub(super) fn new(channel: Channel, clock: LeaseClock, acls: NodeAcls, tally: Arc<Tally>) -> Self {
+        Self { channel: watch::Sender::new(channel), clock, acls, tally }
     }
 
     pub(super) fn tally(&self) -> &Tally {
         &self.tally
-    }
-
-    /// Returns the operations of a session that answers no request.
-    #[cfg(test)]
-    pub(super) fn staged(clock: LeaseClock, acls: NodeAcls) -> Self {
-        let channel = watch::Sender::new(Channel::Closed);
-        Self { channel, clock, acls, tally: Arc::default() }
     }
 
     pub(crate) fn clock(&self) -> &LeaseClock {

@@ -1,6 +1,6 @@
 //! The access control list of nodes, as users configure it.
 
-use crate::session::security::{AuthId, Entry, NodeAcl, Permission};
+use crate::connection::security::{AuthId, Entry, NodeAcl, Permission};
 
 /// The access control list (ACL) of nodes that a client creates: the nodes of locks and those of contenders
 /// ([`Config::acl`](crate::Config::acl)), and the parents above them

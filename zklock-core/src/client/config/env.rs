@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::client::connect_string::UNSET;
 use crate::client::settings::{Queueing, Release};
+#[cfg(feature = "tls")]
+use crate::connection::tls::{Files, Tls};
 use crate::error::LockError;
 use crate::session::Heartbeat;
-#[cfg(feature = "tls")]
-use crate::session::tls::{Files, Tls};
 
 use super::acl::Acl;
 use super::{Config, invalid};

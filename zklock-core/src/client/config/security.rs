@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use crate::address::Address;
 use crate::client::connect_string::Scheme;
-use crate::error::LockError;
 #[cfg(feature = "sasl-gssapi")]
-use crate::session::gssapi::Kerberos;
+use crate::connection::gssapi::Kerberos;
 #[cfg(feature = "sasl-digest")]
-use crate::session::security::Digest;
-use crate::session::security::{Connector, Login, NodeAcls, Security};
+use crate::connection::security::Digest;
+use crate::connection::security::{Connector, Login, NodeAcls, Security};
 #[cfg(feature = "tls")]
-use crate::session::tls::{Tls, Transport};
+use crate::connection::tls::{Tls, Transport};
+use crate::error::LockError;
 use crate::tasks::read_file;
 
 use super::acl::Acl;
@@ -211,7 +211,7 @@ mod tests {
 
     use super::*;
     #[cfg(feature = "sasl-gssapi")]
-    use crate::session::gssapi::Gssapi;
+    use crate::connection::gssapi::Gssapi;
 
     fn reason(config: Config) -> String {
         let error = config.acl(Acl::CreatorAll).security().err().expect("a setting is wrong").to_string();

@@ -3,12 +3,12 @@
 use futures_util::future::OptionFuture;
 use tokio_util::sync::CancellationToken;
 
+use crate::connection::{Change, Watch};
 use crate::error::Holder;
 use crate::queue::acquisition::Event;
 use crate::queue::predicate::Predicate;
 use crate::queue::turn::{Ahead, Obstacle};
 use crate::session::Session;
-use crate::session::connection::{Change, Watch};
 use crate::session::counter::Counter;
 use crate::session::request_error::RequestError;
 use crate::session::requests::Watched;

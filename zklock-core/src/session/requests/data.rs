@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tokio::join;
 use zookeeper_client as zk;
 
+use crate::connection::Live;
 use crate::error::Permission;
 use crate::session::clock::{Ack, Instant};
-use crate::session::connection::Live;
 use crate::session::request_error::RequestError;
 
 use super::Requests;

@@ -17,14 +17,14 @@ use crate::address::Address;
 use crate::tasks::apart;
 use crate::time::timeout;
 
-use super::connection::OpenError;
+use super::OpenError;
 
 /// The certificates of a client with encrypted connections.
 #[cfg(feature = "tls")]
-pub(super) type Certificates = Arc<ClientConfig>;
+pub(crate) type Certificates = Arc<ClientConfig>;
 #[cfg(not(feature = "tls"))]
 #[derive(Clone)]
-pub(super) enum Certificates {}
+pub(crate) enum Certificates {}
 
 /// Looks for the reasons, in one search at a time, because a name service may keep a thread for long.
 #[derive(Clone, Default)]
@@ -44,7 +44,7 @@ enum Finding {
 impl Diagnosis {
     /// Looks at each of these servers, for about `within`, after a search that is under way. Returns `None` if the servers are
     /// fine, or if that search does not end.
-    pub(super) async fn of(
+    pub(crate) async fn of(
         &self,
         servers: &str,
         certificates: Option<Certificates>,

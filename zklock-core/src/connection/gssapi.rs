@@ -11,7 +11,7 @@ use zookeeper_client as zk;
 use crate::tasks::apart;
 
 use super::addresses::Target;
-use super::connection::{Connection, OpenError};
+use super::{Connection, OpenError};
 
 /// A login by SASL with the mechanism GSSAPI, which is Kerberos: the name of the servers.
 ///
@@ -118,7 +118,7 @@ impl Kerberos {
     }
 
     /// Returns the options for a server of this host. Without one, it is that of the address to connect to.
-    pub(super) fn options(&self, host: Option<&str>) -> zk::SaslOptions {
+    pub(crate) fn options(&self, host: Option<&str>) -> zk::SaslOptions {
         let options = zk::SaslOptions::gssapi().with_username(self.gssapi.service.clone());
         match self.gssapi.instance.as_deref().or(host) {
             Some(instance) => options.with_hostname(instance.to_owned()).into(),
@@ -128,7 +128,7 @@ impl Kerberos {
 
     /// Connects to one address, on another thread: the login blocks it for as long as the Kerberos library waits for the
     /// network. A login that an earlier call has given up is waited for, because it may be the one that succeeds.
-    pub(super) async fn connect(
+    pub(crate) async fn connect(
         &self,
         connector: zk::Connector,
         target: &Target,

@@ -1,5 +1,12 @@
 //! One connection of a session: a client of the library, whose task we poll ourselves; and the watches that belong to it.
 //!
+//! * [`addresses`] has the servers of the connect string.
+//! * [`security`] has the credentials and the certificates of a client and the access control lists of its nodes, `gssapi`
+//!   its login by Kerberos, and `tls` its encrypted connections.
+//! * [`diagnose`] finds the reason of each server that opens no session.
+//!
+//! # The task of the library
+//!
 //! The library connects again on its own, with pauses that become longer than a lease, and does not tell everything that
 //! has happened meanwhile. Its task is therefore taken from it, and is not polled any more once its connection is broken.
 //!
@@ -8,6 +15,14 @@
 //! * A client closes its session when its last handle is dropped, if its task is polled after that. The task is therefore
 //!   dropped first.
 //! * A watch panics if its task is gone. Each wait for one is also a wait for the end of the connection, which is polled first.
+
+pub(crate) mod addresses;
+pub(crate) mod diagnose;
+#[cfg(feature = "sasl-gssapi")]
+pub(crate) mod gssapi;
+pub(crate) mod security;
+#[cfg(feature = "tls")]
+pub(crate) mod tls;
 
 use std::future::poll_fn;
 use std::mem;
@@ -18,6 +33,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use asyncs::task::{Spawn, Task, enter};
+use boot_time::Instant;
 use futures_lite::future::or;
 use futures_util::FutureExt;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -26,15 +42,13 @@ use zookeeper_client as zk;
 use crate::change::Mutex;
 use crate::error::LockError;
 
-use super::clock::Instant;
-
 /// A connection of a session, by which requests are sent.
-pub(super) struct Live {
+pub(crate) struct Live {
     client: zk::Client,
     /// Cancelled when the connection is over.
-    pub(super) over: CancellationToken,
+    pub(crate) over: CancellationToken,
     /// Counts the connections of the session.
-    pub(super) number: u64,
+    pub(crate) number: u64,
 }
 
 impl Deref for Live {
@@ -46,24 +60,24 @@ impl Deref for Live {
 }
 
 /// A connection. Its parts are dropped in this order.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     _over: DropGuard,
     driver: Driver,
     live: Arc<Live>,
     states: zk::StateWatcher,
     /// The address of the server.
-    pub(super) server: String,
+    pub(crate) server: String,
     /// The time before the request that opened it.
-    pub(super) begun: Instant,
+    pub(crate) begun: Instant,
     /// The time before the request by whose answer the servers confirm it.
-    pub(super) fenced: Instant,
+    pub(crate) fenced: Instant,
 }
 
 type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Connection {
     /// Connects to one server, and gives the connection this number.
-    pub(super) async fn open(connector: zk::Connector, server: &str, number: u64) -> Result<Self, zk::Error> {
+    pub(crate) async fn open(connector: zk::Connector, server: &str, number: u64) -> Result<Self, zk::Error> {
         let (begun, taken) = (Instant::now(), Taken::default());
         let mut connect = pin!(connector.connect(server));
         let client = poll_fn(|context| {
@@ -78,17 +92,17 @@ impl Connection {
         Ok(Self { _over: guard, driver, live, states, server: server.to_owned(), begun, fenced: begun })
     }
 
-    pub(super) fn live(&self) -> &Arc<Live> {
+    pub(crate) fn live(&self) -> &Arc<Live> {
         &self.live
     }
 
     /// Returns the session timeout that the server has granted.
-    pub(super) fn timeout(&self) -> Duration {
+    pub(crate) fn timeout(&self) -> Duration {
         self.live.session_timeout()
     }
 
     /// Polls the task of the library until the connection is over. It must be dropped then.
-    pub(super) async fn over(&mut self) {
+    pub(crate) async fn over(&mut self) {
         let Self { driver, live, states, .. } = self;
         poll_fn(|context| {
             let has_ended = driver.as_mut().poll(context).is_ready();
@@ -102,7 +116,7 @@ impl Connection {
     }
 
     /// Waits for the answer to a request. Returns `None` if the connection is over before, and must be dropped.
-    pub(super) async fn answer<T>(&mut self, request: impl Future<Output = T>) -> Option<T> {
+    pub(crate) async fn answer<T>(&mut self, request: impl Future<Output = T>) -> Option<T> {
         let mut request = pin!(request);
         tokio::select! {
             biased;
@@ -112,7 +126,7 @@ impl Connection {
     }
 
     /// Closes the session. Returns whether the server has told that it is closed.
-    pub(super) async fn close(self) -> bool {
+    pub(crate) async fn close(self) -> bool {
         let Self { _over, mut driver, live, states, .. } = self;
         // The handles with requests under way follow.
         drop(live);
@@ -166,7 +180,7 @@ pub(crate) struct Watch(Pin<Box<dyn Future<Output = Change> + Send + Sync>>);
 
 impl Watch {
     /// Returns a watch of the client library, which panics if it is polled after the end of the connection.
-    pub(super) fn of(watcher: zk::OneshotWatcher, connection: &Live) -> Self {
+    pub(crate) fn of(watcher: zk::OneshotWatcher, connection: &Live) -> Self {
         let disconnected = connection.over.clone().cancelled_owned().map(|()| Change::Disconnected);
         let fired = watcher.changed().map(|event| match event.event_type {
             zk::EventType::NodeDeleted => Change::Deleted,
@@ -178,7 +192,7 @@ impl Watch {
 
     /// Returns a watch that fires when this is done.
     #[cfg(test)]
-    pub(super) fn when(fires: impl Future<Output = ()> + Send + Sync + 'static) -> Self {
+    pub(crate) fn when(fires: impl Future<Output = ()> + Send + Sync + 'static) -> Self {
         Self(Box::pin(fires.map(|()| Change::Other)))
     }
 

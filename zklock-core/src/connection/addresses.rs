@@ -49,11 +49,11 @@ type Found = io::Result<Vec<SocketAddr>>;
 
 /// One address to connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Target {
+pub(crate) struct Target {
     /// The address, as the library reads it.
-    pub(super) address: String,
+    pub(crate) address: String,
     /// The host in the connect string.
-    pub(super) host: String,
+    pub(crate) host: String,
 }
 
 impl Addresses {
@@ -62,7 +62,7 @@ impl Addresses {
         Self::resolved_by(servers, |host, port| (host, port).to_socket_addrs().map(Iterator::collect))
     }
 
-    pub(super) fn resolved_by(
+    pub(crate) fn resolved_by(
         servers: &str,
         resolve: impl Fn(&str, u16) -> Found + Send + Sync + 'static,
     ) -> Self {
@@ -71,7 +71,7 @@ impl Addresses {
     }
 
     /// Returns all addresses in random order. Waits for look-ups for a moment, and for at most `within` if none is known.
-    pub(super) async fn shuffled(&self, within: Duration) -> Vec<Target> {
+    pub(crate) async fn shuffled(&self, within: Duration) -> Vec<Target> {
         let servers = self.servers.iter();
         let mut looks: FuturesUnordered<_> = servers.map(|server| server.look_up(&self.resolve)).collect();
         let first = async { while !self.are_known() && looks.next().await.is_some() {} };

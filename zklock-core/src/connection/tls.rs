@@ -167,12 +167,12 @@ impl Transport {
     }
 
     /// Returns the options of a connection.
-    pub(super) fn options(&self) -> zk::TlsOptions {
+    pub(crate) fn options(&self) -> zk::TlsOptions {
         zk::TlsOptions::new().with_certs(self.0.used.lock().certs.clone())
     }
 
     /// Reads the certificates again. Those that cannot be used are logged, and the earlier ones stay.
-    pub(super) async fn renew(&self) {
+    pub(crate) async fn renew(&self) {
         // No other thread waits for files that have not answered in time.
         let Ok(turn) = self.0.reading.clone().try_lock_owned() else { return };
         let inner = self.0.clone();
@@ -194,7 +194,7 @@ impl Transport {
     }
 
     /// Returns the certificates for a handshake of zklock's own.
-    pub(super) fn certificates(&self) -> Arc<ClientConfig> {
+    pub(crate) fn certificates(&self) -> Arc<ClientConfig> {
         self.0.used.lock().config.clone()
     }
 }

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use zookeeper_client as zk;
 
 use super::addresses::Target;
-use super::connection::{Connection, OpenError};
 use super::diagnose::Certificates;
 #[cfg(feature = "sasl-gssapi")]
 use super::gssapi::Kerberos;
 #[cfg(feature = "tls")]
 use super::tls::Transport;
+use super::{Connection, OpenError};
 
 pub(crate) use zookeeper_client::{Acl as Entry, AuthId, Connector, Permission};
 
@@ -44,7 +44,7 @@ impl Security {
     }
 
     /// Connects to one address, and gives the connection this number.
-    pub(super) async fn connect(
+    pub(crate) async fn connect(
         &self,
         connector: Connector,
         target: &Target,
@@ -66,7 +66,7 @@ impl Security {
 
     /// Returns `false` if a server has opened a session without knowing the user of the login: one without users accepts
     /// any. A server before 3.7 does not know the question, and closes the connection.
-    pub(super) async fn is_logged_in(&self, connection: &mut Connection) -> bool {
+    pub(crate) async fn is_logged_in(&self, connection: &mut Connection) -> bool {
         if self.login.is_none() {
             return true;
         }
@@ -78,7 +78,7 @@ impl Security {
     }
 
     /// Returns the certificates of encrypted connections, if the client has them.
-    pub(super) fn certificates(&self) -> Option<Certificates> {
+    pub(crate) fn certificates(&self) -> Option<Certificates> {
         #[cfg(feature = "tls")]
         return self.transport.as_ref().map(Transport::certificates);
         #[cfg(not(feature = "tls"))]
@@ -147,7 +147,7 @@ impl NodeAcl {
         Self(acls.into())
     }
 
-    pub(super) fn acls(&self) -> zk::Acls<'_> {
+    pub(crate) fn acls(&self) -> zk::Acls<'_> {
         zk::Acls::new(&self.0)
     }
 }
