@@ -39,6 +39,10 @@ impl Holders {
             holding.takes_turn();
         }
         let (holding, lost) = if register.is_lost { (None, Some(holding)) } else { (Some(holding), None) };
+        if register.holders.is_empty() {
+            // Most leases have one holder at a time.
+            register.holders.reserve_exact(1);
+        }
         register.holders.push(Holder { handoff, holding, has_returned: false });
         lost
     }
