@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo run -p zklock-example-services --example metrics                  # serves http://127.0.0.1:9000/metrics
-//! cargo run -p zklock-example-services --example metrics -- --demo        # makes each metric happen, and prints them
+//! cargo run -p zklock-example-services --example metrics -- --demo        # prints them after two seconds of work
 //! ```
 //!
 //! It needs nothing but Rust: it runs an embedded ZooKeeper server, unless `ZKLOCK_CONNECT=host:port` names

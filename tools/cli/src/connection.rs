@@ -49,7 +49,7 @@ pub(crate) struct Connection {
     #[arg(long, global = true, env = "ZKLOCK_DEFAULT_WAIT", hide_env_values = true, value_name = "DURATION", value_parser = duration)]
     default_wait: Option<String>,
 
-    /// How long a server may be silent [default: a twelfth of the session timeout]
+    /// How long a server may be silent [default: 2.5s]
     #[arg(long, global = true, env = "ZKLOCK_SERVER_TIMEOUT", hide_env_values = true, value_name = "DURATION", value_parser = duration)]
     server_timeout: Option<String>,
 
