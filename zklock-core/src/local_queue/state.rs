@@ -302,7 +302,7 @@ impl<C, L: Handle> State<C, L> {
             // The node before is gone, or this one would not be at the head.
             self.left.append(&mut self.held);
         }
-        // Most have one for a long time.
+        // Most locks have one held node at a time.
         self.held.reserve_exact(1);
         self.held.push(HeldNode::new(NodeId(self.last_node), (claim, self.kind), mode, now));
         self.serve(now)
