@@ -72,6 +72,10 @@ impl Harness {
     /// The lock of a client that can no longer reach the server becomes free after this time. The client
     /// itself learns of the loss earlier. On a busy machine, a short timeout can expire although the client
     /// is alive.
+    ///
+    /// # Panics
+    ///
+    /// [`run`](Self::run) panics if it is zero or longer than 24 hours.
     pub fn session_timeout(mut self, timeout: Duration) -> Self {
         self.session_timeout = timeout;
         self
@@ -79,11 +83,10 @@ impl Harness {
 
     /// Runs a test with its own server and client, and ends both afterwards, even if the test panics.
     ///
-    /// Inside, annotated functions use the client in place of an installed one, and [`client`](crate::client)
-    /// returns it. So it is in every task and on every thread of the test's runtime: under `tokio::spawn`, in a
-    /// `JoinSet`, in an HTTP server, and under `spawn_blocking`. Threads and runtimes that the test itself starts
-    /// have no client. When the test ends, so do its tasks. A lock that is still held does not keep the test from
-    /// ending.
+    /// Inside, annotated functions use the client in place of an installed one, and [`client`](crate::client) returns
+    /// it. Every task and every thread of the test's runtime finds the same client: under `tokio::spawn`, in a
+    /// `JoinSet`, in an HTTP server, and under `spawn_blocking`. Threads and runtimes that the test itself starts have
+    /// no client. When the test ends, so do its tasks. A lock that is still held does not keep the test from ending.
     ///
     /// # Panics
     ///

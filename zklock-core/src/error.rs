@@ -11,8 +11,9 @@ pub use self::cause::{Holder, LossReason, Permission, Phase, Refusal};
 
 /// The error of an operation: a lock could not be acquired, was lost, or a request under it was not applied.
 ///
-/// Contention is not a failure: `try_lock` reports it as `Ok(None)`, and a timed acquisition as
-/// [`LockError::Timeout`]. Every variant about a lock contains its path as the caller wrote it.
+/// Contention is not a failure: `try_lock` reports it as `Ok(None)`, and a timed acquisition as [`LockError::Timeout`].
+/// Every variant about a lock contains its path below the namespace. For a semaphore, that can be the path of one of
+/// its queues, `PATH/locks` or `PATH/leases`, or of its shared number.
 ///
 /// The text of `Debug`, which `unwrap` and `main` show, begins with that of `Display`.
 #[derive(Clone, thiserror::Error)]
@@ -58,7 +59,8 @@ pub enum LockError {
     InvalidPermits {
         /// The semaphore's path.
         path: String,
-        /// The requested number.
+        /// The number that is refused: the permits of the call, or the number or the seed of the semaphore. It is 1 if
+        /// others do not share the number that this client shares.
         wanted: u32,
         /// The cause.
         reason: String,
@@ -162,7 +164,7 @@ pub enum LockError {
     Timeout {
         /// The lock's path.
         path: String,
-        /// The whole time that the operation was given.
+        /// The whole time that the operation was given; zero for an annotated function that does not wait.
         waited: Duration,
         /// The phase of the operation at the deadline.
         phase: Phase,
@@ -224,8 +226,9 @@ pub enum LockError {
 
     /// The outcome of a write is unknown: the connection broke, or no answer came in time.
     ///
-    /// The write may or may not have been applied. If a guarded write was applied, the lock was held at that
-    /// moment.
+    /// The write may or may not have been applied. If a guarded write was applied, the lock was held at that moment.
+    /// Any call can also return this error if its task on the client's thread panics, by a bug or by a subscriber of
+    /// `tracing`. The session then ends.
     #[error("the outcome of a write to {path} is unknown: {reason}")]
     #[non_exhaustive]
     OutcomeUnknown {

@@ -151,9 +151,10 @@ impl<K> Guard<K> {
 
     /// Calls `callback` on a new thread when another client asks this holder to release the lock.
     ///
-    /// The callback is called at most once, and not after the guard is gone. One that is called at that moment may run
-    /// beside the release. It outlives a downgrade: a request to the reader calls it too. It may block, because it runs on
-    /// its own thread. If it is not called, it is dropped with the guard. See [`revoked`](Self::revoked).
+    /// The callback is called at most once, and not after the guard is gone. If the guard ends at the moment of the
+    /// request, the callback may run beside the release. A downgrade keeps the callback: a request to the reader calls
+    /// it too. It may block, because it runs on its own thread. If it is not called, it is dropped with the guard. See
+    /// [`revoked`](Self::revoked).
     pub fn on_revoke(&self, callback: impl FnOnce() + Send + 'static) {
         self.watch_revocation();
         let leases = self.holds.iter().map(|hold| hold.lease().clone()).collect();

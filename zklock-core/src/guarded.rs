@@ -79,8 +79,8 @@ impl Held {
     ///
     /// # Errors
     ///
-    /// Those of [`set_data`](Self::set_data), and [`LockError::Timeout`] if every request within the client's default
-    /// wait was refused because of such changes; nothing was written then.
+    /// Those of [`set_data`](Self::set_data), and [`LockError::Timeout`] if the client's default wait is over after a
+    /// request that was refused because of such changes; nothing was written then.
     ///
     /// # Cancel safety
     ///

@@ -14,10 +14,10 @@ use crate::token::FencingToken;
 
 /// A lock or a term of leadership that a holder has. Cheap to clone.
 ///
-/// Guards and terms dereference to it, and [`current`] returns that of the innermost lock or term around a call. A value of
-/// its own does not keep the lock: after the holder has given the lock back, or a writer has downgraded it,
-/// [`is_held`](Self::is_held) is `false`, and writes and reads fail. Another holder that entered the same lock again may
-/// hold it then.
+/// Guards and terms dereference to it, and [`current`] returns that of the innermost lock or term around a call. A
+/// clone does not keep the lock. Once its holder has given the lock back, or has downgraded it,
+/// [`is_held`](Self::is_held) is `false`, and writes and reads fail. That is so even if another entry of the same call
+/// still holds the lock.
 #[derive(Clone)]
 pub struct Held {
     parts: Parts,
@@ -199,7 +199,7 @@ impl Held {
     ///
     /// # Cancel safety
     ///
-    /// Nothing is lost. Afterwards every call returns at once.
+    /// Nothing is lost. Once the lock is lost or given back, every call returns at once.
     pub async fn lost(&self) -> LossReason {
         // Another thread of the parent may have had a mutex at the fork.
         if self.parts[0].share().lease().is_forked() {

@@ -132,8 +132,8 @@ impl Leader {
         Self { election: self.election.named(name), ..self }
     }
 
-    /// Joins the election, waits up to two seconds for its first answer, and returns whether this client
-    /// leads.
+    /// Joins the election, waits up to two seconds for its first answer, and returns whether this client leads. Without
+    /// an answer in that time it returns `false`.
     ///
     /// If this client has already joined, no request is sent.
     ///

@@ -110,15 +110,14 @@ impl MultiLock {
 
     /// Acquires all of the locks, waiting for at most `wait` in total, including the time to connect.
     ///
-    /// [`Duration::MAX`] waits forever.
+    /// [`Duration::MAX`] waits forever. If a member fails, no further one is tried. The members acquired before are
+    /// released, and this waits for their release within the rest of `wait`, and at most for the client's default wait.
+    /// If a member is lost while others are waited for, the call gives all of them back and begins again.
     ///
     /// # Errors
     ///
     /// The error of the first member that fails; see [`Mutex::lock_timeout`](crate::Mutex::lock_timeout) and
-    /// [`RwLock::write_timeout`](crate::RwLock::write_timeout). No further member is tried. The members acquired
-    /// before are released, and this waits for their release within the rest of `wait`, and at most for the
-    /// client's default wait. If a member is lost while others are waited for, the call gives all of them back and
-    /// begins again.
+    /// [`RwLock::write_timeout`](crate::RwLock::write_timeout).
     ///
     /// # Cancel safety
     ///

@@ -53,9 +53,11 @@ impl Held {
     /// * [`LockError::Lost`] if the lock is not held any more. The period may have begun.
     /// * [`LockError::InvalidPath`] if `tick` is not a valid path.
     /// * [`LockError::InvalidConfig`] if `period` is less than a millisecond.
-    /// * [`LockError::Refused`] if the node at `tick` is not a tick: it has other data, is ephemeral, or has
-    ///   or had children, like the node of a lock. Such a node is left alone.
-    /// * [`LockError::Denied`] if the ACL of the node denies this client access.
+    /// * [`LockError::Refused`] if the node at `tick` is not a tick: it has other data, is ephemeral, or has or had
+    ///   children, like the node of a lock. Such a node is left alone. Or the servers refuse the request for another
+    ///   reason, such as a quota.
+    /// * [`LockError::Denied`] if the ACLs do not let this client read, write or create the node or its parents, or
+    ///   read the node of the lock.
     /// * [`LockError::Timeout`] if the servers do not answer within the client's default wait. The caller may
     ///   not start, and the period may have begun.
     /// * [`LockError::Closed`] if the client is shut down. The period may have begun.

@@ -257,8 +257,8 @@ impl Client {
     /// * [`LockError::Timeout`] if the servers do not answer within the client's default wait; the request may still be
     ///   applied.
     /// * [`LockError::AuthFailed`], [`LockError::Tls`], [`LockError::InvalidConfig`] if no session can be opened.
-    /// * [`LockError::OutcomeUnknown`] if the connection broke.
-    /// * [`LockError::Closed`] if the client is shut down.
+    /// * [`LockError::OutcomeUnknown`] if the connection broke or the session ended; the request may have been applied.
+    /// * [`LockError::Closed`] if the client is shut down; a request that is under way may still be applied.
     ///
     /// # Cancel safety
     ///

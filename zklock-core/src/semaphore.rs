@@ -186,7 +186,7 @@ impl Semaphore {
         guard::try_enter(&self.lock_ref(permits)?, &self.client).await
     }
 
-    /// Sets the number of permits of a semaphore whose number is shared.
+    /// Sets the number of permits of a semaphore whose number is shared. If its node is missing, it is created.
     ///
     /// Zero is allowed: no permit can be acquired then until the number rises.
     ///
@@ -194,11 +194,12 @@ impl Semaphore {
     ///
     /// * [`LockError::InvalidPermits`] if the number is not shared, or `permits` is greater than 2147483647,
     ///   the largest `int` in Java.
-    /// * [`LockError::Denied`], [`LockError::Refused`] if the server does not let this client write the node.
-    /// * [`LockError::OutcomeUnknown`] if the connection broke; the number may have been set.
+    /// * [`LockError::Denied`], [`LockError::Refused`] if the server does not let this client write or create the node.
+    /// * [`LockError::OutcomeUnknown`] if the connection broke or the session ended; the number may have been set.
     /// * [`LockError::Timeout`] if the servers do not answer within the client's default wait; the number may
     ///   have been set.
-    /// * [`LockError::Closed`] if the client is shut down.
+    /// * [`LockError::AuthFailed`], [`LockError::Tls`], [`LockError::InvalidConfig`] if no session can be opened.
+    /// * [`LockError::Closed`] if the client is shut down; the number may still be set.
     ///
     /// # Cancel safety
     ///
@@ -223,8 +224,9 @@ impl Semaphore {
     ///
     /// # Errors
     ///
-    /// Those of [`Mutex::participants`](crate::Mutex::participants), and [`LockError::Refused`] if the node
-    /// of a shared number does not contain a number of permits.
+    /// Those of [`Mutex::participants`](crate::Mutex::participants), [`LockError::Refused`] if the node of a shared
+    /// number does not contain a number of permits, and [`LockError::Denied`] if this client may not read or create
+    /// that node.
     ///
     /// # Cancel safety
     ///

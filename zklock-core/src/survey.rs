@@ -111,8 +111,8 @@ impl Survey {
         Self { participants, ..self }
     }
 
-    /// Lists the locks. At most 64 requests are under way: for 8 nodes, and up to 8 for each, or all for a survey of depth
-    /// zero. After a broken connection, they are repeated.
+    /// Lists the locks. At most 64 requests are under way: eight for each of eight nodes, or 64 for the one node of a
+    /// survey of depth zero. After a broken connection, they are repeated.
     ///
     /// A node costs one request, one with children two, a semaphore five to seven more, and a lock one more for
     /// each participant that is described. A node with more than 10,000 children is left out, and so is a semaphore

@@ -128,7 +128,8 @@ impl Config {
 
     /// Sets the namespace: an absolute path in front of all paths of this client, none by default.
     ///
-    /// It is created when it is first needed. `/` is none. An invalid path is refused when the client starts.
+    /// It is created when it is first needed. `/` is none. An invalid path, or one that ends with a blank, is refused
+    /// when the client starts.
     #[must_use]
     pub fn namespace(self, namespace: impl Into<String>) -> Self {
         Self { namespace: namespace.into(), ..self }
@@ -287,9 +288,11 @@ impl Config {
         Self { warn_after: wait, ..self }
     }
 
-    /// Sets how long a server may be silent before the client turns to another one; by default a twelfth of the session
-    /// timeout, at most a quarter of the [connect timeout](Self::connect_timeout), and at least 500 ms, or two fifths
-    /// of a session timeout of less than 1.25 s.
+    /// Sets how long a server may be silent before the client turns to another one.
+    ///
+    /// The default is a twelfth of the session timeout, and at most a quarter of the
+    /// [connect timeout](Self::connect_timeout). It is at least 500 ms, or two fifths of a session timeout of less than
+    /// 1.25 s.
     ///
     /// It bounds each attempt to connect, and the silence on a connection, on which the client pings as often
     /// as needed. A longer time makes the client patient with slow networks; a shorter one leaves more of a
@@ -340,7 +343,9 @@ impl Config {
 
     /// Sets the ACL of the nodes that this client creates, by default [`Acl::Open`]: any client may do anything.
     ///
-    /// The nodes above locks may have [another one](Self::parent_acl).
+    /// The nodes above locks may have [another one](Self::parent_acl). A list that is empty or has an invalid entry is
+    /// refused when the client starts. So is one that means the user of this client, if the client has no digest, login
+    /// or certificate.
     #[must_use]
     pub fn acl(self, acl: Acl) -> Self {
         Self { acl, ..self }

@@ -93,13 +93,13 @@ impl Leadership {
         self.term.finish(LossReason::Resigned);
     }
 
-    /// Runs a future under this term, and drops it when the term is over, before another leader can be
-    /// elected.
+    /// Runs a future under this term, and drops it when the term is over, before another leader can be elected.
     ///
     /// # Errors
     ///
-    /// [`LockError::Lost`] if the end of the term is known when the future ends. The expiry of the
-    /// session is known in time. If an outsider ends the session or deletes the node, that is known a moment later.
+    /// [`LockError::Lost`] as soon as the end of the term is known. If the term is already over, the future does not
+    /// start. The expiry of the session is known in time. If an outsider ends the session or deletes the node, that is
+    /// known a moment later.
     ///
     /// # Cancel safety
     ///
