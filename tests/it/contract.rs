@@ -191,7 +191,7 @@ async fn client_that_is_shut_down_leaves_its_lock_to_the_next(face: Face) {
 }
 
 #[apply(every_lock_and_readers)]
-async fn no_time_is_no_wait(face: Face) {
+async fn a_call_without_time_does_not_wait(face: Face) {
     let space = Space::new();
     let (lock, rival) = (face.of(&space.client().await, PATH), face.rival().of(&space.client().await, PATH));
     let mut shortest = Duration::ZERO;

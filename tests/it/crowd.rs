@@ -15,7 +15,7 @@ use crate::support::{Server, Space, failed, soon, until};
 use zklock::Health;
 
 const DEFAULT: Duration = Duration::from_secs(30);
-/// More locks than the client library could watch again in one packet, with paths as long as those of [`path`].
+/// The number of locks, whose paths fill several packets together.
 const CROWD: usize = if cfg!(soak) { 2_500 } else { 300 };
 /// The longest wait for a state of the whole crowd.
 const LONG: Duration = Duration::from_secs(90);

@@ -10,6 +10,7 @@ mod floods;
 mod lists;
 mod memory;
 mod relay;
+mod sessions;
 
 use std::time::Duration;
 

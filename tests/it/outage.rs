@@ -132,7 +132,7 @@ async fn a_lock_outlives_its_lease_although_the_runtime_of_its_holder_is_blocked
     let server = Server::start_quick();
     let client = server.quick_config().connect().await.unwrap();
     let guard = lock(&client, PATH).await;
-    // As above. The only thread of this runtime is blocked meanwhile.
+    // The only thread of this runtime is blocked meanwhile.
     std::thread::sleep(QUICK_SESSION);
     until_state(&guard, LeaseState::Held).await;
     guard.verify().await.unwrap();
@@ -159,7 +159,7 @@ async fn a_thousand_sessions_are_back_after_an_outage() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_back_finds_no_contender_of_those_who_gave_up() {
+async fn a_server_that_is_back_finds_no_contender_of_a_call_that_gave_up() {
     let server = Server::start_granting(PATIENCE);
     let client = server.client(PATIENCE).await;
     lock(&client, PATH).await.release().await.unwrap();

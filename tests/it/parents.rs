@@ -45,7 +45,7 @@ async fn a_parent_whose_first_contender_gave_up_goes_with_the_next_one() {
 }
 
 #[tokio::test]
-async fn a_wiped_tree_is_told_to_the_holder_and_entered_again_by_those_who_wait() {
+async fn a_wiped_tree_is_told_to_the_holder_and_entered_again_by_waiters() {
     let (space, [client, other]) = Space::with_clients().await;
     let late = lock(&client, PATH).await;
     let mut waiting = JoinSet::new();

@@ -17,7 +17,7 @@ async fn participants(client: &Client) -> Vec<Participant> {
 }
 
 #[tokio::test]
-async fn each_is_described_as_the_server_knows_it() {
+async fn a_participant_is_described_as_the_server_knows_it() {
     let (space, [writing, reading]) = Space::with_clients().await;
     let before = SystemTime::now();
     let writer = rwlock(&writing).write().await.unwrap();

@@ -67,7 +67,7 @@ async fn a_request_that_comes_before_anybody_listens_is_heard() {
 }
 
 #[tokio::test]
-async fn one_that_is_asked_while_it_waits_hears_of_it_when_it_holds() {
+async fn a_waiter_that_is_asked_to_release_hears_of_it_when_it_holds() {
     let (space, [a, b]) = Space::with_clients().await;
     let guard = lock(&a, PATH).await;
     let waiting = spawn_lock(&b, PATH);

@@ -54,7 +54,7 @@ async fn until_nothing_is_left(space: &Space) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn as_many_tries_at_once_as_there_are_permits_all_succeed() {
+async fn tries_at_once_all_succeed_if_there_are_permits_for_all() {
     let space = Space::new();
     let (client, other) = (semaphore(&space.client().await, 10), semaphore(&space.client().await, 10));
     for _ in 0..3 {
@@ -97,7 +97,7 @@ async fn a_try_of_many_takes_no_part_of_them_that_others_would_miss() {
 }
 
 #[tokio::test]
-async fn a_try_does_not_overtake_those_who_wait() {
+async fn a_try_does_not_overtake_waiters() {
     let space = Space::new();
     let (guard, waiting) = held_before(&space, 3, [1, 3]).await;
     assert!(soon(semaphore(&space.client().await, 3).try_acquire()).await.unwrap().is_none());

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_period_and_no_tick_is_refused() {
+    fn an_invalid_period_or_tick_is_refused() {
         for (period, tick, expected) in [
             ("15", "", "a period needs a unit: `once_per = \"15s\"`"),
             ("15m", "", "quote the duration: `once_per = \"15m\"`"),

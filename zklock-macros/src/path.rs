@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_and_no_list_of_paths_is_refused() {
+    fn an_invalid_path_or_list_is_refused() {
         let spread = "a list of paths is spread in an array: `path = [..orders]`";
         for (input, expected) in [
             ("[]", &*format!("an empty array locks nothing: {EXAMPLE}")),

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_function_that_can_run_under_a_lock_is_refused() {
+    fn a_function_that_cannot_run_under_a_lock_is_refused() {
         let inside = |word| {
             format!("`#[distributed_lock]` does not reach inside `{word}`: put it on each function in there")
         };

@@ -36,7 +36,6 @@ fn contenders() -> impl Iterator<Item = Vec<u8>> {
     (0..MANY).map(|n| format!("x-lock-{n:010}").into_bytes())
 }
 
-#[cfg(soak)]
 /// Names that are no text, and names that are no name.
 fn nonsense() -> impl Iterator<Item = Vec<u8>> {
     [&b"\xff\xfe"[..], b"x-lock-\xf0\x28\x8c\x28", b"", b"/", b"\0", b"x-lock-99999999999999999999"]
@@ -108,7 +107,6 @@ async fn a_hold_outlasts_a_list_of_many_participants() {
     soon(kept.release()).await.unwrap();
 }
 
-#[cfg(soak)]
 #[tokio::test]
 async fn calls_end_if_names_are_no_text() {
     misled(|proxy| drop(lists(proxy).rewrite(|answer| listing(answer, nonsense())))).await;

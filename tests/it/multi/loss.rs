@@ -128,7 +128,7 @@ async fn a_member_that_cannot_be_released_keeps_neither_the_others_nor_the_resul
 }
 
 #[tokio::test]
-async fn one_that_gives_its_members_back_leaves_no_node_if_it_is_dropped() {
+async fn a_call_that_gives_its_members_back_leaves_no_node_if_it_is_dropped() {
     for frame in Frame::BOTH {
         let scene = Interrupted::new().await;
         let other = scene.space.client().await;

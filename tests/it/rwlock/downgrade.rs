@@ -107,7 +107,7 @@ async fn a_release_is_done_when_writer_and_reader_go_at_the_same_time() {
 }
 
 #[tokio::test]
-async fn inside_of_another_write_guard_the_lock_stays_a_writers() {
+async fn a_lock_stays_a_writers_inside_of_another_write_guard() {
     let (space, client) = Space::with_client().await;
     let outer = write(&client).await;
     let inner = outer.scope(rwlock(&client).write()).await.unwrap();

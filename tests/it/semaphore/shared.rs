@@ -45,7 +45,7 @@ async fn a_missing_number_is_seeded_or_set_in_the_form_of_curator_and_a_seed_ove
 }
 
 #[tokio::test]
-async fn a_greater_number_lets_those_who_wait_in() {
+async fn a_greater_number_lets_waiters_in() {
     let space = Space::new();
     let (holder, other) = (semaphore(&space.client().await, 1), semaphore(&space.client().await, 1));
     let guard = take(&holder, 1).await;

@@ -48,7 +48,7 @@ impl Peer {
             ])
             .arg("-cp")
             .arg(std::env::join_paths(curator.classpath()).expect("the entries come from a class path"))
-            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../e2e/interop/Peer.java"))
+            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/interop/Peer.java"))
             .args([connect_string, &session.as_millis().to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

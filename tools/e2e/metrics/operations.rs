@@ -38,7 +38,7 @@ fn check(arguments: &[&str], input: &str) {
 }
 
 #[tokio::test]
-async fn prometheus_has_nothing_to_say_against_the_metrics() {
+async fn prometheus_accepts_the_metrics_without_a_complaint() {
     let _unblocked = RECORDER.read().await;
     record_all().await;
     check(&["check", "metrics"], &render());

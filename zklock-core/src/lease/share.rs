@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_the_shares_of_one_lease_only_the_last_one_waits_for_the_release() {
+    async fn only_the_last_share_of_a_lease_waits_for_the_release() {
         let held = Held::new().await;
         let [shared, sole] = &held.shares[..] else { panic!("two locks are held") };
         let _other = Share::new(shared.lease(), 1);

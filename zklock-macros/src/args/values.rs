@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_of_the_names_of_a_value_is_refused() {
+    fn an_unknown_name_of_a_value_is_refused() {
         let modes = "the modes are `read` and `write`; without one, the lock is a mutex";
         refused(mode, "exclusive", &format!("unknown mode `exclusive`\n{modes}"));
         refused(mode, "shared", &format!("unknown mode `shared`, did you mean `read`?\n{modes}"));
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_duration_is_refused() {
+    fn a_value_that_is_not_a_duration_is_refused() {
         let zero = "a wait of zero can never acquire the lock\n\
                     write `no_wait` for a call that returns at once where the lock is taken";
         for (input, expected) in [
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_value_of_another_argument_is_refused() {
+    fn a_value_of_the_wrong_kind_is_refused() {
         for (input, expected) in [("\"::other::zk\"", ":: other :: zk"), ("super::zk", "super :: zk")] {
             assert_eq!(krate(&value(input)).unwrap().to_token_stream().to_string(), expected);
         }

@@ -65,7 +65,7 @@ fn a_withdrawal_looks_for_the_node_of_an_earlier_attempt_until_none_is_left() {
 }
 
 #[test]
-fn of_several_nodes_the_oldest_is_kept_and_all_are_withdrawn() {
+fn the_oldest_of_several_nodes_is_kept_and_all_are_withdrawn() {
     let (old, new) = (node(4), node(9));
     let both = Event::Located(vec![new.clone(), old.clone()]);
     let mut machine = started();
