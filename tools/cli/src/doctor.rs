@@ -97,10 +97,11 @@ impl Report<'_> {
     fn text(&self) -> String {
         let (words, mut rows) = (&self.words, Vec::new());
         if words.version.is_some() || self.session.is_ok() {
-            let unknown = || "unknown: no answer, which is not asked for on an encrypted port".to_owned();
+            let unknown = |word| format!("unknown: no answer to `{word}`; an encrypted port is not asked");
+            let known = |answer: Option<String>, word| answer.unwrap_or_else(|| unknown(word));
             let mode = words.mode.map(|mode| format!(" ({mode})")).unwrap_or_default();
-            rows.push(("version", words.version.map_or_else(unknown, |of| format!("{of}{mode}"))));
-            rows.push(("tick time", words.tick_time.map_or_else(unknown, |tick| format!("{tick:?}"))));
+            rows.push(("version", known(words.version.map(|of| format!("{of}{mode}")), "srvr")));
+            rows.push(("tick time", known(words.tick_time.map(|tick| format!("{tick:?}")), "conf")));
         }
         let asked = self.settings.session_timeout;
         match &self.session {
