@@ -12,8 +12,8 @@ pub use self::cause::{Holder, LossReason, Permission, Phase, Refusal};
 /// The error of an operation: a lock could not be acquired, was lost, or a request under it was not applied.
 ///
 /// Contention is not a failure: `try_lock` reports it as `Ok(None)`, and a timed acquisition as [`LockError::Timeout`].
-/// Every variant about a lock contains its path below the namespace. For a semaphore, that can be the path of one of
-/// its queues, `PATH/locks` or `PATH/leases`, or of its shared number.
+/// Every variant about a lock contains its path below the namespace, or that of the node that the request is about. For
+/// a semaphore, that can be the path of one of its queues, `PATH/locks` or `PATH/leases`, or of its shared number.
 ///
 /// The text of `Debug`, which `unwrap` and `main` show, begins with that of `Display`.
 #[derive(Clone, thiserror::Error)]
@@ -164,7 +164,8 @@ pub enum LockError {
     Timeout {
         /// The lock's path.
         path: String,
-        /// The whole time that the operation was given; zero for an annotated function that does not wait.
+        /// The whole time that the operation was given; zero if an annotated function that does not wait finds its lock
+        /// taken.
         waited: Duration,
         /// The phase of the operation at the deadline.
         phase: Phase,

@@ -80,7 +80,7 @@ impl Held {
     /// # Errors
     ///
     /// Those of [`set_data`](Self::set_data), and [`LockError::Timeout`] if the client's default wait is over after a
-    /// request that was refused because of such changes; nothing was written then.
+    /// request that was refused because the node or a parent was missing, or existed already; nothing was written then.
     ///
     /// # Cancel safety
     ///

@@ -43,8 +43,8 @@ impl Client {
     /// [`LockError::InvalidPath`] if the path is invalid. A path starts with `/`. None of its segments is empty, `.` or
     /// `..`. It contains no character that ZooKeeper refuses (`PathUtils.validatePath`): control characters, U+E000 to
     /// U+F8FF, and U+FFF0 and above, which includes most emoji. It has at most 1,000,000 bytes, including the chroot
-    /// and the namespace. The root `/`, the servers' own `/zookeeper`, and all paths below `/zookeeper` are invalid
-    /// too.
+    /// and the namespace. The root `/` is invalid too, and so are the servers' own `/zookeeper` and all paths below it,
+    /// without a chroot and a namespace.
     pub fn mutex(&self, path: impl AsRef<str>) -> Result<Mutex, LockError> {
         let lock = LockRef::of(self.path(path)?, Access::Mutex);
         Ok(Mutex { client: self.clone(), lock })

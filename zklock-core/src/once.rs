@@ -54,8 +54,8 @@ impl Held {
     /// * [`LockError::InvalidPath`] if `tick` is not a valid path.
     /// * [`LockError::InvalidConfig`] if `period` is less than a millisecond.
     /// * [`LockError::Refused`] if the node at `tick` is not a tick: it has other data, is ephemeral, or has or had
-    ///   children, like the node of a lock. Such a node is left alone. Or the servers refuse the request for another
-    ///   reason, such as a quota.
+    ///   children, like the node of a lock. Such a node is left alone. This is also the error if the servers refuse the
+    ///   request for another reason, such as a quota.
     /// * [`LockError::Denied`] if the ACLs do not let this client read, write or create the node or its parents, or
     ///   read the node of the lock.
     /// * [`LockError::Timeout`] if the servers do not answer within the client's default wait. The caller may
@@ -306,8 +306,8 @@ async fn read(session: &Session, path: &NodePath) -> Result<(Option<LastStart>, 
 
 /// The pause after an attempt whose outcome is unknown.
 const PAUSE: Duration = Duration::from_millis(20);
-/// The bound on the look of a call whose wait is over.
-const LAST_LOOK: Duration = Duration::from_secs(1);
+/// The bound on the look of a call whose wait is over. The tests of this file do not depend on the speed of the machine.
+const LAST_LOOK: Duration = Duration::from_secs(if cfg!(test) { 30 } else { 1 });
 /// The pause between two looks of a poller.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 

@@ -6,7 +6,7 @@ use tokio::time::{sleep, timeout};
 use zklock::LossReason;
 
 use super::relay::Answers;
-use super::{CONNECTED, OTHER, PATH, STALL, Victim, event};
+use super::{CONNECTED, OTHER, STALL, Victim, event};
 
 impl Victim {
     async fn assert_calls_end(&self) {

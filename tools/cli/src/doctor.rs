@@ -97,7 +97,9 @@ impl Report<'_> {
     fn text(&self) -> String {
         let (words, mut rows) = (&self.words, Vec::new());
         if words.version.is_some() || self.session.is_ok() {
-            let unknown = |word| format!("unknown: no answer to `{word}`; an encrypted port is not asked");
+            let unknown = |word| {
+                format!("unknown: the server does not permit or answer `{word}`, or its port is encrypted")
+            };
             let known = |answer: Option<String>, word| answer.unwrap_or_else(|| unknown(word));
             let mode = words.mode.map(|mode| format!(" ({mode})")).unwrap_or_default();
             rows.push(("version", known(words.version.map(|of| format!("{of}{mode}")), "srvr")));

@@ -294,9 +294,9 @@ impl Config {
     /// [connect timeout](Self::connect_timeout). It is at least 500 ms, or two fifths of a session timeout of less than
     /// 1.25 s.
     ///
-    /// It bounds each attempt to connect, and the silence on a connection, on which the client pings as often
-    /// as needed. A longer time makes the client patient with slow networks; a shorter one leaves more of a
-    /// lease when a server falls silent. Zero and more than two fifths of the session timeout are invalid.
+    /// The time bounds each attempt to connect, and the silence on a connection, on which the client pings as often as
+    /// needed. A longer time makes the client patient with slow networks; a shorter one leaves more of a lease when a
+    /// server falls silent. Zero and more than two fifths of the session timeout are invalid.
     #[must_use]
     pub fn server_timeout(self, timeout: Duration) -> Self {
         Self { server_timeout: Some(timeout), ..self }

@@ -17,7 +17,7 @@ use crate::client::connected;
 use crate::{Mutex as Lock, held};
 
 #[tokio::test]
-async fn an_inner_entry_keeps_siblings_out_after_the_end_of_the_outer_one() {
+async fn a_deeper_entry_keeps_siblings_out_after_the_end_of_the_entry_around_it() {
     let (_server, client) = connected().await;
     let mutex = client.mutex("/a").unwrap();
     let outer = mutex.lock().await.unwrap();

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_of_a_value_is_refused() {
+    fn a_value_that_is_none_of_the_names_is_refused() {
         let modes = "the modes are `read` and `write`; without one, the lock is a mutex";
         refused(mode, "exclusive", &format!("unknown mode `exclusive`\n{modes}"));
         refused(mode, "shared", &format!("unknown mode `shared`, did you mean `read`?\n{modes}"));
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_the_wrong_kind_is_refused() {
+    fn an_invalid_value_of_an_argument_is_refused() {
         for (input, expected) in [("\"::other::zk\"", ":: other :: zk"), ("super::zk", "super :: zk")] {
             assert_eq!(krate(&value(input)).unwrap().to_token_stream().to_string(), expected);
         }

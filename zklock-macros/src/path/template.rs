@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_brace_without_an_expression_is_refused() {
+    fn braces_around_anything_but_an_expression_are_refused() {
         let nothing = "`{}` is empty: write an expression between the braces, for example `{order.id}`";
         let spec = "format specs are not supported in a path\n\
                     the value is formatted with `Display` and percent-encoded";
