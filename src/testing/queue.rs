@@ -32,6 +32,10 @@ impl TestServer {
 
     /// Waits until there are exactly `count` contenders behind the first one; see [`waiting`](Self::waiting).
     ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    ///
     /// # Panics
     ///
     /// Panics if that does not happen within 10 s, or if the path does not start with a `/`.
@@ -49,6 +53,10 @@ impl TestServer {
     /// zk.until(|zk| zk.holder("/orders/7").is_none()).await;
     /// # });
     /// ```
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
     ///
     /// # Panics
     ///

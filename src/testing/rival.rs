@@ -27,6 +27,10 @@ pub struct Rival {
 impl TestServer {
     /// Has another client take a lock, as another process would.
     ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future withdraws the rival in the background.
+    ///
     /// # Panics
     ///
     /// Panics if the path cannot name a lock, or if the lock cannot be acquired within 10 s.
@@ -52,6 +56,10 @@ impl Rival {
     }
 
     /// Releases the lock. A waiter can acquire it when this returns.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the release goes on in the background.
     ///
     /// # Panics
     ///

@@ -61,6 +61,10 @@ impl TestServer {
     ///
     /// It lives until the test ends or shuts it down.
     ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future gives the client up.
+    ///
     /// # Panics
     ///
     /// Panics if the server does not answer within 10 s, for example because it is paused.
@@ -92,6 +96,10 @@ impl TestServer {
     /// # })?;
     /// # Ok::<(), LockError>(())
     /// ```
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future gives the client up.
     ///
     /// # Panics
     ///
@@ -127,6 +135,10 @@ impl TestServer {
     ///
     /// The client notices, and opens a new session automatically.
     ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future ends no session.
+    ///
     /// # Panics
     ///
     /// Panics if the client has no session at this server within 10 s.
@@ -136,6 +148,10 @@ impl TestServer {
     }
 
     /// Breaks the connection of a client, which may connect again at once. Its session lives on.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future breaks no connection.
     ///
     /// # Panics
     ///
@@ -301,6 +317,10 @@ pub struct DroppedReply {
 
 impl DroppedReply {
     /// Waits until the reply is lost: the server has created the node, and the client cannot know it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
     ///
     /// # Panics
     ///

@@ -235,6 +235,10 @@ impl FromStr for FencingToken {
     type Err = InvalidToken;
 
     /// Reads the text of [`to_text`](Self::to_text) and of `Display`.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidToken`] if the text is not two numbers with a dot between them, or if one of them is too large.
     fn from_str(text: &str) -> Result<Self, InvalidToken> {
         let invalid = |reason| InvalidToken::new(text, reason);
         let (zxid, handoff) = text.split_once('.').ok_or_else(|| invalid("it has no dot"))?;

@@ -29,9 +29,10 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 /// nor reconnects. Dropping it drops the connection, and leaves the session to its timeout.
 ///
 /// A call fails with [`ConversationError::Closed`] if the server closes the connection, with
-/// [`ConversationError::Silent`] if the server sends nothing for 20 s, and with [`ConversationError::Unexpected`]
-/// if another answer arrives than the one that the call waits for. If the future of a call is dropped, its answer
-/// is still on its way, and a later call fails with `Unexpected`; a part of the request may have been sent.
+/// [`ConversationError::Silent`] if the server sends nothing for 20 s, with [`ConversationError::Unexpected`] if
+/// another answer arrives than the one that the call waits for, and with the other variants if the connection cannot be
+/// used or a frame is malformed. If the future of a call is dropped, its answer is still on its way, and a later call
+/// fails with `Unexpected`; a part of the request may have been sent.
 ///
 /// ```no_run
 /// use zklock_testkit::wire::{Create, CreateFlags, Request};

@@ -56,6 +56,10 @@ pub struct Proxy {
 
 impl Proxy {
     /// Starts a proxy in front of the server at this address, which need not be running yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if no port or thread is available.
     pub fn start(server: SocketAddr) -> Result<Self, Error> {
         Self::listen(loopback(), State::new(server, false))
     }

@@ -46,6 +46,10 @@ pub struct EmbeddedServer {
 
 impl EmbeddedServer {
     /// Starts a server with the default options on a free port.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if no port or thread is available.
     pub fn start() -> Result<Self, Error> {
         Self::builder().start()
     }
@@ -70,12 +74,19 @@ impl EmbeddedServer {
     ///
     /// The server knows `ruok`, `srvr`, `stat`, `srst`, `mntr`, `cons`, `crst`, `dump`, `wchs`, `wchp`, `wchc`,
     /// `isro`, `conf`, `envi` and `dirs`. It keeps nothing on disk, so the sizes that `dirs` tells are zero.
+    ///
+    /// # Errors
+    ///
+    /// The server is not running, or does not answer in time.
     pub fn four_letter(&self, word: &str) -> io::Result<String> {
         four_letter::ask(self.address, word, ANSWER_WITHIN)
     }
 
-    /// Returns how many packets clients have sent to the server, including the one that this method sends. The server must
-    /// answer.
+    /// Returns how many packets clients have sent to the server, including the one that this method sends.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the server does not answer in time.
     pub fn packets_received(&self) -> u64 {
         four_letter::monitored(self.address, "zk_packets_received", ANSWER_WITHIN)
     }
@@ -86,11 +97,19 @@ impl EmbeddedServer {
     }
 
     /// Stops serving without closing anything, as SIGSTOP does to a process.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotRunning`] if the server was killed.
     pub fn pause(&self) -> Result<(), Error> {
         self.running(Core::pause)
     }
 
     /// Resumes serving after a [`pause`](Self::pause). Sessions that timed out in the meantime expire first.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotRunning`] if the server was killed.
     pub fn resume(&self) -> Result<(), Error> {
         self.running(Core::resume)
     }
@@ -110,11 +129,19 @@ impl EmbeddedServer {
     /// Starts the server again with the same port and data, after killing it if it is running.
     ///
     /// As on a real server, the timeout of every session starts anew.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if another program has taken the port, or no thread is available.
     pub fn restart(&self) -> Result<(), Error> {
         self.start_again(Model::restart)
     }
 
     /// Starts the server again with the same port and without any data, session or transaction.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`restart`](Self::restart).
     pub fn restart_empty(&self) -> Result<(), Error> {
         self.start_again(Model::restart_empty)
     }
@@ -156,11 +183,19 @@ impl EmbeddedServer {
     ///
     /// The node exists otherwise: it can be read and deleted, is among the ephemeral nodes of its session, and ends
     /// with it. No client is told. Its parent counts as empty, so that the server may delete it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorCode::NO_NODE`] if there is no such node.
     pub fn unlist(&self, path: &str) -> Result<(), ErrorCode> {
         self.core.change(|model| model.unlist(path))
     }
 
     /// Sets the number for the next sequential child of a node, such as one near the end of the counter.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorCode::NO_NODE`] if there is no such node.
     pub fn set_counter(&self, path: &str, next: i32) -> Result<(), ErrorCode> {
         self.core.change(|model| model.set_counter(path, next))
     }

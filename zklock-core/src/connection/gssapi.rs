@@ -82,10 +82,14 @@ impl Default for Gssapi {
     }
 }
 
-/// Reads `SERVICE` or `SERVICE@INSTANCE`.
 impl FromStr for Gssapi {
     type Err = &'static str;
 
+    /// Reads `SERVICE` or `SERVICE@INSTANCE`.
+    ///
+    /// # Errors
+    ///
+    /// The reason, if a part is empty or has a character that no principal has.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let gssapi = match text.split_once('@') {
             Some((service, instance)) => Self::service(service).instance(instance),

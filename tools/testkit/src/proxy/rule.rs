@@ -120,6 +120,10 @@ impl Rule {
     /// Waits until the rule has struck a frame.
     ///
     /// It waits forever if the rule was removed before.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
     pub async fn struck(&self) {
         self.struck_times(1).await;
     }
@@ -127,6 +131,10 @@ impl Rule {
     /// Waits until the rule has struck this many frames.
     ///
     /// It waits forever if the rule was removed before.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
     pub async fn struck_times(&self, times: u64) {
         // `self` owns the sender, so the channel cannot be closed.
         let _ = self.hits.subscribe().wait_for(|&hits| hits >= times).await;
