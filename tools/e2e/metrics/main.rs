@@ -44,12 +44,13 @@ async fn until_it_is(value: f64, name: &str, labels: &[(&str, &str)]) {
 #[tokio::test]
 async fn each_end_of_a_wait_and_of_a_hold_is_counted() {
     let server = EmbeddedServer::start().unwrap();
-    let (other, client) = (client(&server, "/ends").await, client(&server, "/ends").await);
+    // Of the clients of one namespace, the one that reports last sets the gauges of the namespace.
+    let (other, client) = (client(&server, "/").await, client(&server, "/ends").await);
     let mutex = client.mutex("/a").unwrap().named("ends");
     let ends = [("lock", "ends"), ("kind", "exclusive")];
     let with = |name, value| [ends[0], ends[1], (name, value)];
 
-    let held = other.mutex("/a").unwrap().lock().await.unwrap();
+    let held = other.mutex("/ends/a").unwrap().lock().await.unwrap();
     assert!(mutex.try_lock().await.unwrap().is_none());
     until_it_is(1.0, "zklock_acquisitions_total", &with("outcome", "contended")).await;
     mutex.lock_timeout(Duration::from_millis(20)).await.unwrap_err();
@@ -85,7 +86,7 @@ async fn each_end_of_a_wait_and_of_a_hold_is_counted() {
     until_it_is(2.0, "zklock_hold_seconds_count", &ends).await;
     drop(next);
 
-    let room = other.semaphore("/room", 3).unwrap().acquire().await.unwrap();
+    let room = other.semaphore("/ends/room", 3).unwrap().acquire().await.unwrap();
     client.semaphore("/room", 4).unwrap().named("ends").acquire().await.unwrap_err();
     let refused = [("lock", "ends"), ("kind", "permit"), ("outcome", "refused")];
     until_it_is(1.0, "zklock_acquisitions_total", &refused).await;
