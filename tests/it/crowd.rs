@@ -15,7 +15,7 @@ use crate::support::{Server, Space, failed, soon, until};
 use zklock::Health;
 
 const DEFAULT: Duration = Duration::from_secs(30);
-/// The number of locks, whose paths fill several packets together.
+/// The number of locks.
 const CROWD: usize = if cfg!(soak) { 2_500 } else { 300 };
 /// The longest wait for a state of the whole crowd.
 const LONG: Duration = Duration::from_secs(90);
