@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use zklock::Config;
+use zklock::{Config, LossReason};
 use zklock_testkit::wire::{ConnectResponse, Opcode, Record};
 use zklock_testkit::{How, Proxy};
 
@@ -71,4 +71,22 @@ async fn a_holder_that_is_given_a_strange_session_keeps_its_lock_or_is_told() {
         until_works(&mutex, name).await;
     });
     join_all(cases).await;
+}
+
+/// A server that ends a session also closes a connection that asks for the session at that moment (ZooKeeper's
+/// `FinalRequestProcessor`).
+#[rstest::rstest]
+#[tokio::test]
+async fn a_holder_whose_ended_session_is_not_answered_is_told_and_its_client_works_again(
+    #[values(How::Fin, How::Rst)] how: How,
+) {
+    let (space, proxy, client) = Space::with_proxy().await;
+    let mutex = client.mutex(PATH).unwrap();
+    let guard = mutex.lock().await.unwrap();
+    let unanswered = proxy.on_reply(Opcode::CREATE_SESSION).cut(how);
+    space.end_session_of(&client);
+    soon(unanswered.struck()).await;
+    assert_eq!(soon(guard.lost()).await, LossReason::SessionEnded);
+    drop(guard);
+    until_works(&mutex, "the client opens another session").await;
 }

@@ -194,8 +194,8 @@ async fn an_abandoned_or_silent_session_expires_after_its_timeout(server: Server
     }
     events.sort_by(|one, other| one.path.cmp(&other.path));
     assert_eq!(events, paths.map(deleted));
-    // A server reports the deletions before it closes the connections of the session, and would close a new one with
-    // them. It answers this request afterwards.
+    // A server reports the deletions before it closes the connection of the session, and it closes a new connection that
+    // asks for the session in between. It answers this request after both.
     assert_eq!(other.children(&server.path("")).await, Ok(vec!["b".into()]));
     assert_expired(&server, &session).await;
     silent.is_closed().await;
